@@ -1,0 +1,185 @@
+"""Equal-size clustering: inertia and seconds against a min-cost-flow k-means.
+
+    python benchmarks/partition.py [--quick] [--json FILE]
+
+Two tables. Quality: 10,000 uniform points in the unit disc, mean over 10 seeds, every
+contender on one thread, compilation excluded by a warm-up. Scale: standard normal rows
+on all cores, each problem in its own process so that its peak memory is its own.
+
+Contenders: overcover's partitions and `k-means-constrained`, which balances every
+assignment optimally by a min-cost flow.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from overcover import EqualSizeKMeans, RecursiveProjection
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "k-means-constrained")
+RESULTS = Path(__file__).parent / "results" / "partition.json"
+
+
+def unit_disc(n_samples, seed):
+    rng = np.random.default_rng(seed)
+    angle = rng.uniform(0, 2 * np.pi, n_samples)
+    radius = np.sqrt(rng.uniform(size=n_samples))
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+
+
+def flow(n_clusters, n_samples, seed):
+    from k_means_constrained import KMeansConstrained
+
+    return KMeansConstrained(
+        n_clusters=n_clusters,
+        size_min=n_samples // n_clusters,
+        size_max=-(-n_samples // n_clusters),
+        n_init=1,
+        max_iter=20,
+        random_state=seed,
+    )
+
+
+CONTENDERS = {
+    "refined": lambda K, N, seed: EqualSizeKMeans(K, random_state=seed),
+    "assign": lambda K, N, seed: EqualSizeKMeans(
+        K, balance="assign", random_state=seed
+    ),
+    "imda": lambda K, N, seed: EqualSizeKMeans(K, balance="imda", random_state=seed),
+    "rpc": lambda K, N, seed: RecursiveProjection(K, random_state=seed),
+    "flow": flow,
+}
+
+
+def timed_fit(clusterer, X):
+    start = perf_counter()
+    clusterer.fit(X)
+    return clusterer.inertia_, perf_counter() - start
+
+
+def measure_quality(n_samples, cluster_counts, n_seeds):
+    """Mean inertia and seconds of every contender, one row for each."""
+    rows = []
+    with threadpool_limits(1):
+        for make in CONTENDERS.values():
+            timed_fit(make(5, 500, 0), unit_disc(500, 0))
+        for K in cluster_counts:
+            for name, make in CONTENDERS.items():
+                runs = [
+                    timed_fit(make(K, n_samples, seed), unit_disc(n_samples, seed))
+                    for seed in range(n_seeds)
+                ]
+                J, seconds = np.mean(runs, axis=0)
+                rows.append(
+                    {"K": K, "contender": name, "inertia": J, "seconds": seconds}
+                )
+                print(f"{K:>6}  {name:<10}{J:>10.2f}{seconds:>10.3f}", flush=True)
+    return rows
+
+
+def judge(rows):
+    """The claims, each as a number and whether it holds."""
+    by_key = {(row["K"], row["contender"]): row for row in rows}
+    claims = []
+    for K in sorted({row["K"] for row in rows}):
+        J = {name: by_key[K, name]["inertia"] for name in CONTENDERS}
+        ratio, gain = J["refined"] / J["flow"], 1 - J["assign"] / J["imda"]
+        speed = by_key[K, "flow"]["seconds"] / by_key[K, "refined"]["seconds"]
+        claims += [
+            {"K": K, "claim": "J(refined) / J(flow) <= 1.005", "value": ratio}
+            | {"holds": bool(ratio <= 1.005)},
+            {"K": K, "claim": "1 - J(assign) / J(imda) > 0", "value": gain}
+            | {"holds": bool(gain > 0)},
+            {"K": K, "claim": "refined at least 20 times faster than flow at K = 50"}
+            | {"value": speed, "holds": bool(speed >= 20) if K == 50 else None},
+        ]
+    return claims
+
+
+def fit_alone(n_samples, n_features, n_clusters):
+    """One large fit; printed as JSON for the process that asked."""
+    warm_up = np.random.default_rng(1).normal(size=(500, n_features))
+    EqualSizeKMeans(5, n_jobs=-1, random_state=0).fit(warm_up)
+    X = np.random.default_rng(0).normal(size=(n_samples, n_features))
+    model = EqualSizeKMeans(n_clusters, n_jobs=-1, random_state=0)
+    J, seconds = timed_fit(model, X)
+    sizes = np.bincount(model.labels_)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    outcome = {
+        "n_samples": n_samples,
+        "n_features": n_features,
+        "K": n_clusters,
+        "seconds": seconds,
+        # Kilobytes on Linux, bytes on macOS.
+        "peak_gb": peak / (2**30 if sys.platform == "darwin" else 2**20),
+        "inertia": J,
+        "n_iter": model.n_iter_,
+        "sizes": [int(sizes.min()), int(sizes.max())],
+    }
+    print(json.dumps(outcome))
+
+
+def measure_scale(problems):
+    rows = []
+    for problem in problems:
+        command = [sys.executable, __file__, "--alone", *map(str, problem)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        row = json.loads(done.stdout)
+        rows.append(row)
+        print(
+            f"{row['n_samples']:>9,} x {row['n_features']:<4} K = {row['K']:<6,}"
+            f"{row['seconds']:>8.1f} s{row['peak_gb']:>8.2f} GB"
+            f"   {row['n_iter']} iterations, sizes {row['sizes']}",
+            flush=True,
+        )
+    return rows
+
+
+def describe_run():
+    return {
+        "command": " ".join(["python", *sys.argv]),
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, seconds")
+    parser.add_argument("--json", type=Path, help="where to write the numbers")
+    parser.add_argument("--alone", type=int, nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.alone:
+        fit_alone(*options.alone)
+        return
+    print(f"{'K':>6}  {'contender':<10}{'J':>10}{'seconds':>10}")
+    if options.quick:
+        quality = measure_quality(1000, (5, 10), n_seeds=2)
+        scale = measure_scale([(20_000, 2, 57)])
+    else:
+        quality = measure_quality(10_000, (5, 10, 50), n_seeds=10)
+        scale = measure_scale([(300_000, 2, 57), (1_000_000, 16, 2000)])
+    claims = judge(quality)
+    for claim in claims:
+        verdict = {True: "holds", False: "FAILS", None: ""}[claim["holds"]]
+        print(f"K = {claim['K']:<4}{claim['claim']}: {claim['value']:.3f} {verdict}")
+    target = options.json or (None if options.quick else RESULTS)
+    if target:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        outcome = {"quality": quality, "claims": claims, "scale": scale}
+        target.write_text(json.dumps(describe_run() | outcome, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

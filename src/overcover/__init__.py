@@ -1,0 +1,22 @@
+"""overcover: kernel regression at scale on an overlapping domain cover.
+
+    X, Y -> metric -> partition -> cover -> machines -> routing -> combination
+    -> prediction
+
+Each word is a module, in this order; `OverlappingCoverRegressor` is the path composed.
+Everything not named here is private.
+"""
+
+from .machines import GP, AnyRegressor
+from .partition import EqualSizeKMeans, RecursiveProjection
+from .regressor import OverlappingCoverRegressor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GP",
+    "AnyRegressor",
+    "EqualSizeKMeans",
+    "OverlappingCoverRegressor",
+    "RecursiveProjection",
+]

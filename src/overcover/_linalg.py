@@ -1,0 +1,204 @@
+"""Dense linear algebra every machine shares: distances, Cholesky, packed factors.
+
+Nothing here knows what a subdomain or a kernel is. Matrices are float64; ``n`` is the
+number of training rows of one machine, ``n_queries`` that of a batch of queries.
+"""
+
+import numpy as np
+from scipy.linalg import lapack
+
+# Escalating diagonal loading, relative to the mean of the diagonal. Below the first
+# step rounding in an n = 1000 kernel matrix is not felt; past the last one the model
+# would no longer be the one asked for.
+JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
+
+# Rows per block of a packed triangular factor: small enough that little of the zero
+# half is stored (1 / 12 of the triangle at n = 800), large enough for full GEMM speed.
+BLOCK = 64
+
+
+def squared_distances(A, B):
+    """Squared Euclidean distances between the rows of A and of B.
+
+    The GEMM form ``|a|^2 + |b|^2 - 2 a.b`` cancels when the rows lie far from the
+    origin, so callers centre both on a common point first.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, d)
+    B : ndarray of shape (m, d)
+
+    Returns
+    -------
+    ndarray of shape (n, m), non-negative
+
+    Examples
+    --------
+    >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])).tolist()
+    [[25.0]]
+    """
+    dist_sq = A @ B.T
+    dist_sq *= -2.0
+    dist_sq += np.einsum("ij,ij->i", A, A)[:, None]
+    dist_sq += np.einsum("ij,ij->i", B, B)
+    return np.maximum(dist_sq, 0.0, out=dist_sq)
+
+
+def add_to_diagonal(A, values):
+    """Add a scalar or a vector to the diagonal of a square matrix, in place."""
+    A.flat[:: len(A) + 1] += values
+    return A
+
+
+def cholesky(A, name="The kernel matrix"):
+    """Lower Cholesky factor of A, with as little jitter as will do.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        Symmetric; only its lower triangle is read.
+    name : str
+        What to call A in the error message.
+
+    Returns
+    -------
+    L : ndarray of shape (n, n), lower triangular, in Fortran order
+    jitter : float
+        What had to be added to the diagonal, 0 nearly always.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If A is not positive definite even with the largest jitter.
+
+    Examples
+    --------
+    >>> L, jitter = cholesky(np.array([[4.0, 0.0], [0.0, 9.0]]))
+    >>> np.diag(L).tolist(), jitter
+    ([2.0, 3.0], 0.0)
+    """
+    scale = float(np.mean(np.diag(A)))
+    if np.isfinite(scale) and scale > 0:
+        for step in JITTERS:
+            jitter = step * scale
+            loaded = add_to_diagonal(A.copy(), jitter) if jitter else A
+            # A.T is Fortran-ordered for a C-ordered A: upper of A.T is lower of A.
+            L, info = lapack.dpotrf(loaded, lower=1, clean=1, overwrite_a=0)
+            if info == 0:
+                return L, jitter
+    raise np.linalg.LinAlgError(
+        f"{name} of shape {A.shape} is not positive definite, even with "
+        f"{JITTERS[-1]:g} of its mean diagonal ({scale:g}) added. The inputs may hold "
+        "many near-duplicate rows or the kernel may not be a valid one: raise `noise`, "
+        "shorten `length_scale`, or remove duplicates."
+    )
+
+
+def solve_cholesky(L, B):
+    """Solve ``L L^T x = b`` for every column of B.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n)
+    B : ndarray of shape (n, m)
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+    """
+    x, _ = lapack.dpotrs(L, B, lower=1)
+    return x
+
+
+def inverse_from_cholesky(L):
+    """``(L L^T)^-1``, both triangles filled; for gradients, where each entry is needed.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n)
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+    """
+    lower, _ = lapack.dpotri(L, lower=1)
+    lower = np.tril(lower)
+    return lower + np.tril(lower, -1).T
+
+
+def inverse_factor(L):
+    """``L^-1`` of a lower triangular L; its columns give ``diag((L L^T)^-1)``.
+
+    Kept by machines that answer many small batches: a product with it is a plain GEMM
+    on packed blocks (half the bytes of the square), a triangular solve with a handful
+    of right-hand sides runs at a third of that speed.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n)
+
+    Returns
+    -------
+    ndarray of shape (n, n), lower triangular
+    """
+    inverse, _ = lapack.dtrtri(L, lower=1)
+    return inverse
+
+
+def pack_lower(A, dtype=np.float64):
+    """The lower triangle of A as one vector of row blocks.
+
+    Block b holds rows ``b * BLOCK`` onwards, up to its last column on the diagonal:
+    ``n^2 / 2 + n * BLOCK / 2`` numbers at most instead of ``n^2``.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+
+    Returns
+    -------
+    ndarray of shape (packed_size(n),)
+    """
+    n = len(A)
+    packed = np.empty(packed_size(n), dtype)
+    start = 0
+    for top in range(0, n, BLOCK):
+        bottom = min(top + BLOCK, n)
+        stop = start + (bottom - top) * bottom
+        packed[start:stop].reshape(bottom - top, bottom)[:] = A[top:bottom, :bottom]
+        start = stop
+    return packed
+
+
+def packed_size(n):
+    """How many numbers :func:`pack_lower` keeps of an ``n x n`` matrix."""
+    tops = np.arange(0, n, BLOCK)
+    bottoms = np.minimum(tops + BLOCK, n)
+    return int(np.sum((bottoms - tops) * bottoms))
+
+
+def packed_column_norms_sq(packed, B):
+    """Squared norms of the columns of ``A @ B`` for a packed lower triangular A.
+
+    With ``A = L^-1`` and ``B = K_xq`` this is the variance that data explain,
+    ``k_q^T (L L^T)^-1 k_q``.
+
+    Parameters
+    ----------
+    packed : ndarray of shape (packed_size(n),)
+    B : ndarray of shape (n, n_queries)
+
+    Returns
+    -------
+    ndarray of shape (n_queries,)
+    """
+    n = len(B)
+    norms_sq = np.zeros(B.shape[1])
+    start = 0
+    for top in range(0, n, BLOCK):
+        bottom = min(top + BLOCK, n)
+        stop = start + (bottom - top) * bottom
+        product = packed[start:stop].reshape(bottom - top, bottom) @ B[:bottom]
+        norms_sq += np.einsum("ij,ij->j", product, product)
+        start = stop
+    return norms_sq

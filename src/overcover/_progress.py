@@ -1,0 +1,114 @@
+"""Progress of a fit: scikit-learn callbacks, seconds per stage, a bar if wanted.
+
+The only module that knows scikit-learn's callback API. A fit is a task with one
+subtask per stage of the data path; a stage that works through subdomains has one
+subtask for each.
+"""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+__all__ = ["CallbackSupportMixin", "FitProgress", "with_callbacks"]
+
+
+class FitProgress:
+    """Stages of one fit.
+
+    Parameters
+    ----------
+    estimator : CallbackSupportMixin
+        Whose `fit` is running, under `with_callbacks`.
+    n_stages : int
+    verbose : int
+        Shows bars on standard error if positive; plain lines without rich.
+    """
+
+    def __init__(self, estimator, n_stages, verbose=0):
+        self.estimator, self.verbose = estimator, verbose
+        self.seconds: dict[str, float] = {}
+        self.root = estimator._init_callback_context(max_subtasks=n_stages)
+        self.root.call_on_fit_task_begin(estimator=estimator)
+        self.task = self.bar = None
+
+    @contextmanager
+    def stage(self, name, n_tasks=0) -> Iterator[None]:
+        """Time a stage; `track` its tasks inside, if it has any."""
+        started = time.perf_counter()
+        self.task = self.root.subcontext(name, max_subtasks=n_tasks)
+        self.task.call_on_fit_task_begin(estimator=self.estimator)
+        self.bar = open_bar(name, n_tasks) if self.verbose else None
+        try:
+            yield
+        finally:
+            if self.bar is not None:
+                self.bar.close()
+        self.task.call_on_fit_task_end(estimator=self.estimator)
+        self.seconds[name] = time.perf_counter() - started
+
+    def track(self, results: Iterable[Any]) -> Iterator[Any]:
+        """Pass results through, each of them one finished task of the stage."""
+        assert self.task is not None
+        for result in results:
+            done = self.task.subcontext("subdomain")
+            done.call_on_fit_task_begin(estimator=self.estimator)
+            done.call_on_fit_task_end(estimator=self.estimator)
+            if self.bar is not None:
+                self.bar.advance()
+            yield result
+
+    def finish(self):
+        """Tell the callbacks that the fit is done."""
+        self.root.call_on_fit_task_end(estimator=self.estimator)
+
+
+class _RichBar:
+    def __init__(self, progress, name, n_tasks):
+        self.progress = progress
+        self.progress.start()
+        self.id = progress.add_task(name, total=n_tasks or None)
+        self.total = n_tasks
+
+    def advance(self):
+        self.progress.advance(self.id)
+
+    def close(self):
+        self.progress.update(self.id, total=self.total or 1, completed=self.total or 1)
+        self.progress.stop()
+
+
+class _PlainBar:
+    def __init__(self, name, n_tasks):
+        self.name, self.started = name, time.perf_counter()
+        print(f"{name} ...", file=sys.stderr, flush=True)
+
+    def advance(self):
+        pass
+
+    def close(self):
+        seconds = time.perf_counter() - self.started
+        print(f"{self.name} done in {seconds:.1f} s", file=sys.stderr, flush=True)
+
+
+def open_bar(name, n_tasks):
+    """A bar on standard error with the time left; lines where rich is missing."""
+    try:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+    except ImportError:
+        return _PlainBar(name, n_tasks)
+    columns = [TextColumn("{task.description:<10}"), BarColumn(), TimeElapsedColumn()]
+    if n_tasks:
+        columns += [MofNCompleteColumn(), TimeRemainingColumn()]
+    return _RichBar(Progress(*columns, console=Console(stderr=True)), name, n_tasks)

@@ -1,0 +1,78 @@
+"""Input checks every public estimator shares; errors say what to do next."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+
+def check_training_data(estimator, X, y, sample_weight=None):
+    """Validated training arrays; remembers the shape of y for the answers.
+
+    Rows of weight zero are dropped: a row that counts zero times is not there.
+
+    Parameters
+    ----------
+    estimator : the estimator being fitted; gets ``n_features_in_``, ``n_outputs_``
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    sample_weight : array-like of shape (n_samples,), number or None
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features), float64
+    Y : ndarray of shape (n_samples, n_outputs), float64
+    sample_weight : ndarray of shape (n_samples,) or None
+    """
+    X, y = validate_data(
+        estimator, X, y, dtype=np.float64, order="C", multi_output=True, y_numeric=True
+    )
+    estimator._y_ndim = y.ndim
+    Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+    estimator.n_outputs_ = Y.shape[1]
+    if sample_weight is None:
+        return X, Y, None
+    sample_weight = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    used = sample_weight > 0
+    if not used.any():
+        raise ValueError(
+            "sample_weight is zero for every row, so there is nothing to learn from. "
+            "Give at least one row a positive weight."
+        )
+    return X[used], Y[used], sample_weight[used]
+
+
+def check_queries(estimator, X):
+    """Validated query rows of shape (n_queries, n_features), float64."""
+    return validate_data(estimator, X, dtype=np.float64, order="C", reset=False)
+
+
+def as_training_shape(estimator, values):
+    """Drop the output axis where y was one-dimensional in fit."""
+    return values[..., 0] if estimator._y_ndim == 1 else values
+
+
+def check_coverage(coverage):
+    """Refuse an interval probability outside (0, 1)."""
+    if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+        raise ValueError(
+            f"coverage={coverage!r} must be a probability between 0 and 1, both "
+            "excluded, such as 0.95."
+        )
+
+
+def check_count(name, value, least=1, advice=""):
+    """Refuse anything but an integer of at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}={value!r} must be an integer >= {least}. {advice}")
+
+
+def check_choice(name, value, allowed, advice=""):
+    """Refuse a word that is not among the allowed ones."""
+    if value not in allowed:
+        raise ValueError(
+            f"{name}={value!r} is not known. Choose one of "
+            f"{', '.join(map(repr, allowed))}{advice}."
+        )

@@ -1,0 +1,79 @@
+r"""Combination: the answers of the subdomains a query consulted become one.
+
+    X, Y -> metric -> partition -> cover -> machines -> routing -> [combination]
+    -> prediction
+
+.. math:: \mu = \sum_i a_i \mu_i, \qquad
+    \sigma^2 = \sum_i a_i (\sigma_i^2 + \mu_i^2) - \mu^2, \qquad
+    a_i > 0, \ \sum_i a_i = 1 .
+
+The variance is that of the mixture: where the consulted disagree, it grows.
+"""
+
+import numpy as np
+
+from .machines.base import Prediction
+
+RULES = ("inverse-distance", "precision", "nearest")
+
+
+def weights_of(rule, distances, variances=None):
+    """The a_i of every query.
+
+    Parameters
+    ----------
+    rule : {"inverse-distance", "precision", "nearest"}
+        "inverse-distance" is the paper's; a distance of zero takes all the weight.
+        "precision" weighs by the inverse predictive variance, output by output.
+    distances : ndarray of shape (n_queries, n_consulted)
+    variances : ndarray of shape (n_queries, n_consulted, n_outputs) or None
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_consulted, 1) or, for "precision", of the shape of
+    `variances`
+
+    Examples
+    --------
+    >>> weights_of("inverse-distance", np.array([[1.0, 3.0], [0.0, 5.0]]))[..., 0]
+    array([[0.75, 0.25],
+           [1.  , 0.  ]])
+    """
+    if rule == "nearest":
+        weights = np.zeros((*distances.shape, 1))
+        weights[:, 0] = 1.0
+        return weights
+    spread = distances[..., None] if rule == "inverse-distance" else variances
+    nearest = spread.min(axis=1, keepdims=True)
+    # Relative to the smallest, so that neither 1e-200 nor 1e200 overflows; where the
+    # smallest is zero, the zeros share everything.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights = np.where(nearest > 0, nearest / spread, spread == 0)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def combine(rule, distances, means, variances=None):
+    """One prediction per query from those of the subdomains it consulted.
+
+    Parameters
+    ----------
+    rule : {"inverse-distance", "precision", "nearest"}
+    distances : ndarray of shape (n_queries, n_consulted)
+    means : ndarray of shape (n_queries, n_consulted, n_outputs)
+    variances : ndarray of means' shape or None
+
+    Returns
+    -------
+    Prediction
+        With `std` of None if `variances` is.
+    """
+    if means.shape[1] == 1:
+        std = None if variances is None else np.sqrt(variances[:, 0])
+        return Prediction(means[:, 0], std)
+    weights = weights_of(rule, distances, variances)
+    mean = np.sum(weights * means, axis=1)
+    if variances is None:
+        return Prediction(mean, None)
+    # Written with deviations from the mean: no cancellation for large means.
+    spread = variances + (means - mean[:, None]) ** 2
+    return Prediction(mean, np.sqrt(np.sum(weights * spread, axis=1)))

@@ -1,0 +1,180 @@
+r"""Cover: every cluster borrows from its neighbours until its subdomain is full.
+
+    X, Y -> metric -> partition -> [cover] -> machines -> routing -> combination
+    -> prediction
+
+Cluster :math:`C_i` and what it borrows, :math:`O_i`, make subdomain
+:math:`D_i = C_i \cup O_i` of M rows, a share p of them borrowed. The
+:math:`r = \lceil t\,p / (1-p) \rceil` clusters with the nearest centres lend, each in
+proportion to the inverse distance of its centre, its rows nearest to :math:`\mu_i`.
+
+Notation: M is ``size``, p ``overlap``, t ``spread``, r ``n_lenders``, K the number of
+subdomains.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._linalg import squared_distances
+from ._parallel import run_tasks
+from .partition import Partition
+
+# 0.9 / (1 - 0.9) is 9.000000000000002 in floating point, and its ceiling 10.
+CEILING_GUARD = 1e-9
+
+
+class Cover(NamedTuple):
+    """Which rows each subdomain holds."""
+
+    members: list[np.ndarray]
+    """Row indices of every subdomain, the owned ones first, without duplicates."""
+
+    n_owned: np.ndarray
+    """How many of its members each subdomain owns, shape (n_subdomains,)."""
+
+
+def count_subdomains(n_samples, size, overlap):
+    """K = ceil(N / ((1 - p) M)), at least 1; 1 if one subdomain can hold everything.
+
+    Examples
+    --------
+    >>> count_subdomains(36000, 800, 0.9), count_subdomains(500, 800, 0.9)
+    (450, 1)
+    """
+    if n_samples <= size:
+        return 1
+    owned = max(1.0, (1.0 - overlap) * size)
+    return int(np.ceil(n_samples / owned - CEILING_GUARD))
+
+
+def count_lenders(overlap, spread, n_subdomains):
+    """r = ceil(t p / (1 - p)), at most all other clusters.
+
+    Examples
+    --------
+    >>> count_lenders(0.9, 1.0, 450), count_lenders(0.9, 2.0, 450)
+    (9, 18)
+    """
+    r = int(np.ceil(spread * overlap / (1.0 - overlap) - CEILING_GUARD))
+    return min(r, n_subdomains - 1)
+
+
+def quotas(distances, capacities, wanted):
+    """How many rows each lender gives, nearest lender first.
+
+    Shares go by inverse distance, rounded down; what rounding left goes one each to
+    the nearest. A lender gives at most what it has, the excess passes to the others,
+    nearest first.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_lenders,)
+        To the borrowing centre, ascending.
+    capacities : ndarray of shape (n_lenders,)
+        Together at least `wanted`.
+    wanted : int
+
+    Returns
+    -------
+    ndarray of shape (n_lenders,), summing to `wanted`
+
+    Examples
+    --------
+    >>> quotas(np.array([1.0, 2.0]), np.array([50, 50]), 10).tolist()
+    [7, 3]
+    >>> quotas(np.array([1.0, 2.0]), np.array([4, 50]), 10).tolist()
+    [4, 6]
+    """
+    # Coincident centres: infinitely near is as good as very near, and finite.
+    least = 1e-9 * distances[-1] if distances[-1] > 0 else 1.0
+    share = 1.0 / np.maximum(distances, least)
+    given = np.floor(wanted * share / share.sum()).astype(np.intp)
+    given[: wanted - given.sum()] += 1
+    given = np.minimum(given, capacities)
+    for lender in range(len(given)):
+        missing = wanted - given.sum()
+        if missing == 0:
+            break
+        given[lender] += min(missing, capacities[lender] - given[lender])
+    return given
+
+
+def borrow(i, X, clusters, centers, wanted, n_lenders):
+    """Rows that cluster i borrows, `wanted` of them.
+
+    Parameters
+    ----------
+    i : int
+    X : ndarray of shape (n_samples, n_features)
+    clusters : list of ndarray
+        Rows of every cluster.
+    centers : ndarray of shape (n_clusters, n_features)
+    wanted : int
+    n_lenders : int
+
+    Returns
+    -------
+    ndarray of shape (wanted,)
+    """
+    dist_sq = np.sum((centers - centers[i]) ** 2, axis=1)
+    dist_sq[i] = -1.0  # itself first, also among coincident centres
+    order = np.argsort(dist_sq, kind="stable")[1:]
+    capacities = np.array([len(clusters[j]) for j in order])
+    # If the r nearest hold too few, the next nearest are let in.
+    enough = 1 + int(np.searchsorted(np.cumsum(capacities), wanted))
+    lenders = order[: max(n_lenders, enough)]
+    distances = np.sqrt(np.maximum(dist_sq[lenders], 0.0))
+    given = quotas(distances, capacities[: len(lenders)], wanted)
+    loans = []
+    for lender, count in zip(lenders, given):
+        rows = clusters[lender]
+        if 0 < count < len(rows):
+            near = squared_distances(X[rows] - centers[i], np.zeros((1, X.shape[1])))
+            rows = rows[np.sort(np.argsort(near[:, 0], kind="stable")[:count])]
+        loans.append(rows if count else rows[:0])
+    return np.concatenate(loans)
+
+
+def cover_partition(X, partition: Partition, size, overlap, spread, n_jobs=None):
+    """Extend every cluster to a subdomain of `size` rows.
+
+    With ``overlap=0`` the cover is the partition. Memory: the members, `size` indices
+    per subdomain.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    partition : Partition
+    size : int
+    overlap : float in [0, 1)
+    spread : float >= 1
+    n_jobs : int or None
+
+    Returns
+    -------
+    Cover
+
+    Examples
+    --------
+    >>> X = np.arange(8.0)[:, None]
+    >>> halves = Partition(np.repeat([0, 1], 4), np.array([[1.5], [5.5]]))
+    >>> [rows.tolist() for rows in cover_partition(X, halves, 6, 0.5, 1.0).members]
+    [[0, 1, 2, 3, 4, 5], [4, 5, 6, 7, 2, 3]]
+    """
+    clusters = partition.clusters()
+    n_owned = np.array([len(rows) for rows in clusters])
+    if overlap == 0 or len(clusters) == 1:
+        return Cover(clusters, n_owned)
+    n_lenders = count_lenders(overlap, spread, len(clusters))
+    size = min(size, len(X))
+
+    def extend(i):
+        wanted = max(0, size - len(clusters[i]))
+        if wanted == 0:
+            return clusters[i]
+        borrowed = borrow(i, X, clusters, partition.centers, wanted, n_lenders)
+        return np.concatenate([clusters[i], borrowed])
+
+    members = run_tasks(extend, ((i,) for i in range(len(clusters))), n_jobs)
+    return Cover(list(members), n_owned)

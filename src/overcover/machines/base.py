@@ -1,0 +1,213 @@
+"""The protocol of a machine: what one subdomain learns, and how it answers.
+
+    X, Y -> metric -> partition -> cover -> [machines] -> routing -> combination
+    -> prediction
+
+A machine is a scikit-learn regressor (fitted alone it is the full model) that can also
+be split in two, so that a cover, a store or a cluster of computers can run it:
+
+- ``tune(X, Y)`` finds what all subdomains share, the hyperparameters;
+- ``fit_state(X, Y)`` does all work on one subdomain that needs no query and returns it
+  as a named tuple of arrays;
+- ``answer(state, X_query)`` answers a batch of queries from such a state.
+
+The regressor around it never looks inside a state.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import (
+    as_training_shape,
+    check_coverage,
+    check_queries,
+    check_training_data,
+)
+
+
+class Prediction(NamedTuple):
+    """What is said of a batch of queries."""
+
+    mean: np.ndarray
+    """Shape (n_queries, n_outputs)."""
+
+    std: np.ndarray | None
+    """Standard deviation of a new observation, mean's shape; None if not asked for."""
+
+
+class Answer(NamedTuple):
+    """What one subdomain says of a batch of queries."""
+
+    mean: np.ndarray
+    """Shape (n_queries, n_outputs)."""
+
+    variance: np.ndarray | None
+    """Variance of a new observation, mean's shape; None if not asked for or unknown."""
+
+    doubt: np.ndarray | None
+    """Posterior input variance on the kernel's own scale, shape (n_queries,): what
+    routing by variance compares. None where `variance` is."""
+
+
+class Machine(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Base of all machines; a subclass gives the five methods below."""
+
+    @property
+    def has_variance(self) -> bool:
+        """Whether `answer` can give a variance."""
+        return True
+
+    def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs) -> None:
+        """Find the hyperparameters that all subdomains share; sets fitted attributes.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        Y : ndarray of shape (n_samples, n_outputs)
+        sample_weight : ndarray of shape (n_samples,) or None
+        subdomain_size : int
+            Rows that one local machine will see.
+        random_state : RandomState
+        n_jobs : int or None
+        """
+
+    def length_scales(self, X) -> np.ndarray:
+        """The machine's metric: distances are meant between rows of ``X / scales``.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), positive; infinite for an ignored column
+        """
+        scales = np.std(X, axis=0)
+        return np.where(scales > 0, scales, 1.0)
+
+    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True) -> Any:
+        """Everything about one subdomain that does not depend on the query.
+
+        Parameters
+        ----------
+        X : ndarray of shape (size, n_features)
+            The owned rows come first.
+        Y : ndarray of shape (size, n_outputs)
+        sample_weight : ndarray of shape (size,) or None
+        n_owned : int or None
+            How many rows are the subdomain's own; all if None.
+        keep : bool
+            Whether to keep what is large and can be made again (factors).
+
+        Returns
+        -------
+        a named tuple of arrays
+        """
+        raise NotImplementedError
+
+    def keeps_factors(self, n_subdomains, size) -> bool:
+        """Whether states hold what is large, given how many there will be."""
+        return True
+
+    def answer(self, state, X_query, variance=False) -> Answer:
+        """Answer a batch of queries from the state of one subdomain.
+
+        Parameters
+        ----------
+        state : the return value of `fit_state`
+        X_query : ndarray of shape (n_queries, n_features)
+        variance : bool
+            Whether variance and doubt are wanted.
+
+        Returns
+        -------
+        Answer
+        """
+        raise NotImplementedError
+
+    def calibrate(self, states) -> None:
+        """Set what is learned from all subdomains together (variance factors)."""
+
+    def half_width(self, coverage) -> np.ndarray | float:
+        """Standard deviations either side of the mean that hold `coverage`."""
+        from scipy.stats import norm
+
+        return float(norm.ppf(0.5 + 0.5 * coverage))
+
+    # -- the machine alone: the full model ------------------------------------------
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the full model: one subdomain that holds every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            A row of weight w counts as w equal rows: its noise variance is divided
+            by w.
+
+        Returns
+        -------
+        self
+        """
+        X, Y, sample_weight = check_training_data(self, X, y, sample_weight)
+        self._check_alone(len(X))
+        rng = check_random_state(getattr(self, "random_state", None))
+        self.tune(X, Y, sample_weight, len(X), rng, None)
+        self.state_ = self.fit_state(X, Y, sample_weight)
+        self.calibrate([self.state_])
+        return self
+
+    def predict(self, X, return_std=False):
+        """Predict the outputs of new rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        return_std : bool, default=False
+            Also return the standard deviation of a new observation.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_queries,) or (n_queries, n_outputs)
+        std : ndarray of mean's shape
+            Only if `return_std`.
+        """
+        check_is_fitted(self)
+        X = check_queries(self, X)
+        if return_std and not self.has_variance:
+            raise ValueError(no_variance_message(self))
+        answer = self.answer(self.state_, X, variance=return_std)
+        mean = as_training_shape(self, answer.mean)
+        if answer.variance is None:
+            return mean
+        return mean, as_training_shape(self, np.sqrt(answer.variance))
+
+    def predict_interval(self, X, coverage=0.95):
+        """Central intervals that hold a new observation with given probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        coverage : float, default=0.95
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_queries,) or (n_queries, n_outputs)
+        """
+        check_coverage(coverage)
+        mean, std = self.predict(X, return_std=True)
+        half = as_training_shape(self, np.atleast_1d(self.half_width(coverage))) * std
+        return mean - half, mean + half
+
+    def _check_alone(self, n_samples) -> None:
+        """Refuse what the machine alone cannot do; a hook for subclasses."""
+
+
+def no_variance_message(machine):
+    """Why a machine without a variance cannot give a standard deviation."""
+    return (
+        f"{machine!r} has no predictive variance, so it can give neither std nor "
+        "intervals. Predict without return_std, or use GP(), whose variance is exact."
+    )

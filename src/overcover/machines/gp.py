@@ -1,0 +1,414 @@
+r"""The Gaussian process machine.
+
+    X, Y -> metric -> partition -> cover -> [machines] -> routing -> combination
+    -> prediction
+
+With :math:`A = K + \nu\,\mathrm{diag}(1/w)` on the rows of a subdomain, m their mean
+output and :math:`k_q` the similarities of a query to them,
+
+.. math:: \mu(q) = m + k_q^\top A^{-1} (Y - m), \qquad
+    \eta(q) = k(q, q) + \nu - k_q^\top A^{-1} k_q, \qquad
+    \sigma_j^2(q) = c_j \, s_j^2(q) \, \eta(q),
+
+:math:`\eta` on the kernel's own scale (amplitude one, :math:`\nu` the noise relative to
+it), :math:`s_j^2(q)` the local scale and :math:`c_j` the factor of
+`overcover.machines.calibration`. :math:`\sigma` is that of a new observation.
+"""
+
+import os
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import tuning
+from .._linalg import (
+    add_to_diagonal,
+    cholesky,
+    inverse_factor,
+    pack_lower,
+    packed_column_norms_sq,
+    packed_size,
+    solve_cholesky,
+)
+from .._validation import check_choice
+from . import calibration, kernels
+from .base import Answer, Machine
+
+# Kernel values per block of queries: 32 MB, small beside the factor of a subdomain.
+BLOCK_VALUES = 2**22
+# What `keep_factors="auto"` may spend on the factors of all subdomains together.
+KEPT_BYTES = 2 * 2**30
+LEAST_DOUBT = 1e-15
+
+
+class GPState(NamedTuple):
+    """One subdomain, ready to answer. G is 1, or n_outputs if each has its own."""
+
+    X: np.ndarray
+    """Rows minus `center`, shape (size, n_features)."""
+
+    center: np.ndarray
+    """Mean row, shape (n_features,); zeros for a scikit-learn kernel."""
+
+    theta: np.ndarray
+    """Log hyperparameters, the noise last, shape (G, n_hyperparameters)."""
+
+    weights: np.ndarray
+    """Of the rows, shape (size,): what their noise is divided by."""
+
+    Y_mean: np.ndarray
+    """Shape (n_outputs,)."""
+
+    alpha: np.ndarray
+    """``A^-1 (Y - Y_mean)``, shape (size, n_outputs)."""
+
+    residuals_sq: np.ndarray
+    """Squared leave-one-out residuals, kernel scale, shape (size, n_outputs)."""
+
+    ratios: np.ndarray
+    """`residuals_sq` over their local scale, owned rows, shape (n_owned, n_outputs)."""
+
+    factor: np.ndarray
+    """Packed ``L^-1``, shape (G, packed_size(size)); (G, 0) if to be made again."""
+
+
+class FittedGroup(NamedTuple):
+    """Everything of one kernel matrix that does not depend on the query."""
+
+    alpha: np.ndarray
+    residuals_sq: np.ndarray
+    ratios: np.ndarray
+    L_inv: np.ndarray
+
+
+def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
+    """Factorise one kernel matrix and leave out each of its rows in turn.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    A : ndarray of shape (size, n_features)
+        Rows as the kernel wants them.
+    Y : ndarray of shape (size, n_outputs)
+        Centred.
+    row_noise : ndarray of shape (size,)
+    n_owned : int
+
+    Returns
+    -------
+    FittedGroup
+        Fields as in `GPState`.
+    """
+    K_xx = kernels.gram(kernel, A)
+    near = kernels.similarity(kernel, K_xx[:, :n_owned], A, A[:n_owned])
+    near = calibration.closeness(near)
+    # Left out means left out: a row says nothing about its own scale.
+    np.fill_diagonal(near, 0.0)
+    L, _ = cholesky(add_to_diagonal(K_xx, row_noise))
+    alpha = solve_cholesky(L, Y)
+    L_inv = inverse_factor(L)
+    residuals_sq = alpha**2 / np.einsum("ij,ij->j", L_inv, L_inv)[:, None]
+    scale = calibration.local_scale(near, residuals_sq, residuals_sq.mean(axis=0))
+    ratios = np.divide(
+        residuals_sq[:n_owned], scale, out=np.ones_like(scale), where=scale > 0
+    )
+    return FittedGroup(alpha, residuals_sq, ratios, L_inv)
+
+
+def packed_factor(kernel, A, row_noise):
+    """The packed ``L^-1`` of `fit_group`, made again where it was not kept."""
+    L, _ = cholesky(add_to_diagonal(kernels.gram(kernel, A), row_noise))
+    return pack_lower(inverse_factor(L))
+
+
+def variance_of(kernel, A, B, K_xq, factor, residuals_sq, noise):
+    """Variance of each output at some queries, before the global factor.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    A : ndarray of shape (size, n_features)
+    B : ndarray of shape (n_queries, n_features)
+    K_xq : ndarray of shape (size, n_queries)
+    factor : ndarray of shape (packed_size(size),)
+    residuals_sq : ndarray of shape (size, n_outputs)
+    noise : float
+
+    Returns
+    -------
+    variance : ndarray of shape (n_queries, n_outputs)
+    doubt : ndarray of shape (n_queries,)
+    """
+    unexplained = kernels.diagonal(kernel, B) - packed_column_norms_sq(factor, K_xq)
+    doubt = np.maximum(unexplained, LEAST_DOUBT) + noise
+    near = calibration.closeness(kernels.similarity(kernel, K_xq, A, B))
+    scale = calibration.local_scale(near, residuals_sq, residuals_sq.mean(axis=0))
+    return scale * doubt[:, None], doubt
+
+
+class GP(Machine):
+    """Gaussian process regression; alone the full model, in a cover a local machine.
+
+    Choose it when outputs are few or unrelated, when uncertainty matters, or as the
+    first thing to try. Memory as a full model is O(n_samples^2).
+
+    Parameters
+    ----------
+    kernel : {"matern32", "rbf", "matern12", "matern52"} or scikit-learn kernel
+        A kernel object keeps its own hyperparameters and is tuned within its bounds.
+    length_scale : "auto", float or array-like of shape (n_features,), default="auto"
+        The rho in ``exp(-d^2 / (2 rho^2))``, in units of the inputs. "auto" learns
+        one per column. Not used by a kernel object.
+    noise : "auto" or float, default="auto"
+        Variance of the noise relative to that of the signal.
+    per_output : bool, default=False
+        Learn hyperparameters for every output separately: more accurate when outputs
+        depend on different inputs, at `n_outputs` times the cost.
+    per_subdomain : bool, default=False
+        Improve the shared hyperparameters on every subdomain by a few steps up its own
+        likelihood.
+    keep_factors : "auto" or bool, default="auto"
+        Whether to keep the Cholesky factors that variances need, about ``4 * size^2``
+        bytes per subdomain. If not, each batch of queries makes them again. "auto"
+        keeps them when those of all subdomains fit in 2 GiB.
+    random_state : int, RandomState or None, default=None
+        Decides which rows "auto" looks at; only used when fitted alone.
+
+    Attributes
+    ----------
+    theta_ : ndarray of shape (n_groups, n_hyperparameters)
+        Log hyperparameters, the noise last; one group, or one per output. Length
+        scales are infinite for a column that never varied.
+    tuning_scores_ : list of dict
+        Per group, the held-out score of every candidate tried.
+    calibration_ : Calibration
+        Variance factor and interval quantiles from leave-one-out residuals.
+    state_ : GPState
+        Of the full model; only when fitted alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover import GP
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> model = GP().fit(X, np.sin(X[:, 0]))
+    >>> model.predict([[1.5]]).round(3).tolist()
+    [0.997]
+    """
+
+    def __init__(
+        self,
+        kernel="matern32",
+        length_scale="auto",
+        noise="auto",
+        *,
+        per_output=False,
+        per_subdomain=False,
+        keep_factors="auto",
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.length_scale = length_scale
+        self.noise = noise
+        self.per_output = per_output
+        self.per_subdomain = per_subdomain
+        self.keep_factors = keep_factors
+        self.random_state = random_state
+
+    # -- the metric: hyperparameters -------------------------------------------------
+
+    def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs):
+        """Learn length scales and noise; see `overcover.tuning`."""
+        self._check_options(X.shape[1])
+        columns = [Y[:, [j]] for j in range(Y.shape[1])] if self.per_output else [Y]
+        asked = self._hyperparameters_asked_for(X.shape[1])
+        found = [
+            tuning.tune(self.kernel, X, y, sample_weight, asked, random_state, n_jobs)
+            for y in columns
+        ]
+        self.theta_ = np.array([tuned.theta for tuned in found])
+        self.tuning_scores_ = [tuned.scores for tuned in found]
+
+    def _hyperparameters_asked_for(self, n_features):
+        """Log hyperparameters as given, NaN where "auto"."""
+        with np.errstate(divide="ignore"):  # noise=0 is -inf, and exp(-inf) is 0
+            noise = np.nan if self._is_auto(self.noise) else np.log(self.noise)
+        if kernels.is_object(self.kernel):
+            return np.append(self.kernel.theta, noise)
+        if self._is_auto(self.length_scale):
+            return np.append(np.full(n_features, np.nan), noise)
+        scales = np.broadcast_to(np.asarray(self.length_scale, float), n_features)
+        return np.append(np.log(scales), noise)
+
+    @staticmethod
+    def _is_auto(value):
+        return isinstance(value, str) and value == "auto"
+
+    def _check_options(self, n_features):
+        if not kernels.is_object(self.kernel):
+            check_choice("kernel", self.kernel, kernels.NAMES, " or a kernel object")
+        if not self._is_auto(self.length_scale):
+            scales = np.asarray(self.length_scale, dtype=float)
+            if scales.shape not in ((), (n_features,)) or not np.all(scales > 0):
+                raise ValueError(
+                    f"length_scale={self.length_scale!r} must be 'auto', a positive "
+                    f"number, or {n_features} of them, one per column of X."
+                )
+        noise = self.noise
+        if not self._is_auto(noise) and not (
+            isinstance(noise, Real) and float(noise) >= 0
+        ):
+            raise ValueError(
+                f"noise={noise!r} must be 'auto' or a number >= 0: the variance of the "
+                "noise relative to that of the signal, such as 0.1."
+            )
+
+    @property
+    def length_scale_(self):
+        """Length scales, shape (n_features,); (n_outputs, n_features) per output."""
+        if kernels.is_object(self.kernel):
+            raise AttributeError("A kernel object has no length_scale_: see kernel_.")
+        return self._per_group(np.exp(self.theta_[:, :-1]))
+
+    @property
+    def noise_(self):
+        """Relative noise variance; shape (n_outputs,) if per output."""
+        return self._per_group(np.exp(self.theta_[:, -1]))
+
+    @property
+    def kernel_(self):
+        """The kernel with what was learned; a list of them if per output."""
+        return self._per_group(
+            [kernels.with_theta(self.kernel, theta) for theta in self.theta_]
+        )
+
+    def _per_group(self, values):
+        return values if self.per_output else values[0]
+
+    def length_scales(self, X):
+        """One metric for all outputs: the mean of their inverse squares."""
+        if kernels.is_object(self.kernel):
+            return super().length_scales(X)
+        precision = np.mean(np.exp(-2.0 * self.theta_[:, :-1]), axis=0)
+        with np.errstate(divide="ignore"):  # no output uses the column
+            return 1.0 / np.sqrt(precision)
+
+    # -- one subdomain ---------------------------------------------------------------
+
+    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True):
+        """Factorise the subdomain's kernel matrices; see `GPState`."""
+        n_owned = len(X) if n_owned is None else n_owned
+        weights = np.ones(len(X)) if sample_weight is None else sample_weight
+        # A kernel object may care where the origin is; a named one does not.
+        is_object = kernels.is_object(self.kernel)
+        center = np.zeros(X.shape[1]) if is_object else X.mean(axis=0)
+        X = X - center
+        Y_mean = np.average(Y, axis=0, weights=weights)
+        Y = Y - Y_mean
+        theta = (
+            self._improved(X, Y, sample_weight) if self.per_subdomain else self.theta_
+        )
+        groups = []
+        for g, hyperparameters in enumerate(theta):
+            kernel, A = kernels.in_units(self.kernel, hyperparameters, X)
+            row_noise = np.exp(hyperparameters[-1]) / weights
+            y = Y[:, self._outputs_of(g)]
+            groups.append(fit_group(kernel, A, y, row_noise, n_owned))
+        factors = [pack_lower(group.L_inv) if keep else np.empty(0) for group in groups]
+        return GPState(
+            X=X,
+            center=center,
+            theta=theta,
+            weights=weights,
+            Y_mean=Y_mean,
+            alpha=np.hstack([group.alpha for group in groups]),
+            residuals_sq=np.hstack([group.residuals_sq for group in groups]),
+            ratios=np.hstack([group.ratios for group in groups]),
+            factor=np.array(factors),
+        )
+
+    def _outputs_of(self, group):
+        return slice(group, group + 1) if self.per_output else slice(None)
+
+    def _improved(self, X, Y, sample_weight):
+        """The shared hyperparameters after a few steps up this subdomain's hill."""
+        return np.array(
+            [
+                tuning.improve(
+                    self.kernel, X, Y[:, self._outputs_of(g)], sample_weight, theta
+                )
+                for g, theta in enumerate(self.theta_)
+            ]
+        )
+
+    def keeps_factors(self, n_subdomains, size):
+        """Whether states hold their factors, given how many there will be."""
+        if self.keep_factors != "auto":
+            return bool(self.keep_factors)
+        bytes_each = 8 * len(self.theta_) * packed_size(size)
+        return n_subdomains * bytes_each <= KEPT_BYTES
+
+    def answer(self, state, X_query, variance=False):
+        """Mean, variance and doubt, in blocks of queries of bounded memory."""
+        step = max(1, BLOCK_VALUES // len(state.X))
+        blocks = [
+            self._answer_block(state, X_query[i : i + step], variance)
+            for i in range(0, len(X_query), step)
+        ]
+        if len(blocks) == 1:
+            return blocks[0]
+        means, variances, doubts = zip(*blocks)
+        if not variance:
+            return Answer(np.concatenate(means), None, None)
+        return Answer(*(np.concatenate(part) for part in (means, variances, doubts)))
+
+    def _answer_block(self, state, X_query, variance):
+        means, variances, doubts = [], [], []
+        for g, theta in enumerate(state.theta):
+            j = self._outputs_of(g)
+            kernel, A = kernels.in_units(self.kernel, theta, state.X)
+            _, B = kernels.in_units(self.kernel, theta, X_query - state.center)
+            K_xq = kernels.cross(kernel, A, B)
+            means.append(K_xq.T @ state.alpha[:, j])
+            if variance:
+                noise, factor = np.exp(theta[-1]), state.factor[g]
+                if not factor.size:
+                    factor = packed_factor(kernel, A, noise / state.weights)
+                residuals_sq = state.residuals_sq[:, j]
+                var, doubt = variance_of(
+                    kernel, A, B, K_xq, factor, residuals_sq, noise
+                )
+                variances.append(var)
+                doubts.append(doubt)
+        mean = np.hstack(means) + state.Y_mean
+        if not variance:
+            return Answer(mean, None, None)
+        var = np.hstack(variances) * self.calibration_.factor
+        return Answer(mean, var, np.mean(doubts, axis=0))
+
+    # -- all subdomains --------------------------------------------------------------
+
+    def calibrate(self, states):
+        """One variance factor per output, and the quantiles that intervals need."""
+        ratios = np.vstack([state.ratios for state in states])
+        self.calibration_ = calibration.calibrate(ratios)
+
+    def half_width(self, coverage):
+        """Standard deviations either side of the mean, per output."""
+        return calibration.half_width(self.calibration_, coverage)
+
+    def _check_alone(self, n_samples):
+        needed = 4 * 8 * n_samples**2
+        if needed > _memory():
+            raise MemoryError(
+                f"A full GP on n_samples={n_samples} rows needs about "
+                f"{needed / 2**30:.0f} GiB, this machine has {_memory() / 2**30:.0f}. "
+                "Cover the rows instead: OverlappingCoverRegressor(GP()).fit(X, y) "
+                "needs a few megabytes per subdomain."
+            )
+
+
+def _memory():
+    """Bytes of memory this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

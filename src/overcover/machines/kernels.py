@@ -1,0 +1,187 @@
+r"""Kernels: similarity as a function of the squared distance.
+
+A stationary kernel is a function :math:`\kappa(s)` of the squared scaled distance
+:math:`s = \sum_f (x_f - x'_f)^2 / \rho_f^2`, with :math:`\kappa(0) = 1`. Named kernels
+work on inputs that are already divided by the length scales; a scikit-learn kernel
+object sees the inputs as they are and may have any diagonal.
+"""
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from .._linalg import squared_distances
+
+NAMES = ("rbf", "matern12", "matern32", "matern52")
+
+
+def is_object(kernel):
+    """Whether `kernel` is a scikit-learn kernel object rather than a name."""
+    return isinstance(kernel, Kernel)
+
+
+def apply(name, dist_sq):
+    """Kernel values from squared scaled distances, overwriting them.
+
+    Parameters
+    ----------
+    name : {"rbf", "matern12", "matern32", "matern52"}
+    dist_sq : ndarray of any shape
+
+    Returns
+    -------
+    ndarray, the same memory as `dist_sq`
+
+    Examples
+    --------
+    >>> apply("rbf", np.array([0.0, 2.0])).round(4).tolist()
+    [1.0, 0.3679]
+    """
+    if name == "rbf":
+        dist_sq *= -0.5
+        return np.exp(dist_sq, out=dist_sq)
+    r = np.sqrt(dist_sq, out=dist_sq)
+    if name == "matern12":
+        return np.exp(np.negative(r, out=r), out=r)
+    if name == "matern32":
+        r *= np.sqrt(3.0)
+        polynomial = 1.0 + r
+    else:
+        r *= np.sqrt(5.0)
+        polynomial = r / 3.0
+        polynomial += 1.0
+        polynomial *= r
+        polynomial += 1.0
+    np.exp(np.negative(r, out=r), out=r)
+    r *= polynomial
+    return r
+
+
+def apply_with_slope(name, dist_sq):
+    r"""Kernel values and their derivatives with respect to the squared distance.
+
+    Parameters
+    ----------
+    name : {"rbf", "matern12", "matern32", "matern52"}
+    dist_sq : ndarray of any shape
+
+    Returns
+    -------
+    values, slopes : ndarray
+        :math:`\kappa(s)` and :math:`d\kappa/ds`. The slope of "matern12" is infinite at
+        zero distance; it is returned as 0 there, where every input derivative of the
+        distance vanishes too.
+    """
+    if name == "rbf":
+        values = np.exp(-0.5 * dist_sq)
+        return values, -0.5 * values
+    r = np.sqrt(dist_sq)
+    if name == "matern12":
+        values = np.exp(-r)
+        slopes = np.divide(-0.5 * values, r, out=np.zeros_like(r), where=r > 0)
+        return values, slopes
+    if name == "matern32":
+        r *= np.sqrt(3.0)
+        decay = np.exp(-r)
+        return (1.0 + r) * decay, -1.5 * decay
+    r *= np.sqrt(5.0)
+    decay = np.exp(-r)
+    return (1.0 + r + r * r / 3.0) * decay, (-5.0 / 6.0) * (1.0 + r) * decay
+
+
+def cross(kernel, A, B):
+    """Kernel matrix between two sets of rows.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    A : ndarray of shape (n, d)
+    B : ndarray of shape (m, d)
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+    """
+    if is_object(kernel):
+        return kernel(A, B)
+    return apply(kernel, squared_distances(A, B))
+
+
+def gram(kernel, A):
+    """Kernel matrix of one set of rows with itself; its diagonal is exact.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    A : ndarray of shape (n, d)
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+    """
+    if is_object(kernel):
+        return kernel(A)
+    dist_sq = squared_distances(A, A)
+    # Rounding leaves ~1e-16 here, whose square root a Matern kernel would feel.
+    np.fill_diagonal(dist_sq, 0.0)
+    return apply(kernel, dist_sq)
+
+
+def diagonal(kernel, A):
+    """``k(x, x)`` for every row.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    A : ndarray of shape (n, d)
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    return kernel.diag(A) if is_object(kernel) else np.ones(len(A))
+
+
+def with_theta(kernel, theta):
+    """The kernel with log hyperparameters `theta`; a name carries none of its own."""
+    return kernel.clone_with_theta(theta[:-1]) if is_object(kernel) else kernel
+
+
+def in_units(kernel, theta, X):
+    """The kernel with log hyperparameters `theta`, and rows as it wants them.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    theta : ndarray of shape (n_hyperparameters + 1,)
+        The last one, the log noise, is not the kernel's.
+    X : ndarray of shape (n, d)
+
+    Returns
+    -------
+    kernel : str or scikit-learn kernel
+    A : ndarray of shape (n, d)
+    """
+    if is_object(kernel):
+        return with_theta(kernel, theta), X
+    return kernel, X / np.exp(theta[:-1])
+
+
+def similarity(kernel, K, A, B):
+    """Kernel values scaled to lie in [0, 1]; those of a named kernel do already.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    K : ndarray of shape (n, m)
+        ``cross(kernel, A, B)``.
+    A : ndarray of shape (n, d)
+    B : ndarray of shape (m, d)
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+    """
+    if not is_object(kernel):
+        return K
+    norm = np.sqrt(np.outer(diagonal(kernel, A), diagonal(kernel, B)))
+    return np.clip(np.divide(K, norm, out=np.zeros_like(K), where=norm > 0), 0, 1)

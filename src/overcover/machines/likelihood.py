@@ -1,0 +1,91 @@
+r"""The marginal likelihood of a GP and its gradient, lean in memory.
+
+Amplitudes are not parameters: for output j the best one is known in closed form,
+:math:`s_j^2 = y_j^\top A^{-1} y_j / n` with :math:`A = K + \nu \, \mathrm{diag}(1/w)`,
+so only length scales and the relative noise :math:`\nu` are searched for. Per output,
+
+.. math:: \log p_j = -\tfrac n2 \log s_j^2 - \tfrac12 \log|A| + \text{const},
+    \qquad n = \textstyle\sum_i w_i .
+
+A row of weight w stands for w equal rows; the terms that this adds,
+:math:`-\tfrac12 \sum_i [(w_i - 1) \log \nu + \log w_i]`, make a weight of two and a
+duplicated row the same thing.
+
+Notation: ``theta`` is ``[log length scales..., log noise]``, or a scikit-learn kernel's
+own ``theta`` with the log noise appended.
+"""
+
+import numpy as np
+
+from .._linalg import (
+    add_to_diagonal,
+    cholesky,
+    inverse_from_cholesky,
+    solve_cholesky,
+    squared_distances,
+)
+from . import kernels
+
+
+def negative_log_likelihood(theta, kernel, X, Y, weights=None):
+    r"""Mean negative log likelihood per number observed, and its gradient.
+
+    The gradient is :math:`\tfrac12 \sum Q \circ \partial A` with
+    :math:`Q = \sum_j \alpha_j \alpha_j^\top / s_j^2 - d_Y A^{-1}`. For length scales,
+    with :math:`W = Q \circ \kappa'`, it needs no tensor of shape (n, n, d):
+    :math:`\sum_{ab} W_{ab} (x_{af} - x_{bf})^2 = 2 [\mathrm{rowsum}(W)^\top x_f^2 -
+    x_f^\top W x_f]`.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_hyperparameters,)
+    kernel : str or scikit-learn kernel
+    X : ndarray of shape (n, n_features)
+    Y : ndarray of shape (n, n_outputs)
+        Centred, and no column constant.
+    weights : ndarray of shape (n,) or None
+
+    Returns
+    -------
+    value : float
+    gradient : ndarray of shape (n_hyperparameters,)
+    """
+    n_outputs = Y.shape[1]
+    noise = np.exp(theta[-1])
+    row_noise = noise if weights is None else noise / weights
+    n = len(X) if weights is None else weights.sum()
+
+    K_xx, backpropagate = _kernel_and_gradient(theta[:-1], kernel, X)
+    L, _ = cholesky(add_to_diagonal(K_xx, row_noise))
+    alpha = solve_cholesky(L, Y)
+    amplitude_sq = np.einsum("ij,ij->j", Y, alpha) / n
+
+    value = 0.5 * n * np.log(amplitude_sq).sum()
+    value += n_outputs * np.log(np.diag(L)).sum()
+    Q = (alpha / amplitude_sq) @ alpha.T
+    Q -= n_outputs * inverse_from_cholesky(L)
+    slope_noise = 0.5 * np.sum(np.diag(Q) * row_noise)
+    if weights is not None:
+        replicates = n - len(X)
+        value += 0.5 * n_outputs * (replicates * theta[-1] + np.log(weights).sum())
+        slope_noise -= 0.5 * n_outputs * replicates
+    gradient = -np.append(backpropagate(Q), slope_noise)
+    return value / (n * n_outputs), gradient / (n * n_outputs)
+
+
+def _kernel_and_gradient(theta, kernel, X):
+    """The kernel matrix, and a function from Q to half the sum of ``Q * dK``."""
+    if kernels.is_object(kernel):
+        K_xx, K_gradient = kernel.clone_with_theta(theta)(X, eval_gradient=True)
+        return K_xx, lambda Q: 0.5 * np.einsum("ab,abt->t", Q, K_gradient)
+
+    A = X / np.exp(theta)
+    dist_sq = squared_distances(A, A)
+    np.fill_diagonal(dist_sq, 0.0)
+    K_xx, slopes = kernels.apply_with_slope(kernel, dist_sq)
+
+    def backpropagate(Q):
+        W = np.multiply(Q, slopes, out=slopes)
+        return -2.0 * (W.sum(axis=1) @ (A * A) - np.einsum("af,af->f", A, W @ A))
+
+    return K_xx, backpropagate

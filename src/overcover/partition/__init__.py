@@ -1,0 +1,147 @@
+r"""Partition: clusters of equal size, each the core of one local machine.
+
+    X, Y -> metric -> [partition] -> cover -> machines -> routing -> combination
+    -> prediction
+
+Equal sizes make the cost of a local machine known in advance. A partition of the N
+rows into K clusters minimises, or tries to,
+
+.. math:: J = \sum_k \sum_{i \in C_k} \lVert x_i - \mu_k \rVert^2
+    \quad\text{subject to}\quad |C_k| \in \{\lfloor N/K \rfloor, \lceil N/K \rceil\},
+
+with :math:`\mu_k` the mean of cluster :math:`C_k`. `EqualSizeKMeans` is the compact
+one (lowest J), `RecursiveProjection` the quick one.
+
+Notation: the paper's K is ``n_clusters`` here, and ``n_subdomains_`` further on.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ._arrays import cluster_means, standardize
+from ._kmeans import EqualSizeKMeans
+from ._projection import RecursiveProjection
+
+__all__ = [
+    "EqualSizeKMeans",
+    "Partition",
+    "RecursiveProjection",
+    "clusters_of",
+    "partition_rows",
+]
+
+
+class Partition(NamedTuple):
+    """Which cluster owns each row."""
+
+    labels: NDArray[np.intp]
+    """Cluster of each row, shape (n_samples,), from 0 to n_clusters - 1."""
+
+    centers: NDArray[np.float64]
+    """Means of the clusters, shape (n_clusters, n_features)."""
+
+    def clusters(self) -> list[NDArray[np.intp]]:
+        """Rows of each cluster, in ascending order; see `clusters_of`."""
+        return clusters_of(self.labels, len(self.centers))
+
+
+def clusters_of(labels: np.ndarray, n_clusters: int) -> list[NDArray[np.intp]]:
+    """Rows of each cluster, in ascending order.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+    n_clusters : int
+
+    Returns
+    -------
+    clusters : list of n_clusters ndarrays
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in clusters_of(np.array([1, 0, 1, 2]), 3)]
+    [[1], [0, 2], [3]]
+    """
+    order = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels, minlength=n_clusters))
+    return np.split(order, ends[:-1])
+
+
+def partition_rows(
+    X: np.ndarray,
+    n_clusters: int,
+    method: Any = "kmeans",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> Partition:
+    """Partition rows by name of the method, or by a clusterer.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    n_clusters : int
+        Between 1 and n_samples.
+    method : {"kmeans", "ab", "imda", "rpc"} or clusterer, default="kmeans"
+        "kmeans", "ab" and "imda" are `EqualSizeKMeans` with balance "refined",
+        "assign" and "imda"; "rpc" is `RecursiveProjection`. A clusterer is cloned; it
+        is given `n_clusters` if it has such a parameter, and `n_jobs` and
+        `random_state` where its own are None. A foreign clusterer may return clusters
+        of unequal size, and not as many as asked for.
+    n_jobs : int or None, default=None
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    Partition
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [5.0], [1.0], [6.0]])
+    >>> partition = partition_rows(X, 2, random_state=0)
+    >>> sorted(rows.tolist() for rows in partition.clusters())
+    [[0, 2], [1, 3]]
+
+    Any clusterer of scikit-learn will do:
+
+    >>> from sklearn.cluster import AgglomerativeClustering
+    >>> len(partition_rows(X, 4, AgglomerativeClustering()).centers)
+    4
+    """
+    clusterer = _resolve(method, n_clusters, n_jobs, random_state)
+    found = clusterer.fit_predict(X)
+    if isinstance(clusterer, EqualSizeKMeans | RecursiveProjection):
+        return Partition(clusterer.labels_, clusterer.cluster_centers_)
+    # Labels of a foreign clusterer may skip numbers, or mark noise by -1.
+    distinct, labels = np.unique(found, return_inverse=True)
+    labels = labels.astype(np.intp, copy=False)
+    rows, mean, scale = standardize(X)
+    return Partition(labels, cluster_means(rows, labels, len(distinct)) * scale + mean)
+
+
+def _resolve(method, n_clusters, n_jobs, random_state):
+    """The clusterer that `method` names, ready to fit."""
+    named = {
+        "kmeans": EqualSizeKMeans(balance="refined"),
+        "ab": EqualSizeKMeans(balance="assign"),
+        "imda": EqualSizeKMeans(balance="imda"),
+        "rpc": RecursiveProjection(),
+    }
+    if not isinstance(method, str) and hasattr(method, "fit_predict"):
+        clusterer = clone(method)
+    elif isinstance(method, str) and method in named:
+        clusterer = named[method]
+    else:
+        raise ValueError(
+            f"partition={method!r} is not known. Choose one of "
+            f"{', '.join(map(repr, named))}, or give a clusterer with fit_predict, "
+            "such as EqualSizeKMeans()."
+        )
+    params = clusterer.get_params(deep=False)
+    wanted = {"n_jobs": n_jobs, "random_state": random_state}
+    changes = {k: v for k, v in wanted.items() if k in params and params[k] is None}
+    if "n_clusters" in params:
+        changes["n_clusters"] = n_clusters
+    return clusterer.set_params(**changes)

@@ -1,0 +1,245 @@
+"""Equal-size k-means: `EqualSizeKMeans` and the loop behind it."""
+
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._parallel import one_thread_per_worker
+from ._arrays import (
+    cluster_means,
+    inertia,
+    nearest_centers,
+    standardize,
+)
+from ._balance import assign_and_balance, exchange, fill_nearest_pairs
+from ._seeds import kmeans_seeds
+
+PATIENCE = 3
+"""Iterations without a better J before the loop stops."""
+
+LEAST_GAIN = 1e-4
+"""Relative decrease of J that counts as better."""
+
+SWEEPS_PER_ITERATION = 5
+"""Sweeps of exchanges before the centres are used again; more gain nothing."""
+
+MOST_SWEEPS = 100
+"""Sweeps of exchanges on the best labels at the end; past them gains are tiny."""
+
+
+def _assign_and_exchange(X, centers, n_jobs=None):
+    labels = assign_and_balance(X, centers, n_jobs)
+    return exchange(X, labels, len(centers), SWEEPS_PER_ITERATION, n_jobs)[0]
+
+
+BALANCES = {
+    "assign": assign_and_balance,
+    "imda": fill_nearest_pairs,
+    "refined": _assign_and_exchange,
+}
+
+
+class _Run(NamedTuple):
+    labels: np.ndarray
+    centers: np.ndarray
+    inertia: float
+    n_iter: int
+
+
+def equal_size_kmeans(X, centers, balance, max_iter, n_jobs=None):
+    r"""Alternate balanced assignment and centre moves; keep the labels of lowest J.
+
+    .. math:: J = \sum_k \sum_{i \in C_k} \lVert x_i - \mu_k \rVert^2,
+        \qquad \bigl| |C_j| - |C_k| \bigr| \le 1
+
+    J need not fall at every step, since greedy balancing does not minimise it, so
+    the loop goes on for ``PATIENCE`` iterations past the best.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows in standard units.
+    centers : ndarray of shape (n_clusters, n_features)
+    balance : {"assign", "imda", "refined"}
+    max_iter : int
+    n_jobs : int or None
+
+    Returns
+    -------
+    labels, centers, inertia, n_iter
+        As a named tuple.
+    """
+    best = _Run(np.empty(0, dtype=np.intp), centers, np.inf, 0)
+    stale = 0
+    for n_iter in range(1, max_iter + 1):
+        run = _measure(X, BALANCES[balance](X, centers, n_jobs), len(centers), n_iter)
+        stale = 0 if run.inertia < (1 - LEAST_GAIN) * best.inertia else stale + 1
+        if run.inertia < best.inertia:
+            best = run
+        if stale == PATIENCE or run.inertia == 0.0:
+            break
+        centers = run.centers
+    if balance == "refined":
+        labels, _ = exchange(X, best.labels, len(centers), MOST_SWEEPS, n_jobs)
+        best = _measure(X, labels, len(centers), run.n_iter)
+    return best._replace(n_iter=run.n_iter)
+
+
+def _measure(X, labels, n_clusters, n_iter):
+    centers = cluster_means(X, labels, n_clusters)
+    return _Run(labels, centers, inertia(X, labels, centers), n_iter)
+
+
+class EqualSizeKMeans(ClusterMixin, BaseEstimator):
+    r"""K-means whose clusters are all equally large: sizes differ by at most one.
+
+    Choose it over `RecursiveProjection` when compact clusters matter more than
+    seconds: its J, the sum of squared distances to the cluster means, is far lower.
+    Starts from the centres of ordinary k-means, the best of four on a sample of the
+    rows; then assigns, balances and moves the centres until J has not improved for
+    three iterations.
+
+    Memory: two copies of X in float64, some 200 bytes for every row, and 2 MB for
+    every thread; distances of all rows to all centres never exist at once.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        At most the number of rows.
+    balance : {"refined", "assign", "imda"}, default="refined"
+        How an assignment gets equal sizes:
+
+        - "assign": every row to its nearest centre, then rows of overfull clusters
+          move to underfull ones, the smallest distance first;
+        - "imda": iteratively, the smallest distance between a free row and a centre
+          that is not yet full decides;
+        - "refined": "assign", then rows are exchanged between pairs of clusters while
+          that lowers J. Lowest J, and little more time than "assign".
+    max_iter : int, default=20
+        Most iterations of assigning, balancing and moving.
+    n_jobs : int or None, default=None
+        Threads for the distances; as in joblib. Results do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Decides the seeds. With an int, fits are equal bit by bit.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Means of the clusters.
+    inertia_ : float
+        J, the sum of squared distances of the rows to their cluster's mean.
+    n_iter_ : int
+        Iterations run.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, when X was a data frame with string column names.
+
+    Notes
+    -----
+    `predict` gives the nearest centre, so it may differ from ``labels_`` on the
+    training rows: balancing has moved some of them to their second choice.
+
+    Examples
+    --------
+    Six rows near 0, two far away: equal sizes cut through the six.
+
+    >>> import numpy as np
+    >>> from overcover.partition import EqualSizeKMeans
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [20.0], [21.0]])
+    >>> model = EqualSizeKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> sorted(model.cluster_centers_.ravel().tolist())
+    [1.5, 12.5]
+    """
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        balance="refined",
+        max_iter=20,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.balance = balance
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Partition the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        check_n_clusters(self.n_clusters, len(X))
+        self._check_options()
+        rng = check_random_state(self.random_state)
+        rows, mean, scale = standardize(X)
+        with one_thread_per_worker():
+            seeds = kmeans_seeds(rows, self.n_clusters, rng, self.n_jobs)
+            run = equal_size_kmeans(
+                rows, seeds, self.balance, self.max_iter, self.n_jobs
+            )
+        self.labels_ = run.labels
+        self.cluster_centers_ = run.centers * scale + mean
+        self.inertia_ = run.inertia * scale**2
+        self.n_iter_ = run.n_iter
+        return self
+
+    def predict(self, X):
+        """Nearest cluster centre of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        centers, mean, scale = standardize(self.cluster_centers_)
+        nearest, _ = nearest_centers((X - mean) / scale, centers, 1, self.n_jobs)
+        return nearest[:, 0].astype(np.intp)
+
+    def _check_options(self):
+        if self.balance not in BALANCES:
+            raise ValueError(
+                f"balance={self.balance!r} is not known. Choose one of "
+                f"{', '.join(map(repr, BALANCES))}."
+            )
+        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
+            raise ValueError(
+                f"max_iter={self.max_iter!r} must be an integer of at least 1. "
+                "Leave it at 20, or give more for a lower J."
+            )
+
+
+def check_n_clusters(n_clusters, n_samples):
+    """Refuse a number of clusters that is no count, or exceeds the rows."""
+    if not isinstance(n_clusters, Integral) or n_clusters < 1:
+        raise ValueError(
+            f"n_clusters={n_clusters!r} must be an integer between 1 and the number "
+            f"of rows, n_samples={n_samples}."
+        )
+    if n_samples < n_clusters:
+        raise ValueError(
+            f"n_samples={n_samples} should be >= n_clusters={n_clusters}: every "
+            "cluster needs a row. Lower n_clusters, or give more rows."
+        )

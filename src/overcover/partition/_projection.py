@@ -1,0 +1,118 @@
+"""Recursive projection: `RecursiveProjection` and the split behind it."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from .._parallel import one_thread_per_worker
+from ._arrays import cluster_means, inertia, standardize
+from ._kmeans import check_n_clusters
+
+
+def split_recursively(X, n_clusters, rng):
+    """Halve the rows by rank along random lines until every part is one cluster.
+
+    A part that is to hold K clusters is split for floor(K/2) and ceil(K/2) of them,
+    so any number of clusters gets sizes that differ by at most one. Ranks, not values:
+    tied rows are split too, by row number.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    n_clusters : int, at most n_samples
+    rng : numpy RandomState
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,)
+    """
+    labels = np.empty(len(X), dtype=np.intp)
+    parts = [(np.arange(len(X)), 0, n_clusters)]
+    while parts:
+        rows, first, n_parts = parts.pop()
+        if n_parts == 1:
+            labels[rows] = first
+            continue
+        n_left = n_parts // 2
+        size, n_larger = divmod(len(rows), n_parts)
+        cut = n_left * size + n_left * n_larger // n_parts
+        part = X[rows]
+        ranked = np.argsort(part @ _random_direction(part, rng), kind="stable")
+        parts.append((np.sort(rows[ranked[cut:]]), first + n_left, n_parts - n_left))
+        parts.append((np.sort(rows[ranked[:cut]]), first, n_left))
+    return labels
+
+
+def _random_direction(X, rng):
+    """From a random row to another random row that differs from it, if any does."""
+    start = X[rng.randint(len(X))]
+    others = np.flatnonzero((start != X).any(axis=1))
+    if len(others) == 0:
+        return np.zeros_like(start)
+    return X[others[rng.randint(len(others))]] - start
+
+
+class RecursiveProjection(ClusterMixin, BaseEstimator):
+    """Equal-size clusters by recursive splits along random lines (RPC).
+
+    Choose it over `EqualSizeKMeans` when the partition must be made in one pass, in
+    O(n_samples log n_clusters); clusters are less compact. Each split projects the
+    rows on the line through two random rows and halves them by rank.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        At most the number of rows; it need not be a power of two.
+    random_state : int, RandomState or None, default=None
+        Decides the lines. With an int, fits are equal bit by bit.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Means of the clusters.
+    inertia_ : float
+        Sum of squared distances of the rows to their cluster's mean.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, when X was a data frame with string column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover.partition import RecursiveProjection
+    >>> X = np.array([[5.0], [1.0], [4.0], [0.0], [3.0], [2.0]])
+    >>> labels = RecursiveProjection(n_clusters=3, random_state=0).fit_predict(X)
+    >>> sorted(sorted(X[labels == k].ravel().tolist()) for k in range(3))
+    [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    """
+
+    def __init__(self, n_clusters=8, *, random_state=None):
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Partition the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        check_n_clusters(self.n_clusters, len(X))
+        rng = check_random_state(self.random_state)
+        rows, mean, scale = standardize(X)
+        with one_thread_per_worker():
+            self.labels_ = split_recursively(rows, self.n_clusters, rng)
+        centers = cluster_means(rows, self.labels_, self.n_clusters)
+        self.cluster_centers_ = centers * scale + mean
+        self.inertia_ = inertia(rows, self.labels_, centers) * scale**2
+        return self

@@ -1,0 +1,362 @@
+"""`OverlappingCoverRegressor`: the whole path composed, nothing else.
+
+X, Y -> metric -> partition -> cover -> machines -> routing -> combination
+-> prediction
+"""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from . import combination, routing
+from ._parallel import run_tasks
+from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
+from ._validation import (
+    as_training_shape,
+    check_choice,
+    check_count,
+    check_coverage,
+    check_queries,
+    check_training_data,
+)
+from .cover import count_lenders, count_subdomains, cover_partition
+from .machines import Prediction, make_machine
+from .machines.base import no_variance_message
+from .partition import partition_rows
+
+# Queries answered at a time: keeps memory flat however many there are.
+CHUNK = 2**15
+
+
+class OverlappingCoverRegressor(
+    CallbackSupportMixin, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
+    """Kernel regression on an overlapping domain cover.
+
+    The rows are partitioned into equal-size clusters; every cluster borrows rows from
+    its neighbours and becomes a subdomain of `subdomain_size` rows, on which one local
+    machine is precomputed. A query is answered by the subdomain(s) it is routed to.
+    Training costs O(N M^2 / (1 - p)), a query O(M) for the mean and O(M^2) for the
+    standard deviation, whatever N.
+
+    Parameters
+    ----------
+    machine : Machine, {"gp"} or None, default=None
+        What is fitted on every subdomain; None is ``GP()``. Any scikit-learn regressor
+        will do too (it becomes an `AnyRegressor`).
+    subdomain_size : int, default=800
+        The paper's M: rows that one machine sees. More is more accurate and slower.
+    overlap : float in [0, 1), default=0.9
+        The paper's p: share of a subdomain's rows that other clusters own. 0 is a
+        partition into independent machines.
+    spread : float >= 1, default=2.0
+        The paper's t: how many times the least number of neighbouring clusters lend.
+    n_consulted : int, default=1
+        The paper's K': subdomains that answer a query together.
+    partition : {"kmeans", "ab", "imda", "rpc"} or clusterer, default="kmeans"
+        See `overcover.partition.partition_rows`.
+    router : {"variance", "mahalanobis", "euclidean", "neighbors", "density"}, \
+default="variance"
+        See `overcover.routing`. A machine without a variance is routed by Euclidean
+        distance where this says "variance".
+    combine : {"inverse-distance", "precision", "nearest"}, default="inverse-distance"
+        How several answers become one; see `overcover.combination`.
+    n_jobs : int or None, default=None
+        Threads that work on different subdomains, each with one BLAS thread. Results
+        do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Decides the rows that tuning looks at and the seeds of the partition.
+    verbose : int, default=0
+        1 shows progress bars.
+
+    Attributes
+    ----------
+    cover_ : Cover
+        The rows of every subdomain.
+    n_subdomains_, n_lenders_ : int
+        The paper's K and r.
+    machine_ : Machine
+        With the hyperparameters found.
+    states_ : list of named tuples
+        What each subdomain's machine has precomputed.
+    router_ : router
+    timings_ : dict
+        Seconds of the stages tuning, partition, cover, machines.
+    n_features_in_, n_outputs_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        When X was a data frame with string column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover import GP, OverlappingCoverRegressor
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (2000, 2))
+    >>> y = np.sin(X[:, 0]) * np.cos(X[:, 1])
+    >>> model = OverlappingCoverRegressor(
+    ...     GP(length_scale=2.0, noise=1e-4), subdomain_size=200, random_state=0
+    ... ).fit(X, y)
+    >>> mean, std = model.predict([[0.5, 0.5]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(0.5) * np.cos(0.5)) < 0.01), mean.shape == std.shape
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        machine=None,
+        *,
+        subdomain_size=800,
+        overlap=0.9,
+        spread=2.0,
+        n_consulted=1,
+        partition="kmeans",
+        router="variance",
+        combine="inverse-distance",
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.machine = machine
+        self.subdomain_size = subdomain_size
+        self.overlap = overlap
+        self.spread = spread
+        self.n_consulted = n_consulted
+        self.partition = partition
+        self.router = router
+        self.combine = combine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Tune the machine, cover the rows, precompute one machine per subdomain.
+
+        Memory: the states, about ``4 * subdomain_size^2`` bytes per subdomain while
+        the machine keeps factors (see `GP`), else ``8 * subdomain_size * n_features``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            A row of weight w counts as w equal rows: its noise variance is divided
+            by w. Rows of weight zero are left out.
+
+        Returns
+        -------
+        self
+        """
+        X, Y, weight = check_training_data(self, X, y, sample_weight)
+        self._check_options()
+        rng = check_random_state(self.random_state)
+        machine = make_machine(self.machine)
+        progress = FitProgress(self, n_stages=4, verbose=self.verbose)
+        size = min(self.subdomain_size, len(X))
+
+        with progress.stage("tuning"):
+            machine.tune(X, Y, weight, size, rng, self.n_jobs)
+            self._scales = machine.length_scales(X)
+            X_metric = X / self._scales
+        with progress.stage("partition"):
+            n_subdomains = count_subdomains(len(X), size, self.overlap)
+            partition = partition_rows(
+                X_metric, n_subdomains, self.partition, self.n_jobs, rng
+            )
+        with progress.stage("cover"):
+            cover = cover_partition(
+                X_metric, partition, size, self.overlap, self.spread, self.n_jobs
+            )
+            router = routing.make_router(
+                self._router_name(machine),
+                X_metric,
+                cover,
+                partition.labels,
+                self.n_jobs,
+            )
+        with progress.stage("machines", len(cover.members)):
+            fits = fit_machines(machine, X, Y, weight, cover, self.n_jobs)
+            states = list(progress.track(fits))
+            machine.calibrate(states)
+
+        self.machine_, self.states_, self.cover_, self.router_ = (
+            machine,
+            states,
+            cover,
+            router,
+        )
+        self.n_subdomains_ = len(states)
+        self.n_lenders_ = count_lenders(self.overlap, self.spread, len(states))
+        self.timings_ = progress.seconds
+        progress.finish()
+        return self
+
+    def predict(self, X, return_std=False):
+        """Predict the outputs of new rows.
+
+        Memory beyond the result is bounded: queries are answered in chunks, and within
+        a chunk all those of a subdomain together.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        return_std : bool, default=False
+            Also return the standard deviation of a new observation.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_queries,) or (n_queries, n_outputs)
+        std : ndarray of mean's shape
+            Only if `return_std`.
+        """
+        check_is_fitted(self)
+        X = check_queries(self, X)
+        if return_std and not self.machine_.has_variance:
+            raise ValueError(no_variance_message(self.machine_))
+        chunks = [
+            self._predict_chunk(X[i : i + CHUNK], return_std)
+            for i in range(0, len(X), CHUNK)
+        ]
+        mean = as_training_shape(self, np.concatenate([c.mean for c in chunks]))
+        if not return_std:
+            return mean
+        return mean, as_training_shape(self, np.concatenate([c.std for c in chunks]))
+
+    def _predict_chunk(self, X, return_std) -> Prediction:
+        by_variance = self._router_name(self.machine_) == "variance"
+        n_asked = self._n_consulted()
+        if by_variance:
+            n_asked = max(n_asked, min(routing.N_CANDIDATES, self.n_subdomains_))
+        route = self.router_.route(X / self._scales, n_asked, self.n_jobs)
+        wants_variance = return_std or by_variance or self.combine == "precision"
+        means, variances, doubts = ask(
+            self.machine_,
+            self.states_,
+            X,
+            route,
+            self.n_outputs_,
+            wants_variance,
+            self.n_jobs,
+        )
+        if by_variance:
+            route, kept = routing.most_certain(route, doubts, self._n_consulted())
+            means, variances = (
+                np.take_along_axis(a, kept[:, :, None], axis=1)
+                for a in (means, variances)
+            )
+        return combination.combine(self.combine, route.distances, means, variances)
+
+    def predict_interval(self, X, coverage=0.95):
+        """Central intervals that hold a new observation with given probability.
+
+        Half widths come from the distribution of leave-one-out errors, not from the
+        Gaussian, where the machine knows them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        coverage : float, default=0.95
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_queries,) or (n_queries, n_outputs)
+        """
+        check_coverage(coverage)
+        mean, std = self.predict(X, return_std=True)
+        half = np.atleast_1d(self.machine_.half_width(coverage))
+        half = as_training_shape(self, half) * std
+        return mean - half, mean + half
+
+    def _router_name(self, machine):
+        if self.router == "variance" and not machine.has_variance:
+            return "euclidean"
+        return self.router
+
+    def _n_consulted(self):
+        if self.n_consulted > self.n_subdomains_:
+            raise ValueError(
+                f"n_consulted={self.n_consulted} is more than the number of "
+                f"subdomains, {self.n_subdomains_}. Lower n_consulted, or cover the "
+                "rows with smaller subdomains (subdomain_size)."
+            )
+        return self.n_consulted
+
+    def _check_options(self):
+        check_count("subdomain_size", self.subdomain_size, 1, "800 suits most data.")
+        check_count("n_consulted", self.n_consulted, 1, "1 suits a large overlap.")
+        if not isinstance(self.overlap, Real) or not 0 <= float(self.overlap) < 1:
+            raise ValueError(
+                f"overlap={self.overlap!r} must be at least 0 and below 1: the share "
+                "of a subdomain's rows that other clusters own. 0.9 is accurate, 0 a "
+                "plain partition."
+            )
+        if not isinstance(self.spread, Real) or not 1 <= float(self.spread) < np.inf:
+            raise ValueError(
+                f"spread={self.spread!r} must be a number >= 1: 1 borrows from as few "
+                "neighbouring clusters as can lend enough."
+            )
+        check_choice("router", self.router, routing.NAMES)
+        check_choice("combine", self.combine, combination.RULES)
+
+
+def fit_machines(machine, X, Y, sample_weight, cover, n_jobs=None):
+    """One state per subdomain, in order, as they are done.
+
+    Parameters
+    ----------
+    machine : Machine
+        Tuned.
+    X : ndarray of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_outputs)
+    sample_weight : ndarray of shape (n_samples,) or None
+    cover : Cover
+    n_jobs : int or None
+
+    Yields
+    ------
+    state
+    """
+    size = max(len(members) for members in cover.members)
+    keep = machine.keeps_factors(len(cover.members), size)
+
+    def fit_one(members, n_owned):
+        weight = None if sample_weight is None else sample_weight[members]
+        return machine.fit_state(X[members], Y[members], weight, n_owned, keep)
+
+    yield from run_tasks(fit_one, zip(cover.members, cover.n_owned), n_jobs)
+
+
+def ask(machine, states, X, route, n_outputs, variance=False, n_jobs=None):
+    """Ask every subdomain on a route about all its queries at once.
+
+    Parameters
+    ----------
+    machine : Machine
+    states : sequence of states
+    X : ndarray of shape (n_queries, n_features)
+    route : Route
+    n_outputs : int
+    variance : bool
+    n_jobs : int or None
+
+    Returns
+    -------
+    means : ndarray of shape (n_queries, n_consulted, n_outputs)
+    variances : ndarray of means' shape, or None
+    doubts : ndarray of shape (n_queries, n_consulted), or None
+    """
+    shape = route.subdomains.shape
+    means = np.empty((*shape, n_outputs))
+    variances, doubts = np.empty_like(means), np.empty(shape)
+
+    def ask_one(k, where):
+        answer = machine.answer(states[k], X[where[0]], variance)
+        means[where] = answer.mean
+        if variance and answer.variance is not None:
+            variances[where], doubts[where] = answer.variance, answer.doubt
+
+    for _ in run_tasks(ask_one, routing.grouped(route.subdomains), n_jobs):
+        pass
+    return (means, variances, doubts) if variance else (means, None, None)

@@ -1,0 +1,243 @@
+r"""Routing: which subdomains answer a query, and from how far away.
+
+    X, Y -> metric -> partition -> cover -> machines -> [routing] -> combination
+    -> prediction
+
+Everything here happens in the machine's metric: rows divided by its length scales.
+A subdomain is summarised by the mean (and covariance) of its members:
+
+- "euclidean": :math:`\lVert x - \mu'_k \rVert` (the paper's mode 1);
+- "mahalanobis": :math:`\lVert L_k^{-1} (x - \mu'_k) \rVert` with
+  :math:`\Sigma'_k = L_k L_k^\top` shrunk (mode 3);
+- "density": the same squared, plus :math:`\log |\Sigma'_k|`, so that a diffuse
+  subdomain is not near to everything;
+- "neighbors": the clusters that own most of the query's nearest rows (mode 2);
+- "variance": of the nearest few, those least in doubt; the machines decide, see
+  `most_certain`.
+
+Notation: the paper's :math:`K'` is ``n_consulted``. Ties go to the lower index.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.covariance import oas
+from sklearn.neighbors import NearestNeighbors
+
+from ._parallel import run_tasks
+from .partition._arrays import nearest_centers
+
+NAMES = ("variance", "mahalanobis", "euclidean", "neighbors", "density")
+# Candidates by Euclidean distance among which the variance decides; more cost more
+# and gain nothing (see docs/routing).
+N_CANDIDATES = 3
+# Candidates by Euclidean distance for which a covariance is looked at.
+SHORTLIST = 64
+# Directions in which covariances are kept.
+MOST_DIRECTIONS = 64
+N_NEIGHBORS = 16
+# Rows a principal subspace is found from.
+PRINCIPAL_ROWS = 5000
+
+
+class Route(NamedTuple):
+    """For each query, the subdomains to consult, nearest first."""
+
+    subdomains: np.ndarray
+    """Subdomain indices, shape (n_queries, n_consulted)."""
+
+    distances: np.ndarray
+    """Distances to those subdomains as the router measures them, same shape."""
+
+
+class EuclideanRouter(NamedTuple):
+    """By distance to the subdomains' means."""
+
+    means: np.ndarray
+    """Shape (n_subdomains, n_features)."""
+
+    def route(self, X, n_consulted, n_jobs=None) -> Route:
+        """Nearest subdomains of each query; memory O(n_queries * n_consulted)."""
+        ids, dist_sq = nearest_centers(X, self.means, n_consulted, n_jobs)
+        return Route(ids, np.sqrt(dist_sq))
+
+
+class GaussianRouter(NamedTuple):
+    """By each subdomain's own covariance, in a common principal subspace."""
+
+    means: np.ndarray
+    """Shape (n_subdomains, n_features)."""
+
+    directions: np.ndarray
+    """Orthonormal columns, shape (n_features, n_directions)."""
+
+    whiteners: np.ndarray
+    """``L_k^-1`` of the projected covariances, shape (K, n_directions, n_directions)"""
+
+    log_volumes: np.ndarray
+    """``log |Sigma_k|`` if it counts, else zeros; shape (n_subdomains,)."""
+
+    def route(self, X, n_consulted, n_jobs=None) -> Route:
+        """Nearest of a Euclidean shortlist; memory O(n_queries * shortlist)."""
+        n_listed = min(max(SHORTLIST, n_consulted), len(self.means))
+        listed, _ = nearest_centers(X, self.means, n_listed, n_jobs)
+        listed = np.sort(listed, axis=1)  # so that ties go to the lower index
+        Z, mu = X @ self.directions, self.means @ self.directions
+        measured = np.empty(listed.shape)
+        for k, (queries, slots) in grouped(listed):
+            offset = (Z[queries] - mu[k]) @ self.whiteners[k].T
+            dist_sq = np.einsum("ij,ij->i", offset, offset)
+            measured[queries, slots] = dist_sq + self.log_volumes[k]
+        order = np.argsort(measured, axis=1, kind="stable")[:, :n_consulted]
+        nearest = np.take_along_axis(measured, order, axis=1)
+        if self.log_volumes.any():
+            # A log density has no zero: measure from below the smallest of all.
+            nearest = nearest - self.log_volumes.min()
+        return Route(np.take_along_axis(listed, order, axis=1), np.sqrt(nearest))
+
+
+class NeighborsRouter:
+    """By vote of the query's nearest rows over the clusters that own them."""
+
+    def __init__(self, rows, labels, means):
+        self.rows, self.labels, self.means = rows, labels, means
+        self.index = NearestNeighbors(n_neighbors=min(N_NEIGHBORS, len(rows)))
+        self.index.fit(rows)
+
+    def route(self, X, n_consulted, n_jobs=None) -> Route:
+        """Most votes first; clusters without a vote follow by distance."""
+        near = self.index.kneighbors(X, return_distance=False)
+        n_listed = min(max(N_NEIGHBORS, n_consulted), len(self.means))
+        listed, _ = nearest_centers(X, self.means, n_listed, n_jobs)
+        owners = self.labels[near]
+        # Every owner is a candidate, so are the nearest clusters: enough to consult.
+        candidates = np.concatenate([owners, listed], axis=1)
+        votes = np.sum(candidates[:, :, None] == owners[:, None, :], axis=2)
+        subdomains = np.empty((len(X), n_consulted), dtype=np.int32)
+        distances = np.empty((len(X), n_consulted))
+        for q in range(len(X)):
+            distinct, first = np.unique(candidates[q], return_index=True)
+            count = votes[q, first]
+            order = np.lexsort((distinct, -count))[:n_consulted]
+            subdomains[q] = distinct[order]
+            # Inverse distances are then in proportion to votes.
+            distances[q] = 1.0 / np.maximum(count[order], 0.1)
+        return Route(subdomains, distances)
+
+
+def make_router(name, X, cover, labels, n_jobs=None):
+    """Summarise the subdomains for the router called `name`.
+
+    Parameters
+    ----------
+    name : one of `NAMES`
+    X : ndarray of shape (n_samples, n_features)
+        Training rows in the machine's metric.
+    cover : Cover
+    labels : ndarray of shape (n_samples,)
+        The cluster that owns each row.
+    n_jobs : int or None
+
+    Returns
+    -------
+    an object with ``route(X, n_consulted, n_jobs) -> Route``
+    """
+    means = np.array([X[members].mean(axis=0) for members in cover.members])
+    if name in ("variance", "euclidean"):
+        return EuclideanRouter(means)
+    if name == "neighbors":
+        return NeighborsRouter(X, labels, means)
+    directions = principal_directions(X)
+    tasks = ((X[members] @ directions,) for members in cover.members)
+    shapes = list(run_tasks(_whitener, tasks, n_jobs))
+    whiteners = np.array([whitener for whitener, _ in shapes])
+    log_volumes = np.array([log_volume for _, log_volume in shapes])
+    if name == "mahalanobis":
+        log_volumes = np.zeros(len(means))
+    return GaussianRouter(means, directions, whiteners, log_volumes)
+
+
+def principal_directions(X):
+    """At most `MOST_DIRECTIONS` directions that hold most of the variance.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_directions), orthonormal columns
+    """
+    if X.shape[1] <= MOST_DIRECTIONS:
+        return np.eye(X.shape[1])
+    step = max(1, len(X) // PRINCIPAL_ROWS)
+    sample = X[::step] - X[::step].mean(axis=0)
+    _, vectors = np.linalg.eigh(sample.T @ sample)
+    return np.ascontiguousarray(vectors[:, ::-1][:, :MOST_DIRECTIONS])
+
+
+def _whitener(Z):
+    """``L^-1`` and ``log |Sigma|`` of the shrunk covariance of some rows."""
+    n_directions = Z.shape[1]
+    if len(Z) > 1:
+        Sigma, _ = oas(Z)
+    else:
+        Sigma = np.zeros((n_directions, n_directions))
+    # Members that all coincide: any positive volume will do, as long as it is small.
+    floor = 1e-12 * np.trace(Sigma) / n_directions
+    Sigma.flat[:: n_directions + 1] += floor if floor > 0 else 1e-12
+    L = np.linalg.cholesky(Sigma)
+    whitener = solve_triangular(L, np.eye(n_directions), lower=True)
+    return whitener, 2.0 * np.log(np.diag(L)).sum()
+
+
+def grouped(subdomains):
+    """Queries of each subdomain, from a table of who consults whom.
+
+    Parameters
+    ----------
+    subdomains : ndarray of shape (n_queries, n_consulted)
+
+    Yields
+    ------
+    k, (queries, slots)
+        Subdomain index; rows and columns of `subdomains` that name it, rows ascending.
+
+    Examples
+    --------
+    >>> for k, (queries, slots) in grouped(np.array([[1, 0], [1, 2]])):
+    ...     print(k, queries.tolist(), slots.tolist())
+    0 [0] [1]
+    1 [0, 1] [0, 0]
+    2 [1] [1]
+    """
+    flat = subdomains.ravel()
+    order = np.argsort(flat, kind="stable")
+    names, starts = np.unique(flat[order], return_index=True)
+    for k, where in zip(names, np.split(order, starts[1:])):
+        yield int(k), np.divmod(where, subdomains.shape[1])
+
+
+def most_certain(route, doubts, n_consulted):
+    """Of the candidates, those least in doubt.
+
+    Parameters
+    ----------
+    route : Route
+        Candidates, nearest first.
+    doubts : ndarray of shape (n_queries, n_candidates)
+        Posterior input variance of each candidate.
+    n_consulted : int
+
+    Returns
+    -------
+    route : Route
+        With the roots of `doubts` as distances.
+    kept : ndarray of shape (n_queries, n_consulted)
+        Which candidates these are.
+    """
+    kept = np.argsort(doubts, axis=1, kind="stable")[:, :n_consulted]
+    subdomains = np.take_along_axis(route.subdomains, kept, axis=1)
+    distances = np.sqrt(np.take_along_axis(doubts, kept, axis=1))
+    return Route(subdomains, distances), kept

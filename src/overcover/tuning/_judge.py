@@ -1,0 +1,55 @@
+"""The judge: rows kept aside are predicted from their neighbours."""
+
+import numpy as np
+
+from ..machines.prediction_loss import prediction_score
+from ._search import anchor_sets, metric_of, nearest_rows
+
+N_HELD_OUT, N_NEIGHBORS = 1000, 256
+# Held-out rows times rows to search among: what a judge's neighbours may cost.
+MOST_DISTANCES = 4e8
+
+
+class Judge:
+    """Scores hyperparameters by the prediction loss of rows kept aside.
+
+    Every held-out row is predicted from its own nearest rows, so candidates with
+    different metrics are compared on equal rows. Scores are remembered.
+
+    Parameters
+    ----------
+    problem : Problem
+    rows : ndarray of int
+        All rows in random order; the first few are held out.
+
+    Attributes
+    ----------
+    held_out, rest : ndarray of int
+    """
+
+    def __init__(self, problem, rows):
+        most = min(N_HELD_OUT, len(rows) // 4)
+        n_held_out = int(np.clip(MOST_DISTANCES / len(rows), 200, most))
+        self.problem = problem
+        self.held_out = np.sort(rows[:n_held_out])
+        self.rest = np.sort(rows[n_held_out:])
+        self._scores: dict[bytes, float] = {}
+
+    def score(self, theta):
+        """The prediction loss of the held-out rows; low is good."""
+        key = theta.tobytes()
+        if key not in self._scores:
+            rows = np.concatenate([self.held_out, self.rest])
+            anchors = np.arange(len(self.held_out))
+            sets = anchor_sets(self.problem, theta, rows, anchors, N_NEIGHBORS)
+            self._scores[key] = prediction_score(
+                theta, self.problem.kernel, sets, self.problem.n_jobs
+            )
+        return self._scores[key]
+
+    def neighborhoods(self, theta, n_sets, size, random_state):
+        """Random neighbourhoods in the metric of `theta`; a list of arrays of rows."""
+        A = self.problem.X[self.rest] / metric_of(self.problem, theta)
+        anchors = random_state.choice(len(A), n_sets, replace=False)
+        near = nearest_rows(A, A[anchors], min(size, len(A)), self.problem.n_jobs)
+        return list(self.rest[near])

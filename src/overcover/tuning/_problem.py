@@ -1,0 +1,167 @@
+"""What is tuned: the data in standard units, and which hyperparameters may move."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ..machines import kernels
+
+LENGTH_BOUNDS = (0.05, 1000.0)
+NOISE_BOUNDS = (1e-7, 10.0)
+START_NOISE = 0.05
+# Past this many columns one length scale each is neither affordable nor identified.
+MOST_SCALES = 200
+
+
+class Problem(NamedTuple):
+    """Data in standard units, and what may move."""
+
+    kernel: Any
+    """A name or a scikit-learn kernel."""
+
+    X: np.ndarray
+    """Rows in column deviations, shape (n_samples, n_features)."""
+
+    Y: np.ndarray
+    """Outputs that vary, shape (n_samples, n_outputs)."""
+
+    weights: np.ndarray | None
+    free: np.ndarray
+    """Which entries of theta may move, shape (n_hyperparameters,)."""
+
+    n_jobs: int | None
+
+    def bounds(self):
+        """Lowest and highest theta; what the user fixed is allowed by definition."""
+        if kernels.is_object(self.kernel):
+            low, high = self.kernel.bounds.T.reshape(2, -1)
+        else:
+            n_scales = len(self.free) - 1
+            low, high = (np.full(n_scales, np.log(b)) for b in LENGTH_BOUNDS)
+        low = np.append(low, np.log(NOISE_BOUNDS[0]))
+        high = np.append(high, np.log(NOISE_BOUNDS[1]))
+        return (
+            np.where(self.free, low, -np.inf),
+            np.where(self.free, high, np.inf),
+        )
+
+    def directions(self, tied):
+        """Columns along which theta may move; `tied` scales all lengths by one factor.
+
+        Returns
+        -------
+        ndarray of shape (n_hyperparameters, n_directions)
+        """
+        steps = np.eye(len(self.free))[:, self.free]
+        if not tied or kernels.is_object(self.kernel) or not self.free[:-1].any():
+            return steps
+        common = np.append(self.free[:-1], False).astype(float)[:, None]
+        return np.hstack([common, steps[:, -1:]]) if self.free[-1] else common
+
+
+class Restore(NamedTuple):
+    """Back from standard units, in which constant columns do not appear."""
+
+    used: np.ndarray
+    shift: np.ndarray
+
+    def __call__(self, theta):
+        """Log hyperparameters in the units of the data, to three decimals.
+
+        More decimals are not identified, and would hang on rounding.
+        """
+        full = np.full(len(self.used), np.inf)
+        full[self.used] = np.round(theta + self.shift, 3)
+        return full
+
+    def inverse(self, theta):
+        """From the units of the data to standard ones."""
+        return theta[self.used] - self.shift
+
+
+def standardize(kernel, X, Y, weights, theta, n_jobs):
+    """The problem in standard units, where to start, and the way back.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    X : ndarray of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_outputs)
+    weights : ndarray of shape (n_samples,) or None
+    theta : ndarray of shape (n_hyperparameters,)
+        NaN where it is to be found.
+    n_jobs : int or None
+
+    Returns
+    -------
+    problem : Problem
+    start : ndarray of shape (n_hyperparameters of used columns,)
+    restore : Restore
+    """
+    deviation = Y.std(axis=0)
+    flat = is_constant(Y, deviation)
+    Y = Y[:, ~flat] / deviation[~flat]
+    if kernels.is_object(kernel):
+        # Its hyperparameters are meant in the user's units.
+        free = np.append(np.ones(len(theta) - 1, bool), np.isnan(theta[-1]))
+        start = np.append(theta[:-1], np.log(START_NOISE) if free[-1] else theta[-1])
+        restore = Restore(np.ones(len(theta), bool), np.zeros(len(theta)))
+        return Problem(kernel, X, Y, weights, free, n_jobs), start, restore
+    unit = X.std(axis=0)
+    constant = is_constant(X, unit)
+    # A constant column is ignored, unless the user gave it a length scale.
+    used = np.append(~constant | ~np.isnan(theta[:-1]), True)
+    unit = np.where(constant, 1.0, unit)
+    shift = np.append(np.log(unit), 0.0)[used]
+    X = ((X - X.mean(axis=0)) / unit)[:, used[:-1]]
+    free = np.isnan(theta[used])
+    typical = 0.5 * np.log(max(1, X.shape[1]))
+    start = np.append(np.full(X.shape[1], typical), np.log(START_NOISE))
+    start = np.where(free, start, theta[used] - shift)
+    return Problem(kernel, X, Y, weights, free, n_jobs), start, Restore(used, shift)
+
+
+def is_constant(values, deviation):
+    """Columns that do not vary; rounding leaves 1e9 with a deviation of 1e-7."""
+    return deviation <= 1e-12 * np.abs(values).max(axis=0, initial=0.0)
+
+
+def descend(problem, theta, objective, tied, max_iter):
+    """Minimise `objective` over the free hyperparameters, within bounds.
+
+    Parameters
+    ----------
+    problem : Problem
+    theta : ndarray of shape (n_hyperparameters,)
+    objective : callable
+        From theta to value and gradient.
+    tied : bool
+        Whether all length scales move by one common factor.
+    max_iter : int
+
+    Returns
+    -------
+    ndarray of shape (n_hyperparameters,)
+    """
+    directions = problem.directions(tied)
+    if directions.shape[1] == 0:
+        return theta
+    low, high = problem.bounds()
+    start = np.clip(theta, low, high)
+
+    def along(steps):
+        value, gradient = objective(np.clip(start + directions @ steps, low, high))
+        return value, directions.T @ gradient
+
+    moves = directions != 0
+    room = [(np.min((low - start)[m]), np.max((high - start)[m])) for m in moves.T]
+    found = minimize(
+        along,
+        np.zeros(directions.shape[1]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=room,
+        options={"maxiter": max_iter},
+    )
+    return np.clip(start + directions @ found.x, low, high)

@@ -1,0 +1,171 @@
+"""Where candidates come from: the prediction loss, and the marginal likelihood."""
+
+import numpy as np
+
+from .._linalg import squared_distances
+from .._parallel import run_tasks
+from ..machines import kernels
+from ..machines.likelihood import negative_log_likelihood
+from ..machines.prediction_loss import prediction_loss
+from ._problem import MOST_SCALES, Problem, descend
+
+N_ANCHORS, N_NEIGHBORS = 1000, 50
+ANCHORS_PER_TASK = 50
+# Distances held at once while looking for neighbours.
+BLOCK_BYTES = 64 * 2**20
+
+
+def by_prediction(problem: Problem, theta, rows, random_state):
+    """Minimise the prediction loss of anchors, isotropic first.
+
+    Neighbours are found anew in each round, in the metric of the last.
+
+    Parameters
+    ----------
+    problem : Problem
+    theta : ndarray of shape (n_hyperparameters,)
+    rows : ndarray of int
+        The rows that may be looked at.
+    random_state : RandomState
+
+    Returns
+    -------
+    dict of candidates
+    """
+    anchors = random_state.choice(len(rows), min(N_ANCHORS, len(rows)), replace=False)
+    found = {"isotropic": _prediction_round(problem, theta, rows, anchors, True, 10)}
+    theta = found["isotropic"]
+    if 1 < problem.free[:-1].sum() <= MOST_SCALES:
+        for _ in range(3):
+            theta = _prediction_round(problem, theta, rows, anchors, False, 12)
+        found["prediction"] = theta
+    return found
+
+
+def _prediction_round(problem, theta, rows, anchors, tied, max_iter):
+    sets = list(anchor_sets(problem, theta, rows, anchors, N_NEIGHBORS))
+
+    def objective(moved):
+        return prediction_loss(moved, problem.kernel, sets, problem.n_jobs)
+
+    return descend(problem, theta, objective, tied, max_iter)
+
+
+def anchor_sets(problem, theta, rows, anchors, n_neighbors):
+    """Anchors with their nearest rows in the metric of `theta`, anchor first.
+
+    Parameters
+    ----------
+    problem : Problem
+    theta : ndarray of shape (n_hyperparameters,)
+    rows : ndarray of int
+    anchors : ndarray of int
+        Positions in `rows`.
+    n_neighbors : int
+
+    Yields
+    ------
+    X, Y, weights
+        Of shapes (n, n_neighbors + 1, n_features), (n, n_neighbors + 1, n_outputs)
+        and (n, n_neighbors + 1).
+    """
+    A = problem.X[rows] / metric_of(problem, theta)
+    n_near = min(n_neighbors + 1, len(rows))
+    near = nearest_rows(A, A[anchors], n_near, problem.n_jobs)
+    near = rows[_anchor_first(near, anchors)]
+    for start in range(0, len(near), ANCHORS_PER_TASK):
+        part = near[start : start + ANCHORS_PER_TASK]
+        weights = np.ones(part.shape)
+        if problem.weights is not None:
+            weights = problem.weights[part]
+        yield problem.X[part], problem.Y[part], weights
+
+
+def _anchor_first(near, anchors):
+    """Put each anchor at the head of its own neighbours (duplicates may tie)."""
+    ordered = np.empty_like(near)
+    ordered[:, 0] = anchors
+    is_anchor = near == anchors[:, None]
+    # Where a pile of duplicates crowded the anchor out, its farthest neighbour goes.
+    is_anchor[~is_anchor.any(axis=1), -1] = True
+    ordered[:, 1:] = near[~is_anchor].reshape(len(near), -1)
+    return ordered
+
+
+def by_likelihood(problem: Problem, theta, sets, max_iter, tied=False):
+    """Climb the summed marginal likelihood of several sets of rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    theta : ndarray of shape (n_hyperparameters,)
+    sets : list of ndarray of int
+    max_iter : int
+    tied : bool
+
+    Returns
+    -------
+    ndarray of shape (n_hyperparameters,)
+    """
+    data = [_centred(problem, rows) for rows in sets]
+    shares = np.array([len(X) for X, _, _ in data], float)
+    shares /= shares.sum()
+
+    def objective(moved):
+        tasks = ((moved, problem.kernel, *parts) for parts in data)
+        results = list(run_tasks(_safe_likelihood, tasks, problem.n_jobs))
+        value = sum(share * f for share, (f, _) in zip(shares, results))
+        return value, sum(share * g for share, (_, g) in zip(shares, results))
+
+    tied = tied or problem.free[:-1].sum() > MOST_SCALES
+    return descend(problem, theta, objective, tied, max_iter)
+
+
+def _safe_likelihood(theta, kernel, X, Y, weights):
+    """The likelihood, or a wall where the kernel matrix cannot be factorised."""
+    try:
+        return negative_log_likelihood(theta, kernel, X, Y, weights)
+    except np.linalg.LinAlgError:
+        return 1e10, np.zeros(len(theta))
+
+
+def _centred(problem, rows):
+    """Rows for the likelihood: X, centred Y without flat columns, weights."""
+    X, Y = problem.X[rows], problem.Y[rows]
+    weights = None if problem.weights is None else problem.weights[rows]
+    Y = Y - np.average(Y, axis=0, weights=weights)
+    Y = Y[:, np.einsum("ij,ij->j", Y, Y) > 1e-12 * len(Y)]
+    if Y.shape[1] == 0:
+        # Flat here although not everywhere: nothing to learn from, nothing to break.
+        Y = np.linspace(-1.0, 1.0, len(X))[:, None]
+    return X, Y, weights
+
+
+def nearest_rows(A, B, n_neighbors, n_jobs=None):
+    """Positions in A of the rows nearest to each row of B, in ascending order.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, d)
+    B : ndarray of shape (m, d)
+    n_neighbors : int
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (m, n_neighbors)
+    """
+
+    def block(B):
+        dist_sq = squared_distances(B, A)
+        near = np.argpartition(dist_sq, n_neighbors - 1, axis=1)[:, :n_neighbors]
+        return np.sort(near, axis=1)
+
+    step = max(1, BLOCK_BYTES // (8 * len(A)))
+    blocks = ((B[i : i + step],) for i in range(0, len(B), step))
+    return np.vstack(list(run_tasks(block, blocks, n_jobs)))
+
+
+def metric_of(problem, theta):
+    """What to divide rows by before measuring distances."""
+    return 1.0 if kernels.is_object(problem.kernel) else np.exp(theta[:-1])
