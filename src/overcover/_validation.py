@@ -54,6 +54,17 @@ def as_training_shape(estimator, values):
     return values[..., 0] if estimator._y_ndim == 1 else values
 
 
+def check_observed(estimator, y, mean):
+    """Observed outputs as an array of the predictions' shape."""
+    y = np.asarray(y, dtype=np.float64)
+    if y.size != mean.size or len(y) != len(mean):
+        raise ValueError(
+            f"y of shape {y.shape} does not fit predictions of shape {mean.shape}: "
+            "give one row of outputs per row of X."
+        )
+    return y.reshape(mean.shape)
+
+
 def check_coverage(coverage):
     """Refuse an interval probability outside (0, 1)."""
     if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:

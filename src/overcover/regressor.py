@@ -18,13 +18,12 @@ from ._validation import (
     as_training_shape,
     check_choice,
     check_count,
-    check_coverage,
     check_queries,
     check_training_data,
 )
 from .cover import count_lenders, count_subdomains, cover_partition
 from .machines import Prediction, make_machine
-from .machines.base import no_variance_message
+from .machines.base import Uncertainty, no_variance_message
 from .partition import partition_rows
 
 # Queries answered at a time: keeps memory flat however many there are.
@@ -32,7 +31,7 @@ CHUNK = 2**15
 
 
 class OverlappingCoverRegressor(
-    CallbackSupportMixin, MultiOutputMixin, RegressorMixin, BaseEstimator
+    Uncertainty, CallbackSupportMixin, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
     """Kernel regression on an overlapping domain cover.
 
@@ -248,26 +247,8 @@ default="variance"
             )
         return combination.combine(self.combine, route.distances, means, variances)
 
-    def predict_interval(self, X, coverage=0.95):
-        """Central intervals that hold a new observation with given probability.
-
-        Half widths come from the distribution of leave-one-out errors, not from the
-        Gaussian, where the machine knows them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-        coverage : float, default=0.95
-
-        Returns
-        -------
-        low, high : ndarray of shape (n_queries,) or (n_queries, n_outputs)
-        """
-        check_coverage(coverage)
-        mean, std = self.predict(X, return_std=True)
-        half = np.atleast_1d(self.machine_.half_width(coverage))
-        half = as_training_shape(self, half) * std
-        return mean - half, mean + half
+    def _judge_of_errors(self):
+        return self.machine_
 
     def _router_name(self, machine):
         if self.router == "variance" and not machine.has_variance:

@@ -14,9 +14,11 @@ be split in two, so that a cover, a store or a cluster of computers can run it:
 The regressor around it never looks inside a state.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import (
     as_training_shape,
     check_coverage,
+    check_observed,
     check_queries,
     check_training_data,
 )
@@ -53,7 +56,61 @@ class Answer(NamedTuple):
     routing by variance compares. None where `variance` is."""
 
 
-class Machine(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class Uncertainty:
+    """Intervals and densities of any estimator that predicts with ``return_std``."""
+
+    predict: Callable[..., Any]
+
+    def predict_interval(self, X, coverage=0.95):
+        """Central intervals that hold a new observation with given probability.
+
+        Half widths come from the distribution of leave-one-out errors, not from the
+        Gaussian, where the machine knows them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        coverage : float, default=0.95
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_queries,) or (n_queries, n_outputs)
+        """
+        check_coverage(coverage)
+        mean, std = self.predict(X, return_std=True)
+        half = np.atleast_1d(self._judge_of_errors().half_width(coverage))
+        half = as_training_shape(self, half) * std
+        return mean - half, mean + half
+
+    def log_density(self, X, y):
+        """Log predictive density of observed outputs; its mean is minus the NLPD.
+
+        Where the machine knows its leave-one-out errors the density is a Student t
+        with their tails, so that a gross outlier costs dozens, not thousands.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        y : array-like of shape (n_queries,) or (n_queries, n_outputs)
+
+        Returns
+        -------
+        ndarray of y's shape
+        """
+        mean, std = self.predict(X, return_std=True)
+        error = check_observed(self, y, mean) - mean
+        shape = (len(mean), -1)
+        density = self._judge_of_errors().log_density_of(
+            error.reshape(shape), std.reshape(shape)
+        )
+        return density.reshape(mean.shape)
+
+    def _judge_of_errors(self):
+        """The machine that knows how errors are distributed."""
+        return self
+
+
+class Machine(Uncertainty, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Base of all machines; a subclass gives the five methods below."""
 
     @property
@@ -130,9 +187,21 @@ class Machine(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def half_width(self, coverage) -> np.ndarray | float:
         """Standard deviations either side of the mean that hold `coverage`."""
-        from scipy.stats import norm
-
         return float(norm.ppf(0.5 + 0.5 * coverage))
+
+    def log_density_of(self, error, std) -> np.ndarray:
+        """Log density of errors, given their predicted deviations; Gaussian here.
+
+        Parameters
+        ----------
+        error, std : ndarray of shape (n, n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (n, n_outputs)
+        """
+        std = np.maximum(std, np.finfo(float).tiny)
+        return norm.logpdf(error, scale=std)
 
     # -- the machine alone: the full model ------------------------------------------
 
@@ -183,23 +252,6 @@ class Machine(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if answer.variance is None:
             return mean
         return mean, as_training_shape(self, np.sqrt(answer.variance))
-
-    def predict_interval(self, X, coverage=0.95):
-        """Central intervals that hold a new observation with given probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-        coverage : float, default=0.95
-
-        Returns
-        -------
-        low, high : ndarray of shape (n_queries,) or (n_queries, n_outputs)
-        """
-        check_coverage(coverage)
-        mean, std = self.predict(X, return_std=True)
-        half = as_training_shape(self, np.atleast_1d(self.half_width(coverage))) * std
-        return mean - half, mean + half
 
     def _check_alone(self, n_samples) -> None:
         """Refuse what the machine alone cannot do; a hook for subclasses."""

@@ -10,12 +10,14 @@ used three times:
 2. the mean over all rows of what is left, one *factor* per output, makes the log
    density of rows not seen as high as one factor can;
 3. the distribution of what is left then gives the *half width* of intervals, so that
-   tails heavier than Gaussian do not spoil their coverage.
+   tails heavier than Gaussian do not spoil their coverage, and the *tail* of a Student
+   t distribution, so that one gross outlier does not drown the log density.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 # Similarity to the power of four: neighbours within half a length scale decide.
 SHARPNESS = 4
@@ -23,6 +25,10 @@ SHARPNESS = 4
 PRIOR_ROWS = 10.0
 # Enough to read off any coverage up to 99.9 %.
 LEVELS = np.concatenate([np.linspace(0.0, 0.99, 100), [0.995, 0.998, 0.999, 1.0]])
+# Degrees of freedom tried; the last is Gaussian for all that can be told.
+TAILS = (2.1, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 25.0, 50.0, 1000.0)
+# More residuals than this tell no more about their tail.
+MOST_RATIOS = 5000
 
 
 class Calibration(NamedTuple):
@@ -33,6 +39,13 @@ class Calibration(NamedTuple):
 
     quantiles: np.ndarray
     """Of ``|error| / std`` at `LEVELS`, shape (n_levels, n_outputs)."""
+
+    tail: np.ndarray
+    """Degrees of freedom of the Student t that fits ``error / std`` best, shape
+    (n_outputs,)."""
+
+    width: np.ndarray
+    """Its scale, shape (n_outputs,)."""
 
 
 def closeness(similarity):
@@ -82,7 +95,64 @@ def calibrate(ratios):
     """
     factor = ratios.mean(axis=0)
     factor = np.where(factor > 0, factor, 1.0)
-    return Calibration(factor, np.quantile(np.sqrt(ratios / factor), LEVELS, axis=0))
+    z_sq = ratios / factor
+    quantiles = np.quantile(np.sqrt(z_sq), LEVELS, axis=0)
+    tails = [
+        fit_student(column[:: 1 + len(column) // MOST_RATIOS]) for column in z_sq.T
+    ]
+    tail, width = np.array(tails).T
+    return Calibration(factor, quantiles, tail, width)
+
+
+def fit_student(z_sq):
+    """Degrees of freedom and scale of the Student t that fits residuals best.
+
+    Parameters
+    ----------
+    z_sq : ndarray of shape (n,)
+        Squared residuals.
+
+    Returns
+    -------
+    tail, width : float
+
+    Examples
+    --------
+    >>> z = np.random.default_rng(0).standard_t(4, 4000)
+    >>> tail, width = fit_student(z**2)
+    >>> tail, round(width, 1)
+    (4.0, 1.0)
+    """
+    best = (np.inf, TAILS[-1], 1.0)
+    for tail in TAILS:
+        scale_sq = np.mean(z_sq) + 1e-300
+        for _ in range(20):  # expectation-maximisation, in closed form
+            scale_sq = np.mean(z_sq * (tail + 1) / (tail + z_sq / scale_sq)) + 1e-300
+        loss = -np.mean(_student_log_density(z_sq / scale_sq, tail))
+        best = min(best, (loss + 0.5 * np.log(scale_sq), tail, np.sqrt(scale_sq)))
+    return best[1], float(best[2])
+
+
+def _student_log_density(z_sq, tail):
+    constant = gammaln(0.5 * (tail + 1)) - gammaln(0.5 * tail)
+    constant = constant - 0.5 * np.log(tail * np.pi)
+    return constant - 0.5 * (tail + 1) * np.log1p(z_sq / tail)
+
+
+def log_density(calibration, error, std):
+    """Log density of errors under the Student t of the residuals.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    error, std : ndarray of shape (n, n_outputs)
+
+    Returns
+    -------
+    ndarray of shape (n, n_outputs)
+    """
+    scale = np.maximum(std * calibration.width, np.finfo(float).tiny)
+    return _student_log_density((error / scale) ** 2, calibration.tail) - np.log(scale)
 
 
 def half_width(calibration, coverage):

@@ -398,6 +398,10 @@ class GP(Machine):
         """Standard deviations either side of the mean, per output."""
         return calibration.half_width(self.calibration_, coverage)
 
+    def log_density_of(self, error, std):
+        """Student t with the tails of the leave-one-out residuals."""
+        return calibration.log_density(self.calibration_, error, std)
+
     def _check_alone(self, n_samples):
         needed = 4 * 8 * n_samples**2
         if needed > _memory():
