@@ -62,7 +62,7 @@ def cholesky(A, name="The kernel matrix"):
 
     Returns
     -------
-    L : ndarray of shape (n, n), lower triangular, in Fortran order
+    L : ndarray of shape (n, n), lower triangular
     jitter : float
         What had to be added to the diagonal, 0 nearly always.
 
@@ -82,10 +82,11 @@ def cholesky(A, name="The kernel matrix"):
         for step in JITTERS:
             jitter = step * scale
             loaded = add_to_diagonal(A.copy(), jitter) if jitter else A
-            # A.T is Fortran-ordered for a C-ordered A: upper of A.T is lower of A.
-            L, info = lapack.dpotrf(loaded, lower=1, clean=1, overwrite_a=0)
+            # LAPACK wants columns contiguous: the upper triangle of the transpose is
+            # the lower one of A, and nothing has to be reordered.
+            U, info = lapack.dpotrf(loaded.T, lower=0, clean=1, overwrite_a=0)
             if info == 0:
-                return L, jitter
+                return U.T, jitter
     raise np.linalg.LinAlgError(
         f"{name} of shape {A.shape} is not positive definite, even with "
         f"{JITTERS[-1]:g} of its mean diagonal ({scale:g}) added. The inputs may hold "
@@ -106,7 +107,7 @@ def solve_cholesky(L, B):
     -------
     ndarray of shape (n, m)
     """
-    x, _ = lapack.dpotrs(L, B, lower=1)
+    x, _ = lapack.dpotrs(L.T, B, lower=0)
     return x
 
 
@@ -121,8 +122,8 @@ def inverse_from_cholesky(L):
     -------
     ndarray of shape (n, n)
     """
-    lower, _ = lapack.dpotri(L, lower=1)
-    lower = np.tril(lower)
+    upper, _ = lapack.dpotri(L.T, lower=0)
+    lower = np.tril(upper.T)
     return lower + np.tril(lower, -1).T
 
 
@@ -141,8 +142,8 @@ def inverse_factor(L):
     -------
     ndarray of shape (n, n), lower triangular
     """
-    inverse, _ = lapack.dtrtri(L, lower=1)
-    return inverse
+    inverse, _ = lapack.dtrtri(L.T, lower=0)
+    return inverse.T
 
 
 def pack_lower(A, dtype=np.float64):

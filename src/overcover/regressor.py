@@ -225,10 +225,11 @@ default="variance"
 
     def _predict_chunk(self, X, return_std) -> Prediction:
         by_variance = self._router_name(self.machine_) == "variance"
-        n_asked = self._n_consulted()
+        X_metric, n_consulted = X / self._scales, self._n_consulted()
         if by_variance:
-            n_asked = max(n_asked, min(routing.N_CANDIDATES, self.n_subdomains_))
-        route = self.router_.route(X / self._scales, n_asked, self.n_jobs)
+            route = routing.candidates(self.router_, X_metric, n_consulted, self.n_jobs)
+        else:
+            route = self.router_.route(X_metric, n_consulted, self.n_jobs)
         wants_variance = return_std or by_variance or self.combine == "precision"
         means, variances, doubts = ask(
             self.machine_,
@@ -240,7 +241,7 @@ default="variance"
             self.n_jobs,
         )
         if by_variance:
-            route, kept = routing.most_certain(route, doubts, self._n_consulted())
+            route, kept = routing.most_certain(route, doubts, n_consulted)
             means, variances = (
                 np.take_along_axis(a, kept[:, :, None], axis=1)
                 for a in (means, variances)
@@ -329,8 +330,8 @@ def ask(machine, states, X, route, n_outputs, variance=False, n_jobs=None):
     doubts : ndarray of shape (n_queries, n_consulted), or None
     """
     shape = route.subdomains.shape
-    means = np.empty((*shape, n_outputs))
-    variances, doubts = np.empty_like(means), np.empty(shape)
+    means = np.zeros((*shape, n_outputs))
+    variances, doubts = np.zeros_like(means), np.full(shape, np.inf)
 
     def ask_one(k, where):
         answer = machine.answer(states[k], X[where[0]], variance)

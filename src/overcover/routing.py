@@ -29,9 +29,10 @@ from ._parallel import run_tasks
 from .partition._arrays import nearest_centers
 
 NAMES = ("variance", "mahalanobis", "euclidean", "neighbors", "density")
-# Candidates by Euclidean distance among which the variance decides; more cost more
-# and gain nothing (see docs/routing).
-N_CANDIDATES = 3
+# Candidates among which the variance decides: the nearest by Euclidean distance, as
+# long as they are not much farther than the nearest of all. Five within a tenth are
+# about two on average, and as good as all of the nearest eight (docs/routing.md).
+N_CANDIDATES, REACH = 5, 1.1
 # Candidates by Euclidean distance for which a covariance is looked at.
 SHORTLIST = 64
 # Directions in which covariances are kept.
@@ -45,7 +46,7 @@ class Route(NamedTuple):
     """For each query, the subdomains to consult, nearest first."""
 
     subdomains: np.ndarray
-    """Subdomain indices, shape (n_queries, n_consulted)."""
+    """Subdomain indices, shape (n_queries, n_consulted); -1 for nobody."""
 
     distances: np.ndarray
     """Distances to those subdomains as the router measures them, same shape."""
@@ -216,7 +217,31 @@ def grouped(subdomains):
     order = np.argsort(flat, kind="stable")
     names, starts = np.unique(flat[order], return_index=True)
     for k, where in zip(names, np.split(order, starts[1:])):
-        yield int(k), np.divmod(where, subdomains.shape[1])
+        if k >= 0:
+            yield int(k), np.divmod(where, subdomains.shape[1])
+
+
+def candidates(router, X, n_consulted, n_jobs=None):
+    """Subdomains worth asking how much they doubt: the nearest, and their rivals.
+
+    Parameters
+    ----------
+    router : EuclideanRouter
+    X : ndarray of shape (n_queries, n_features)
+    n_consulted : int
+    n_jobs : int or None
+
+    Returns
+    -------
+    Route
+        Of at least `n_consulted` candidates; -1 beyond `REACH` times the distance of
+        the nearest.
+    """
+    n_listed = min(max(N_CANDIDATES, n_consulted), len(router.means))
+    subdomains, distances = router.route(X, n_listed, n_jobs)
+    too_far = distances > REACH * distances[:, :1]
+    too_far[:, :n_consulted] = False
+    return Route(np.where(too_far, -1, subdomains), distances)
 
 
 def most_certain(route, doubts, n_consulted):

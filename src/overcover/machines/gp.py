@@ -100,7 +100,9 @@ def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
     FittedGroup
         Fields as in `GPState`.
     """
-    K_xx = kernels.gram(kernel, A)
+    K_xx = kernels.gram_lower(kernel, A)
+    own = K_xx[:n_owned, :n_owned]
+    own[:] = np.tril(own) + np.tril(own, -1).T
     near = kernels.similarity(kernel, K_xx[:, :n_owned], A, A[:n_owned])
     near = calibration.closeness(near)
     # Left out means left out: a row says nothing about its own scale.
@@ -118,7 +120,7 @@ def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
 
 def packed_factor(kernel, A, row_noise):
     """The packed ``L^-1`` of `fit_group`, made again where it was not kept."""
-    L, _ = cholesky(add_to_diagonal(kernels.gram(kernel, A), row_noise))
+    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), row_noise))
     return pack_lower(inverse_factor(L))
 
 

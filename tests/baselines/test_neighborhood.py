@@ -1,0 +1,162 @@
+"""The NN scheme: every query has a machine of its own, on its nearest rows."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import LinearRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from overcover import GP, AnyRegressor
+from overcover.baselines import NeighborhoodRegressor, neighborhood
+
+SCALES, NOISE = np.array([1.0, 2.0, 0.5]), 0.01
+
+
+@parametrize_with_checks([NeighborhoodRegressor()])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    Y = np.column_stack([np.sin(2 * X[:, 0]), X[:, 1] * X[:, 2]])
+    return X, Y + 0.05 * rng.normal(size=Y.shape), rng.normal(size=(20, 3))
+
+
+def gp(**options):
+    return GP(length_scale=SCALES, noise=NOISE, **options)
+
+
+def reference(X, Y, q, n_neighbors, scales, noise):
+    """The textbook GP on the nearest rows of one query; slow and obviously right."""
+
+    def matern32(A, B):
+        r = np.sqrt(3 * np.sum(((A[:, None] - B) / scales) ** 2, axis=2))
+        return (1 + r) * np.exp(-r)
+
+    near = np.argsort(np.sum(((X - q) / scales) ** 2, axis=1))[:n_neighbors]
+    X, Y = X[near], Y[near]
+    inverse = np.linalg.inv(matern32(X, X) + noise * np.eye(len(X)))
+    k_q, y = matern32(X, q[None])[:, 0], Y - Y.mean(axis=0)
+    amplitude_sq = np.diag(y.T @ inverse @ y) / len(y)
+    eta = 1 + noise - k_q @ inverse @ k_q
+    return Y.mean(axis=0) + k_q @ inverse @ y, np.sqrt(amplitude_sq * eta)
+
+
+def test_predictions_match_the_textbook_formula(rows):
+    X, Y, queries = rows
+    model = NeighborhoodRegressor(gp(), n_neighbors=40).fit(X, Y)
+    mean, std = model.predict(queries, return_std=True)
+    # As they are after fit: the logarithms are kept to three decimals.
+    scales, noise = model.machine_.length_scale_, model.machine_.noise_
+    for q, m, s in zip(queries, mean, std):
+        m_slow, s_slow = reference(X, Y, q, 40, scales, noise)
+        assert_allclose(m, m_slow, rtol=1e-9, atol=1e-10)
+        assert_allclose(s, s_slow, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern12", RBF(1.3)])
+@pytest.mark.parametrize("per_output", [False, True])
+def test_all_rows_as_neighbors_give_the_mean_of_the_full_gp(rows, kernel, per_output):
+    X, Y, queries = rows
+    machine = GP(kernel, length_scale=1.0, noise=0.01, per_output=per_output)
+    weight = np.linspace(0.5, 2.0, len(X))
+    model = NeighborhoodRegressor(machine, n_neighbors=10**6, random_state=0)
+    full = GP(**machine.get_params(deep=False)).set_params(random_state=0)
+    near = model.fit(X, Y, weight).predict(queries)
+    assert_allclose(near, full.fit(X, Y, weight).predict(queries), atol=1e-8)
+
+
+def test_one_query_is_answered_as_in_a_batch(rows):
+    X, Y, queries = rows
+    model = NeighborhoodRegressor(gp(), n_neighbors=30).fit(X, Y)
+    batch = model.predict(queries, return_std=True)
+    alone = [model.predict(q[None], return_std=True) for q in queries]
+    assert_allclose(np.vstack([m for m, _ in alone]), batch[0], atol=1e-10)
+    assert_allclose(np.vstack([s for _, s in alone]), batch[1], atol=1e-10)
+
+
+def test_workers_do_not_change_the_result(rows):
+    X, Y, _ = rows
+    one, two = (
+        NeighborhoodRegressor(gp(), 30, n_jobs=n_jobs).fit(X, Y).predict(X)
+        for n_jobs in (1, 2)
+    )
+    assert_array_equal(one, two)
+
+
+def test_outputs_predicted_together_or_alone_are_the_same(rows):
+    X, Y, queries = rows
+    both = NeighborhoodRegressor(gp(), 30).fit(X, Y).predict(queries)
+    for j in range(Y.shape[1]):
+        alone = NeighborhoodRegressor(gp(), 30).fit(X, Y[:, j]).predict(queries)
+        assert alone.shape == (len(queries),)
+        assert_allclose(alone, both[:, j], atol=1e-10)
+
+
+def test_any_regressor_sees_the_nearest_rows(rows):
+    X, Y, queries = rows
+    machine = AnyRegressor(LinearRegression())
+    mean = NeighborhoodRegressor(machine, n_neighbors=25).fit(X, Y).predict(queries)
+    for q, m in zip(queries, mean):
+        near = np.argsort(np.sum(((X - q) / X.std(axis=0)) ** 2, axis=1))[:25]
+        expected = LinearRegression().fit(X[near], Y[near]).predict(q[None])[0]
+        assert_allclose(m, expected, atol=1e-10)
+
+
+def test_a_machine_without_variance_says_so(rows):
+    X, Y, queries = rows
+    model = NeighborhoodRegressor(LinearRegression(), 25).fit(X, Y)
+    with pytest.raises(ValueError, match="Predict without return_std"):
+        model.predict(queries, return_std=True)
+
+
+def test_intervals_are_gaussian(rows):
+    X, Y, queries = rows
+    model = NeighborhoodRegressor(gp(), 30).fit(X, Y)
+    mean, std = model.predict(queries, return_std=True)
+    low, high = model.predict_interval(queries, 0.9)
+    assert_allclose(high - mean, norm.ppf(0.95) * std)
+    assert_allclose(mean - low, norm.ppf(0.95) * std)
+
+
+def test_refined_hyperparameters_are_each_neighborhoods_own(rows):
+    X, Y, queries = rows
+    mean = NeighborhoodRegressor(gp(per_subdomain=True), 40).fit(X, Y).predict(queries)
+    assert np.isfinite(mean).all()
+    assert np.any(mean != NeighborhoodRegressor(gp(), 40).fit(X, Y).predict(queries))
+
+
+def test_duplicate_rows_without_noise_still_have_an_answer():
+    X = np.repeat(np.arange(4.0), 10)[:, None]
+    model = NeighborhoodRegressor(GP(length_scale=1.0, noise=0.0), 20).fit(X, X[:, 0])
+    assert_allclose(model.predict([[1.0]]), [1.0], atol=1e-2)
+
+
+@pytest.mark.parametrize("n_neighbors", [0, -3, 2.5, True])
+def test_fewer_than_one_neighbor_is_refused(rows, n_neighbors):
+    X, Y, _ = rows
+    with pytest.raises(ValueError, match=r"n_neighbors=.* must be an integer >= 1"):
+        NeighborhoodRegressor(gp(), n_neighbors).fit(X, Y)
+
+
+@pytest.mark.parametrize("n_features", [2, 9])
+@pytest.mark.parametrize("index", [neighborhood.BruteIndex, neighborhood.TreeIndex])
+def test_indices_find_the_nearest_rows(index, n_features):
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(500, n_features)) + 100, rng.normal(size=(7, n_features))
+    near = index(A).nearest(B + 100, 20)
+    dist_sq = np.sum((B[:, None] + 100 - A) ** 2, axis=2)
+    assert_array_equal(near, np.sort(np.argsort(dist_sq, axis=1)[:, :20], axis=1))
+
+
+@pytest.mark.parametrize("n_smallest", [1, 3, 40, 199, 200])
+def test_the_lower_of_equal_columns_is_taken(n_smallest):
+    values = np.random.default_rng(0).integers(0, 5, (30, 200)).astype(float)
+    expected = np.argsort(values, axis=1, kind="stable")[:, :n_smallest]
+    found = neighborhood.smallest_columns(values, n_smallest)
+    assert_array_equal(found, np.sort(expected, axis=1))

@@ -1,0 +1,35 @@
+"""Data that several test files share: small, seeded, smooth enough to be learned."""
+
+import numpy as np
+import pytest
+
+
+def wave(X):
+    """A smooth surface in the first two columns."""
+    return np.sin(X[:, 0]) * np.cos(X[:, 1])
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def surface():
+    """300 rows of a smooth surface with a little noise: X, y."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-3, 3, (300, 2))
+    return X, wave(X) + 0.05 * rng.normal(size=300)
+
+
+@pytest.fixture(scope="session")
+def queries():
+    """40 rows of the same surface, not among the training rows."""
+    return np.random.default_rng(2).uniform(-3, 3, (40, 2))
+
+
+@pytest.fixture(scope="session")
+def two_outputs(surface):
+    """The surface and a second output of another scale and offset: X, Y."""
+    X, y = surface
+    return X, np.column_stack([y, 1000.0 + 50.0 * np.cos(X[:, 0] + X[:, 1])])

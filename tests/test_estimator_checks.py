@@ -1,0 +1,57 @@
+"""Every public estimator keeps scikit-learn's contract, with no expected failures."""
+
+import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import BayesianRidge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import overcover
+from overcover import (
+    GP,
+    AnyRegressor,
+    EqualSizeKMeans,
+    OverlappingCoverRegressor,
+    RecursiveProjection,
+)
+
+FIXED = {"length_scale": 2.0, "noise": 0.01}
+# The checks fit 10 to 200 rows: 40 rows a subdomain make one or many of them.
+SMALL = {"subdomain_size": 40, "random_state": 0}
+
+ESTIMATORS = [
+    EqualSizeKMeans(),
+    RecursiveProjection(),
+    GP(),
+    GP(per_output=True),
+    GP(per_subdomain=True),
+    GP(kernel=ConstantKernel(1.0) * RBF(1.0)),
+    AnyRegressor(),
+    AnyRegressor(BayesianRidge()),
+    OverlappingCoverRegressor(),
+    OverlappingCoverRegressor(GP(**FIXED), **SMALL),
+    OverlappingCoverRegressor(GP(**FIXED), subdomain_size=10, random_state=0),
+    OverlappingCoverRegressor(
+        GP(**FIXED), subdomain_size=10, overlap=0.5, random_state=0
+    ),
+    OverlappingCoverRegressor(GP(**FIXED), overlap=0.0, **SMALL),
+    OverlappingCoverRegressor(GP(**FIXED), router="mahalanobis", **SMALL),
+    OverlappingCoverRegressor(GP(**FIXED), router="density", **SMALL),
+    OverlappingCoverRegressor(GP(**FIXED), router="neighbors", **SMALL),
+    OverlappingCoverRegressor(GP(per_subdomain=True, **FIXED), **SMALL),
+    OverlappingCoverRegressor(AnyRegressor(KernelRidge()), **SMALL),
+    OverlappingCoverRegressor(AnyRegressor(), partition="rpc", **SMALL),
+]
+if hasattr(overcover, "NeighborhoodRegressor"):
+    ESTIMATORS.append(overcover.NeighborhoodRegressor(GP(**FIXED), n_neighbors=20))
+    ESTIMATORS.append(overcover.NeighborhoodRegressor(AnyRegressor(), n_neighbors=20))
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_the_contract_of_scikit_learn_is_kept(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", overcover.__all__)
+def test_every_public_estimator_is_checked(name):
+    assert getattr(overcover, name) in {type(estimator) for estimator in ESTIMATORS}
