@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test lint bench clean
 
 demo: $(READY)
-	$(BIN)/python -m overcover.demo
+	$(BIN)/python examples/plane.py
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile

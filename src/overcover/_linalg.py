@@ -111,6 +111,22 @@ def solve_cholesky(L, B):
     return x
 
 
+def solve_lower(L, B):
+    """Solve ``L x = b`` for every column of B.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n), lower triangular
+    B : ndarray of shape (n, m)
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+    """
+    x, _ = lapack.dtrtrs(L.T, B, lower=0, trans=1)
+    return x
+
+
 def inverse_from_cholesky(L):
     """``(L L^T)^-1``, both triangles filled; for gradients, where each entry is needed.
 

@@ -79,6 +79,8 @@ default="variance"
         The paper's K and r.
     machine_ : Machine
         With the hyperparameters found.
+    length_scales_ : ndarray of shape (n_features_in_,)
+        The machine's metric: routing measures distances between ``X / length_scales_``.
     states_ : list of named tuples
         What each subdomain's machine has precomputed.
     router_ : router
@@ -157,8 +159,8 @@ default="variance"
 
         with progress.stage("tuning"):
             machine.tune(X, Y, weight, size, rng, self.n_jobs)
-            self._scales = machine.length_scales(X)
-            X_metric = X / self._scales
+            self.length_scales_ = machine.length_scales(X)
+            X_metric = X / self.length_scales_
         with progress.stage("partition"):
             n_subdomains = count_subdomains(len(X), size, self.overlap)
             partition = partition_rows(
@@ -225,7 +227,7 @@ default="variance"
 
     def _predict_chunk(self, X, return_std) -> Prediction:
         by_variance = self._router_name(self.machine_) == "variance"
-        X_metric, n_consulted = X / self._scales, self._n_consulted()
+        X_metric, n_consulted = X / self.length_scales_, self._n_consulted()
         if by_variance:
             route = routing.candidates(self.router_, X_metric, n_consulted, self.n_jobs)
         else:

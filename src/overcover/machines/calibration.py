@@ -6,7 +6,9 @@ the kernel's scale. Their ratio squared, :math:`z_i^2 = \alpha_i^2 / [A^{-1}]_{i
 used three times:
 
 1. its average, weighted by closeness to the query, is the *local scale* of the
-   variance, so that a subdomain may be noisier on one side than on the other;
+   variance, so that a subdomain may be noisier on one side than on the other. Closeness
+   is a power of the similarity, such that a given number of rows decide; which number,
+   is decided by the log density of the rows left out;
 2. the mean over all rows of what is left, one *factor* per output, makes the log
    density of rows not seen as high as one factor can;
 3. the distribution of what is left then gives the *half width* of intervals, so that
@@ -19,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-# Similarity to the power of four: neighbours within half a length scale decide.
-SHARPNESS = 4
+# How many rows may decide a local scale; all, if noise is the same everywhere.
+LOCALITIES = (np.inf, 200.0, 60.0, 25.0)
+MOST_SQUARINGS = 30
 # The subdomain's average counts as much as this many rows at the query itself.
 PRIOR_ROWS = 10.0
 # Enough to read off any coverage up to 99.9 %.
@@ -33,6 +36,9 @@ MOST_RATIOS = 5000
 
 class Calibration(NamedTuple):
     """How far to trust the machines' variances."""
+
+    locality: int
+    """Which of `LOCALITIES` local scales go by."""
 
     factor: np.ndarray
     """Multiplies the variance of each output, shape (n_outputs,)."""
@@ -48,11 +54,80 @@ class Calibration(NamedTuple):
     """Its scale, shape (n_outputs,)."""
 
 
-def closeness(similarity):
-    """Weights of rows in the local scale, from kernel values between 0 and 1."""
-    squared = similarity * similarity
-    squared *= squared
-    return squared
+def closeness(similarity, squarings):
+    """Weights of rows in the local scale: similarity to the power ``2**squarings``.
+
+    Parameters
+    ----------
+    similarity : ndarray of shape (size, n_queries)
+        Kernel values between 0 and 1.
+    squarings : int
+        Negative for equal weights.
+
+    Returns
+    -------
+    ndarray of similarity's shape
+    """
+    if squarings < 0:
+        return np.ones_like(similarity)
+    weights = similarity.copy()
+    for _ in range(squarings):
+        weights *= weights
+    return weights
+
+
+def squarings_for(similarity, n_rows):
+    """The least power of two at which about `n_rows` rows decide.
+
+    Parameters
+    ----------
+    similarity : ndarray of shape (size, n_owned)
+    n_rows : float
+        Infinite for equal weights.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> squarings_for(np.full((100, 1), 0.9), 20.0)  # 100 * 0.9**16 is 18.5
+    4
+    """
+    if np.isinf(n_rows):
+        return -1
+    weights = similarity.copy()
+    for squarings in range(MOST_SQUARINGS):
+        if weights.sum() <= n_rows * weights.shape[1]:
+            return squarings
+        weights *= weights
+    return MOST_SQUARINGS
+
+
+def leave_one_out_ratios(similarity, residuals_sq):
+    """Squared residuals of owned rows over the scale the other rows give them.
+
+    Parameters
+    ----------
+    similarity : ndarray of shape (size, n_owned)
+        Zero between a row and itself.
+    residuals_sq : ndarray of shape (size, n_outputs)
+        The owned rows first.
+
+    Returns
+    -------
+    ratios : ndarray of shape (n_localities, n_owned, n_outputs)
+    squarings : ndarray of shape (n_localities,)
+    """
+    owned = residuals_sq[: similarity.shape[1]]
+    average = residuals_sq.mean(axis=0)
+    ratios, squarings = [], []
+    for n_rows in LOCALITIES:
+        squarings.append(squarings_for(similarity, n_rows))
+        weights = closeness(similarity, squarings[-1])
+        scale = local_scale(weights, residuals_sq, average)
+        ratios.append(np.divide(owned, scale, out=np.ones_like(scale), where=scale > 0))
+    return np.array(ratios), np.array(squarings)
 
 
 def local_scale(weights, residuals_sq, average):
@@ -75,11 +150,11 @@ def local_scale(weights, residuals_sq, average):
 
 
 def calibrate(ratios):
-    """Factor and quantiles from standardised squared residuals.
+    """Locality, factor, quantiles and tails from standardised squared residuals.
 
     Parameters
     ----------
-    ratios : ndarray of shape (n_samples, n_outputs)
+    ratios : ndarray of shape (n_localities, n_samples, n_outputs)
         Squared leave-one-out residuals over their predicted variances.
 
     Returns
@@ -90,18 +165,23 @@ def calibrate(ratios):
     --------
     Errors twice as large as predicted call for a factor of four:
 
-    >>> calibrate(np.full((50, 1), 4.0)).factor.tolist()
+    >>> calibrate(np.full((1, 50, 1), 4.0)).factor.tolist()
     [4.0]
     """
-    factor = ratios.mean(axis=0)
-    factor = np.where(factor > 0, factor, 1.0)
+    # Up to a constant the log density, with the best factor, is the mean log of the
+    # ratios minus the log of their mean: the more even, the better.
+    factors = ratios.mean(axis=1)
+    factors = np.where(factors > 0, factors, 1.0)
+    unevenness = np.log(factors) - np.log(np.maximum(ratios, 1e-300)).mean(axis=1)
+    locality = int(np.argmin(unevenness.mean(axis=1)))
+    ratios, factor = ratios[locality], factors[locality]
     z_sq = ratios / factor
     quantiles = np.quantile(np.sqrt(z_sq), LEVELS, axis=0)
     tails = [
         fit_student(column[:: 1 + len(column) // MOST_RATIOS]) for column in z_sq.T
     ]
     tail, width = np.array(tails).T
-    return Calibration(factor, quantiles, tail, width)
+    return Calibration(locality, factor, quantiles, tail, width)
 
 
 def fit_student(z_sq):

@@ -67,7 +67,11 @@ class GPState(NamedTuple):
     """Squared leave-one-out residuals, kernel scale, shape (size, n_outputs)."""
 
     ratios: np.ndarray
-    """`residuals_sq` over their local scale, owned rows, shape (n_owned, n_outputs)."""
+    """`residuals_sq` of owned rows over their local scale, for each way to localise,
+    shape (n_localities, n_owned, n_outputs)."""
+
+    squarings: np.ndarray
+    """Powers of two of the similarity for these, shape (G, n_localities)."""
 
     factor: np.ndarray
     """Packed ``L^-1``, shape (G, packed_size(size)); (G, 0) if to be made again."""
@@ -79,6 +83,7 @@ class FittedGroup(NamedTuple):
     alpha: np.ndarray
     residuals_sq: np.ndarray
     ratios: np.ndarray
+    squarings: np.ndarray
     L_inv: np.ndarray
 
 
@@ -103,19 +108,15 @@ def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
     K_xx = kernels.gram_lower(kernel, A)
     own = K_xx[:n_owned, :n_owned]
     own[:] = np.tril(own) + np.tril(own, -1).T
-    near = kernels.similarity(kernel, K_xx[:, :n_owned], A, A[:n_owned])
-    near = calibration.closeness(near)
+    similarity = kernels.similarity(kernel, K_xx[:, :n_owned].copy(), A, A[:n_owned])
     # Left out means left out: a row says nothing about its own scale.
-    np.fill_diagonal(near, 0.0)
+    np.fill_diagonal(similarity, 0.0)
     L, _ = cholesky(add_to_diagonal(K_xx, row_noise))
     alpha = solve_cholesky(L, Y)
     L_inv = inverse_factor(L)
     residuals_sq = alpha**2 / np.einsum("ij,ij->j", L_inv, L_inv)[:, None]
-    scale = calibration.local_scale(near, residuals_sq, residuals_sq.mean(axis=0))
-    ratios = np.divide(
-        residuals_sq[:n_owned], scale, out=np.ones_like(scale), where=scale > 0
-    )
-    return FittedGroup(alpha, residuals_sq, ratios, L_inv)
+    ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
+    return FittedGroup(alpha, residuals_sq, ratios, squarings, L_inv)
 
 
 def packed_factor(kernel, A, row_noise):
@@ -124,29 +125,23 @@ def packed_factor(kernel, A, row_noise):
     return pack_lower(inverse_factor(L))
 
 
-def variance_of(kernel, A, B, K_xq, factor, residuals_sq, noise):
-    """Variance of each output at some queries, before the global factor.
+def doubt_of(kernel, B, K_xq, factor, noise):
+    """Posterior variance of a new observation on the kernel's scale.
 
     Parameters
     ----------
     kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
     B : ndarray of shape (n_queries, n_features)
     K_xq : ndarray of shape (size, n_queries)
     factor : ndarray of shape (packed_size(size),)
-    residuals_sq : ndarray of shape (size, n_outputs)
     noise : float
 
     Returns
     -------
-    variance : ndarray of shape (n_queries, n_outputs)
-    doubt : ndarray of shape (n_queries,)
+    ndarray of shape (n_queries,)
     """
     unexplained = kernels.diagonal(kernel, B) - packed_column_norms_sq(factor, K_xq)
-    doubt = np.maximum(unexplained, LEAST_DOUBT) + noise
-    near = calibration.closeness(kernels.similarity(kernel, K_xq, A, B))
-    scale = calibration.local_scale(near, residuals_sq, residuals_sq.mean(axis=0))
-    return scale * doubt[:, None], doubt
+    return np.maximum(unexplained, LEAST_DOUBT) + noise
 
 
 class GP(Machine):
@@ -326,7 +321,8 @@ class GP(Machine):
             Y_mean=Y_mean,
             alpha=np.hstack([group.alpha for group in groups]),
             residuals_sq=np.hstack([group.residuals_sq for group in groups]),
-            ratios=np.hstack([group.ratios for group in groups]),
+            ratios=np.concatenate([group.ratios for group in groups], axis=2),
+            squarings=np.array([group.squarings for group in groups]),
             factor=np.array(factors),
         )
 
@@ -377,12 +373,15 @@ class GP(Machine):
                 noise, factor = np.exp(theta[-1]), state.factor[g]
                 if not factor.size:
                     factor = packed_factor(kernel, A, noise / state.weights)
-                residuals_sq = state.residuals_sq[:, j]
-                var, doubt = variance_of(
-                    kernel, A, B, K_xq, factor, residuals_sq, noise
+                doubts.append(doubt_of(kernel, B, K_xq, factor, noise))
+                squarings = state.squarings[g, self.calibration_.locality]
+                similarity = kernels.similarity(kernel, K_xq, A, B)
+                scale = calibration.local_scale(
+                    calibration.closeness(similarity, squarings),
+                    state.residuals_sq[:, j],
+                    state.residuals_sq[:, j].mean(axis=0),
                 )
-                variances.append(var)
-                doubts.append(doubt)
+                variances.append(scale * doubts[-1][:, None])
         mean = np.hstack(means) + state.Y_mean
         if not variance:
             return Answer(mean, None, None)
@@ -393,7 +392,7 @@ class GP(Machine):
 
     def calibrate(self, states):
         """One variance factor per output, and the quantiles that intervals need."""
-        ratios = np.vstack([state.ratios for state in states])
+        ratios = np.concatenate([state.ratios for state in states], axis=1)
         self.calibration_ = calibration.calibrate(ratios)
 
     def half_width(self, coverage):

@@ -19,6 +19,7 @@ repeat, and unlike that of random rows it does not see the data thinned out.
 
 import numpy as np
 
+from .._linalg import add_to_diagonal, cholesky, solve_lower
 from .._parallel import run_tasks
 from . import kernels
 
@@ -58,13 +59,28 @@ def prediction_loss(theta, kernel, sets, n_jobs=None):
 
 
 def prediction_score(theta, kernel, sets, n_jobs=None):
-    """The loss F alone; `sets` may be a generator, few of them alive at a time."""
+    r"""The loss F alone, for larger sets; they may come from a generator.
 
-    def answer(*parts):
-        return _answer_anchors(theta, kernel, *parts)[:2]
+    With the anchor *last*, all there is to know is in the last row of the Cholesky
+    factor: :math:`\eta = L_{nn}^2` and :math:`\epsilon = L_{nn} (L^{-1} y)_n`.
+    """
+
+    def answer(X, Y, weights):
+        parts = zip(X, Y, weights)
+        return tuple(zip(*(_answer_last(theta, kernel, *part) for part in parts)))
 
     errors, eta = zip(*run_tasks(answer, sets, n_jobs))
     return float(_loss(np.concatenate(errors), np.concatenate(eta))[0])
+
+
+def _answer_last(theta, kernel, X, Y, weights):
+    """Error and variance of one anchor, given as the first row."""
+    order = np.roll(np.arange(len(X)), -1)
+    A = (X[order] - X[0]) / np.exp(theta[:-1])
+    K_xx = kernels.gram_lower(kernel, A)
+    L, _ = cholesky(add_to_diagonal(K_xx, np.exp(theta[-1]) / weights[order]))
+    whitened = solve_lower(L, Y[order] - Y[1:].mean(axis=0))
+    return L[-1, -1] * whitened[-1], L[-1, -1] ** 2
 
 
 def _loss(errors, eta):

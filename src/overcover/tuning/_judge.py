@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..machines.prediction_loss import prediction_score
-from ._search import anchor_sets, metric_of, nearest_rows
+from ._search import anchor_sets, metric_of, nearest_rows, nearest_to_anchors
 
 N_HELD_OUT, N_NEIGHBORS = 1000, 256
 # Held-out rows times rows to search among: what a judge's neighbours may cost.
@@ -34,18 +34,27 @@ class Judge:
         self.held_out = np.sort(rows[:n_held_out])
         self.rest = np.sort(rows[n_held_out:])
         self._scores: dict[bytes, float] = {}
+        self._neighbors: dict[bytes, np.ndarray] = {}
 
     def score(self, theta):
         """The prediction loss of the held-out rows; low is good."""
         key = theta.tobytes()
         if key not in self._scores:
-            rows = np.concatenate([self.held_out, self.rest])
-            anchors = np.arange(len(self.held_out))
-            sets = anchor_sets(self.problem, theta, rows, anchors, N_NEIGHBORS)
+            sets = anchor_sets(self.problem, self._nearest(theta))
             self._scores[key] = prediction_score(
                 theta, self.problem.kernel, sets, self.problem.n_jobs
             )
         return self._scores[key]
+
+    def _nearest(self, theta):
+        # A common factor on all length scales does not change who is near.
+        key = np.round(theta[:-1] - theta[:1], 9).tobytes()
+        if key not in self._neighbors:
+            rows = np.concatenate([self.held_out, self.rest])
+            anchors = np.arange(len(self.held_out))
+            near = nearest_to_anchors(self.problem, theta, rows, anchors, N_NEIGHBORS)
+            self._neighbors = {key: near}
+        return self._neighbors[key]
 
     def neighborhoods(self, theta, n_sets, size, random_state):
         """Random neighbourhoods in the metric of `theta`; a list of arrays of rows."""

@@ -43,7 +43,8 @@ def by_prediction(problem: Problem, theta, rows, random_state):
 
 
 def _prediction_round(problem, theta, rows, anchors, tied, max_iter):
-    sets = list(anchor_sets(problem, theta, rows, anchors, N_NEIGHBORS))
+    near = nearest_to_anchors(problem, theta, rows, anchors, N_NEIGHBORS)
+    sets = list(anchor_sets(problem, near))
 
     def objective(moved):
         return prediction_loss(moved, problem.kernel, sets, problem.n_jobs)
@@ -51,8 +52,8 @@ def _prediction_round(problem, theta, rows, anchors, tied, max_iter):
     return descend(problem, theta, objective, tied, max_iter)
 
 
-def anchor_sets(problem, theta, rows, anchors, n_neighbors):
-    """Anchors with their nearest rows in the metric of `theta`, anchor first.
+def nearest_to_anchors(problem, theta, rows, anchors, n_neighbors):
+    """Anchors and their nearest rows in the metric of `theta`, anchor first.
 
     Parameters
     ----------
@@ -63,16 +64,31 @@ def anchor_sets(problem, theta, rows, anchors, n_neighbors):
         Positions in `rows`.
     n_neighbors : int
 
+    Returns
+    -------
+    ndarray of shape (n_anchors, n_neighbors + 1)
+        Rows of the problem.
+    """
+    A = problem.X[rows] / metric_of(problem, theta)
+    n_near = min(n_neighbors + 1, len(rows))
+    near = nearest_rows(A, A[anchors], n_near, problem.n_jobs)
+    return rows[_anchor_first(near, anchors)]
+
+
+def anchor_sets(problem, near):
+    """Data of anchors and neighbours, a few anchors at a time.
+
+    Parameters
+    ----------
+    problem : Problem
+    near : ndarray of shape (n_anchors, n_neighbors + 1)
+
     Yields
     ------
     X, Y, weights
         Of shapes (n, n_neighbors + 1, n_features), (n, n_neighbors + 1, n_outputs)
         and (n, n_neighbors + 1).
     """
-    A = problem.X[rows] / metric_of(problem, theta)
-    n_near = min(n_neighbors + 1, len(rows))
-    near = nearest_rows(A, A[anchors], n_near, problem.n_jobs)
-    near = rows[_anchor_first(near, anchors)]
     for start in range(0, len(near), ANCHORS_PER_TASK):
         part = near[start : start + ANCHORS_PER_TASK]
         weights = np.ones(part.shape)
