@@ -12,11 +12,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import reference_partition as reference
+from overcover import _neighbors
 from overcover.partition import (
     EqualSizeKMeans,
     Partition,
     RecursiveProjection,
-    _arrays,
     _balance,
     _seeds,
     clusters_of,
@@ -164,7 +164,7 @@ def test_scikit_learn_conventions(estimator, check):
 @pytest.mark.parametrize("n_features", [2, 14])
 @pytest.mark.parametrize("balance", BALANCES)
 def test_workers_and_blas_threads_change_no_bit(balance, n_features, monkeypatch):
-    monkeypatch.setattr(_arrays, "BLOCK_ELEMENTS", 2**12)
+    monkeypatch.setattr(_neighbors, "BLOCK_ELEMENTS", 2**12)
     X = np.random.default_rng(1).normal(size=(1500, n_features))
 
     def fit(n_jobs, n_threads):
@@ -272,22 +272,24 @@ def test_refined_beats_assign_beats_imda_on_the_disc():
 
 @pytest.mark.parametrize("n_features", [1, 5, 40])
 def test_nearest_centers_match_a_full_sort(n_features, monkeypatch):
-    monkeypatch.setattr(_arrays, "BLOCK_ELEMENTS", 500)
+    monkeypatch.setattr(_neighbors, "BLOCK_ELEMENTS", 500)
     rng = np.random.default_rng(2)
     X, centers = rng.normal(size=(90, n_features)), rng.normal(size=(31, n_features))
     full = ((X[:, None] - centers) ** 2).sum(axis=2)
     order = np.argsort(full, axis=1, kind="stable")[:, :4]
-    ids, dist_sq = _arrays.nearest_centers(X, centers, 4, n_jobs=2)
+    ids, dist_sq = _neighbors.nearest_centers(X, centers, 4, n_jobs=2)
     assert_array_equal(ids, order)
     assert_allclose(dist_sq, np.take_along_axis(full, order, axis=1))
     some = np.array([7, 3, 80])
-    assert_array_equal(_arrays.nearest_centers(X, centers, 4, rows=some)[0], ids[some])
+    assert_array_equal(
+        _neighbors.nearest_centers(X, centers, 4, rows=some)[0], ids[some]
+    )
 
 
 def test_wide_distances_survive_an_offset():
     X = np.random.default_rng(3).normal(size=(50, 20))
-    near, _ = _arrays.nearest_centers(X, X, 2)
-    far, dist_sq = _arrays.nearest_centers(X + 1e7, X + 1e7, 2)
+    near, _ = _neighbors.nearest_centers(X, X, 2)
+    far, dist_sq = _neighbors.nearest_centers(X + 1e7, X + 1e7, 2)
     assert_array_equal(far, near)
     assert_allclose(dist_sq[:, 0], 0, atol=1e-6)
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._linalg import squared_distances
+from ._neighbors import nearest_centers
 from ._parallel import run_tasks
 from .partition import Partition
 
@@ -100,39 +100,58 @@ def quotas(distances, capacities, wanted):
     return given
 
 
-def borrow(i, X, clusters, centers, wanted, n_lenders):
-    """Rows that cluster i borrows, `wanted` of them.
+def lenders_of(i, centers, sizes, wanted, nearest):
+    """Clusters that lend to cluster i, nearest first, and their distances.
 
     Parameters
     ----------
     i : int
-    X : ndarray of shape (n_samples, n_features)
-    clusters : list of ndarray
-        Rows of every cluster.
     centers : ndarray of shape (n_clusters, n_features)
+    sizes : ndarray of shape (n_clusters,)
     wanted : int
-    n_lenders : int
+    nearest : ndarray of int
+        The clusters to begin with, nearest first; if they hold too few rows, the next
+        nearest are let in.
 
     Returns
     -------
-    ndarray of shape (wanted,)
+    lenders : ndarray of int
+    distances : ndarray of lenders' shape
     """
-    dist_sq = np.sum((centers - centers[i]) ** 2, axis=1)
-    dist_sq[i] = -1.0  # itself first, also among coincident centres
-    order = np.argsort(dist_sq, kind="stable")[1:]
-    capacities = np.array([len(clusters[j]) for j in order])
-    # If the r nearest hold too few, the next nearest are let in.
-    enough = 1 + int(np.searchsorted(np.cumsum(capacities), wanted))
-    lenders = order[: max(n_lenders, enough)]
-    distances = np.sqrt(np.maximum(dist_sq[lenders], 0.0))
-    given = quotas(distances, capacities[: len(lenders)], wanted)
+    lenders = nearest[nearest != i]
+    if sizes[lenders].sum() < wanted:
+        dist_sq = np.sum((centers - centers[i]) ** 2, axis=1)
+        order = np.argsort(dist_sq, kind="stable")
+        order = order[order != i]
+        enough = 1 + int(np.searchsorted(np.cumsum(sizes[order]), wanted))
+        lenders = order[: max(len(lenders), enough)]
+    return lenders, np.sqrt(np.sum((centers[lenders] - centers[i]) ** 2, axis=1))
+
+
+def borrow(center, X, clusters, lenders, given):
+    """The rows that lenders give: of each its nearest to `center`.
+
+    Parameters
+    ----------
+    center : ndarray of shape (n_features,)
+    X : ndarray of shape (n_samples, n_features)
+    clusters : list of ndarray
+        Rows of every cluster, ascending.
+    lenders : ndarray of int
+    given : ndarray of int
+        How many rows each lender gives.
+
+    Returns
+    -------
+    ndarray of shape (sum of given,)
+    """
     loans = []
     for lender, count in zip(lenders, given):
         rows = clusters[lender]
-        if 0 < count < len(rows):
-            near = squared_distances(X[rows] - centers[i], np.zeros((1, X.shape[1])))
-            rows = rows[np.sort(np.argsort(near[:, 0], kind="stable")[:count])]
-        loans.append(rows if count else rows[:0])
+        if count < len(rows):
+            dist_sq = np.sum((X[rows] - center) ** 2, axis=1)
+            rows = rows[np.sort(np.argsort(dist_sq, kind="stable")[:count])]
+        loans.append(rows)
     return np.concatenate(loans)
 
 
@@ -166,14 +185,20 @@ def cover_partition(X, partition: Partition, size, overlap, spread, n_jobs=None)
     n_owned = np.array([len(rows) for rows in clusters])
     if overlap == 0 or len(clusters) == 1:
         return Cover(clusters, n_owned)
+    centers, size = partition.centers, min(size, len(X))
     n_lenders = count_lenders(overlap, spread, len(clusters))
-    size = min(size, len(X))
+    # One more than lend, because every cluster is nearest to itself.
+    nearest, _ = nearest_centers(centers, centers, n_lenders + 1, n_jobs)
 
     def extend(i):
-        wanted = max(0, size - len(clusters[i]))
-        if wanted == 0:
+        wanted = size - len(clusters[i])
+        if wanted <= 0:
             return clusters[i]
-        borrowed = borrow(i, X, clusters, partition.centers, wanted, n_lenders)
+        # Among coincident centres a cluster may be missing from its own list.
+        others = nearest[i][nearest[i] != i][:n_lenders]
+        lenders, distances = lenders_of(i, centers, n_owned, wanted, others)
+        given = quotas(distances, n_owned[lenders], wanted)
+        borrowed = borrow(centers[i], X, clusters, lenders, given)
         return np.concatenate([clusters[i], borrowed])
 
     members = run_tasks(extend, ((i,) for i in range(len(clusters))), n_jobs)

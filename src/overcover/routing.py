@@ -25,8 +25,8 @@ from scipy.linalg import solve_triangular
 from sklearn.covariance import oas
 from sklearn.neighbors import NearestNeighbors
 
+from ._neighbors import nearest_centers
 from ._parallel import run_tasks
-from .partition._arrays import nearest_centers
 
 NAMES = ("variance", "mahalanobis", "euclidean", "neighbors", "density")
 # Candidates among which the variance decides: the nearest by Euclidean distance, as

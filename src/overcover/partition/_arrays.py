@@ -1,27 +1,11 @@
-"""Arrays that every partition shares: standard units, distances, means.
+"""Arrays that every partition shares: standard units, means, J."""
 
-Distances are computed block by block, a block being ``BLOCK_ELEMENTS`` numbers, so
-an ``n_samples`` x ``n_clusters`` matrix never exists. Blocks have a fixed size and
-each runs on one BLAS thread: results are equal bit by bit for every ``n_jobs``.
-"""
-
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
-from numba import njit
 from numpy.typing import NDArray
 
-from .._parallel import run_tasks
-
-compiled = njit(cache=True, nogil=True)
-
-BLOCK_ELEMENTS = 2**18
-"""Distances held at once by each worker: 2 MB, so that a block stays in cache."""
-
-WIDE = 12
-"""From this many features on, a matrix product beats subtracting one by one."""
+from .._neighbors import compiled
 
 
 class Standardized(NamedTuple):
@@ -59,139 +43,6 @@ def standardize(X: np.ndarray) -> Standardized:
     spread = float(np.sqrt(np.einsum("ij,ij->", rows, rows) / len(rows)))
     rows /= spread
     return Standardized(rows, mean + rest, peak * spread)
-
-
-def for_each_block(
-    work: Callable[[int, int], None], n_rows: int, n_columns: int, n_jobs: int | None
-) -> None:
-    """Call ``work(start, stop)`` over blocks of rows, in threads.
-
-    Blocks depend on the shape alone, never on `n_jobs`.
-    """
-    step = max(1, BLOCK_ELEMENTS // max(1, n_columns))
-    starts = range(0, n_rows, step)
-
-    def run(batch: range) -> None:
-        for start in batch:
-            work(start, min(start + step, n_rows))
-
-    n_workers = max(1, min(effective_n_jobs(n_jobs), len(starts)))
-    batches = ((starts[worker::n_workers],) for worker in range(n_workers))
-    for _ in run_tasks(run, batches, n_workers):
-        pass
-
-
-@compiled
-def insert_sorted(ids, dist_sq, n_kept, new_id, new_dist_sq):
-    """Keep the nearest ``len(ids)`` in order; return how many are kept.
-
-    Equal distances stay in the order of arrival: the lower index first.
-    """
-    if n_kept == len(ids):
-        if new_dist_sq >= dist_sq[n_kept - 1]:
-            return n_kept
-        n_kept -= 1
-    slot = n_kept
-    while slot > 0 and dist_sq[slot - 1] > new_dist_sq:
-        dist_sq[slot] = dist_sq[slot - 1]
-        ids[slot] = ids[slot - 1]
-        slot -= 1
-    dist_sq[slot] = new_dist_sq
-    ids[slot] = new_id
-    return n_kept + 1
-
-
-@compiled
-def _keep_nearest(row, ids, dist_sq):
-    """The smallest entries of `row`, in order."""
-    n_kept = 0
-    for k in range(len(ids)):
-        n_kept = insert_sorted(ids, dist_sq, n_kept, k, row[k])
-    farthest = dist_sq[-1]
-    for k in range(len(ids), len(row)):
-        if row[k] < farthest:
-            insert_sorted(ids, dist_sq, n_kept, k, row[k])
-            farthest = dist_sq[-1]
-
-
-@compiled
-def _nearest_narrow(X, centers_t, ids, dist_sq):
-    """Differences, squared: exact for coincident points, no matrix at all."""
-    row = np.empty(centers_t.shape[1])
-    for i in range(X.shape[0]):
-        row[:] = 0.0
-        for f in range(X.shape[1]):
-            # Centres innermost: they fill the vector lanes.
-            for k in range(len(row)):
-                difference = X[i, f] - centers_t[f, k]
-                row[k] += difference * difference
-        _keep_nearest(row, ids[i], dist_sq[i])
-
-
-@compiled
-def _nearest_wide(scores, ids, dist_sq):
-    """From a matrix product; the distances still lack the ||x||^2 of their row."""
-    for i in range(len(scores)):
-        _keep_nearest(scores[i], ids[i], dist_sq[i])
-
-
-def nearest_centers(
-    X: np.ndarray,
-    centers: np.ndarray,
-    n_nearest: int = 1,
-    n_jobs: int | None = None,
-    rows: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """For each row its nearest centres and their squared distances, nearest first.
-
-    Memory beyond the two results: ``BLOCK_ELEMENTS`` numbers for each worker.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    centers : ndarray of shape (n_clusters, n_features)
-    n_nearest : int, at most n_clusters
-    n_jobs : int or None
-    rows : ndarray of shape (n_rows,) or None
-        The rows of X to look at; None for all.
-
-    Returns
-    -------
-    ids : ndarray of shape (n_rows, n_nearest), int32
-    dist_sq : ndarray of shape (n_rows, n_nearest)
-
-    Examples
-    --------
-    >>> ids, dist_sq = nearest_centers(np.array([[1.0]]), np.array([[0.0], [3.0]]), 2)
-    >>> ids.tolist(), dist_sq.tolist()
-    ([[0, 1]], [[1.0, 4.0]])
-    """
-    n_rows = len(X) if rows is None else len(rows)
-    ids = np.empty((n_rows, n_nearest), dtype=np.int32)
-    dist_sq = np.empty((n_rows, n_nearest))
-    is_wide = X.shape[1] >= WIDE
-    # Around the centres' mean the products of the wide form do not cancel; the narrow
-    # form needs no origin, and without one ties stay exact.
-    origin = centers.mean(axis=0) if is_wide else np.zeros(X.shape[1])
-    centers_t = np.ascontiguousarray((centers - origin).T)
-    # One product gives ||c||^2 - 2 x.c, which ranks the centres of a row.
-    norms_sq = np.einsum("fk,fk->k", centers_t, centers_t)
-    lifted_t = np.vstack([-2.0 * centers_t, norms_sq])
-
-    def work(start: int, stop: int) -> None:
-        block = X[start:stop] if rows is None else X[rows[start:stop]]
-        nearest, dist = ids[start:stop], dist_sq[start:stop]
-        if not is_wide:
-            _nearest_narrow(block, centers_t, nearest, dist)
-            return
-        block = block - origin
-        lifted = np.column_stack([block, np.ones(len(block))])
-        _nearest_wide(lifted @ lifted_t, nearest, dist)
-        dist += np.einsum("ij,ij->i", block, block)[:, None]
-        np.maximum(dist, 0.0, out=dist)
-
-    for_each_block(work, n_rows, len(centers), n_jobs)
-    return ids, dist_sq
 
 
 @compiled

@@ -9,11 +9,7 @@ import heapq
 
 import numpy as np
 
-from ._arrays import (
-    compiled,
-    insert_sorted,
-    nearest_centers,
-)
+from .._neighbors import compiled, insert_sorted, nearest_centers
 
 MOST_CANDIDATES = 8
 """Centres listed for a row that may move; when all are full, the list is renewed."""

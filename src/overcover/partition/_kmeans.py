@@ -8,13 +8,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._neighbors import nearest_centers
 from .._parallel import one_thread_per_worker
-from ._arrays import (
-    cluster_means,
-    inertia,
-    nearest_centers,
-    standardize,
-)
+from ._arrays import cluster_means, inertia, standardize
 from ._balance import assign_and_balance, exchange, fill_nearest_pairs
 from ._seeds import kmeans_seeds
 

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ._arrays import nearest_centers
+from .._neighbors import nearest_centers
 
 ROWS_PER_SEED = 256
 """Rows looked at for each seed; more do not move k-means noticeably."""

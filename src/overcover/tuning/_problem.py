@@ -65,6 +65,8 @@ class Restore(NamedTuple):
 
     used: np.ndarray
     shift: np.ndarray
+    fixed: np.ndarray
+    """Log hyperparameters as the user gave them, NaN elsewhere."""
 
     def __call__(self, theta):
         """Log hyperparameters in the units of the data, to three decimals.
@@ -73,7 +75,7 @@ class Restore(NamedTuple):
         """
         full = np.full(len(self.used), np.inf)
         full[self.used] = np.round(theta + self.shift, 3)
-        return full
+        return np.where(np.isnan(self.fixed), full, self.fixed)
 
     def inverse(self, theta):
         """From the units of the data to standard ones."""
@@ -106,7 +108,8 @@ def standardize(kernel, X, Y, weights, theta, n_jobs):
         # Its hyperparameters are meant in the user's units.
         free = np.append(np.ones(len(theta) - 1, bool), np.isnan(theta[-1]))
         start = np.append(theta[:-1], np.log(START_NOISE) if free[-1] else theta[-1])
-        restore = Restore(np.ones(len(theta), bool), np.zeros(len(theta)))
+        fixed = np.where(free, np.nan, theta)
+        restore = Restore(np.ones(len(theta), bool), np.zeros(len(theta)), fixed)
         return Problem(kernel, X, Y, weights, free, n_jobs), start, restore
     unit = X.std(axis=0)
     constant = is_constant(X, unit)
@@ -119,7 +122,8 @@ def standardize(kernel, X, Y, weights, theta, n_jobs):
     typical = 0.5 * np.log(max(1, X.shape[1]))
     start = np.append(np.full(X.shape[1], typical), np.log(START_NOISE))
     start = np.where(free, start, theta[used] - shift)
-    return Problem(kernel, X, Y, weights, free, n_jobs), start, Restore(used, shift)
+    restore = Restore(used, shift, theta)
+    return Problem(kernel, X, Y, weights, free, n_jobs), start, restore
 
 
 def is_constant(values, deviation):
