@@ -23,7 +23,8 @@ HOLE_CENTER, HOLE_RADIUS = np.array([0.62, 0.3]), 0.13
 
 def surface(X):
     """Slow on the left, rippling on the right."""
-    return np.sin(3 * X[:, 0]) + 0.5 * np.sin(25 * X[:, 0] ** 2) * np.cos(6 * X[:, 1])
+    ripple = np.sin(25 * X[:, 0] ** 2) * np.cos(12 * X[:, 1])
+    return np.sin(3 * X[:, 0]) + 0.5 * ripple
 
 
 def sample(n_rows, rng):
@@ -35,6 +36,7 @@ def sample(n_rows, rng):
 
 
 def grid(n_side):
+    """Points of a regular grid over the unit square, row by row."""
     side = np.linspace(0, 1, n_side)
     return np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 
@@ -45,7 +47,7 @@ def draw_cover(ax, model, X, chosen):
     for k, members in enumerate(model.cover_.members):
         owner[members[: model.cover_.n_owned[k]]] = k
     colours = np.random.default_rng(3).permutation(model.n_subdomains_)[owner]
-    ax.scatter(*X.T, c=colours, cmap="viridis", s=3, alpha=0.5, lw=0)
+    ax.scatter(*X.T, c=colours, cmap="viridis", s=7, alpha=0.6, lw=0)
     members, n_owned = model.cover_.members[chosen], model.cover_.n_owned[chosen]
     ax.scatter(*X[members[n_owned:]].T, s=14, fc="none", ec="black", lw=0.7)
     ax.scatter(*X[members[:n_owned]].T, s=16, c="crimson", lw=0)
@@ -55,15 +57,17 @@ def draw_cover(ax, model, X, chosen):
     )
 
 
-def draw_field(figure, ax, values, n_side, title):
+def draw_field(figure, ax, values, n_side, title, norm=None):
+    """One value per point of the grid, as colours."""
     image = ax.imshow(
-        values.reshape(n_side, n_side), origin="lower", extent=(0, 1, 0, 1)
+        values.reshape(n_side, n_side), origin="lower", extent=(0, 1, 0, 1), norm=norm
     )
     figure.colorbar(image, ax=ax, shrink=0.75)
     ax.set_title(title)
 
 
 def main(folder="demo"):
+    """Fit, compare, draw."""
     rng = np.random.default_rng(0)
     X, y = sample(6000, rng)
     X_test, y_test = sample(2000, rng)
@@ -97,7 +101,12 @@ def main(folder="demo"):
     draw_cover(axes[0], model, X, chosen)
     draw_field(figure, axes[1], mean, n_side, "predictive mean")
     draw_field(
-        figure, axes[2], std, n_side, "standard deviation:\nthe hole and the noisy top"
+        figure,
+        axes[2],
+        std,
+        n_side,
+        "standard deviation:\nthe noisy top, and the hole",
+        norm="log",
     )
     for ax in axes:
         ax.set_aspect("equal")

@@ -146,9 +146,8 @@ def inverse_from_cholesky(L):
 def inverse_factor(L):
     """``L^-1`` of a lower triangular L; its columns give ``diag((L L^T)^-1)``.
 
-    Kept by machines that answer many small batches: a product with it is a plain GEMM
-    on packed blocks (half the bytes of the square), a triangular solve with a handful
-    of right-hand sides runs at a third of that speed.
+    Machines keep it instead of L: its columns hold the leave-one-out variances, and a
+    product with its packed blocks is as fast as a triangular solve at half the bytes.
 
     Parameters
     ----------

@@ -21,23 +21,21 @@ Notation: the paper's M is ``n_neighbors``.
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.stats import norm
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.neighbors import KDTree
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._linalg import add_to_diagonal, cholesky, squared_distances
+from .._linalg import add_to_diagonal, cholesky
 from .._parallel import run_tasks
 from .._validation import (
     as_training_shape,
     check_count,
-    check_coverage,
     check_queries,
     check_training_data,
 )
 from ..machines import GP, Answer, Machine, kernels, make_machine
-from ..machines.base import no_variance_message
+from ..machines.base import Uncertainty, no_variance_message
 
 # Distances held at once by each worker: 8 MB.
 BLOCK_DISTANCES = 2**20
@@ -46,8 +44,6 @@ MOST_QUERIES = 64
 # A tree beats comparing with every row only in few dimensions and many rows: measured
 # at 400 neighbours it is 3 times faster for 300,000 x 2, slower for 300,000 x 8.
 MOST_TREE_FEATURES, LEAST_TREE_ROWS = 4, 100_000
-# Rows of a kernel matrix filled at a time: half of the exponentials are never needed.
-GRAM_ROWS = 64
 
 
 class BruteIndex:
@@ -215,7 +211,7 @@ def substitute(kernel, A, row_noise, right):
     -------
     ndarray of shape (size, n_right)
     """
-    K_xx = add_to_diagonal(lower_gram(kernel, A), row_noise)
+    K_xx = add_to_diagonal(kernels.gram_lower(kernel, A), row_noise)
     # The transpose is in Fortran order, so LAPACK works in place: K = U^T U, U = L^T.
     U, info = lapack.dpotrf(K_xx.T, lower=0, clean=0, overwrite_a=1)
     if info != 0:
@@ -225,37 +221,9 @@ def substitute(kernel, A, row_noise, right):
     return solved
 
 
-def lower_gram(kernel, A):
-    """Kernel matrix of some rows; above the diagonal nothing is promised.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
-
-    Returns
-    -------
-    ndarray of shape (size, size), C order
-
-    Examples
-    --------
-    >>> np.tril(lower_gram("rbf", np.array([[0.0], [1.0]]))).round(3).tolist()
-    [[1.0, 0.0], [0.607, 1.0]]
-    """
-    if kernels.is_object(kernel):
-        return np.ascontiguousarray(kernels.gram(kernel, A))
-    size = len(A)
-    K_xx = np.empty((size, size))
-    for top in range(0, size, GRAM_ROWS):
-        bottom = min(top + GRAM_ROWS, size)
-        block = squared_distances(A[top:bottom], A[:bottom])
-        # Rounding leaves ~1e-16 here, whose square root a Matern kernel would feel.
-        np.fill_diagonal(block[:, top:], 0.0)
-        K_xx[top:bottom, :bottom] = kernels.apply(kernel, block)
-    return K_xx
-
-
-class NeighborhoodRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class NeighborhoodRegressor(
+    Uncertainty, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
     """A local machine for every query, on the query's nearest rows.
 
     The reference that `overcover.OverlappingCoverRegressor` is measured against:
@@ -281,6 +249,8 @@ class NeighborhoodRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ----------
     machine_ : Machine
         With the hyperparameters found.
+    length_scales_ : ndarray of shape (n_features_in_,)
+        The machine's metric: nearness is meant between rows of ``X / length_scales_``.
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         When X was a data frame with string column names.
@@ -335,8 +305,8 @@ class NeighborhoodRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         size = min(self.n_neighbors, len(X))
         rng = check_random_state(self.random_state)
         machine.tune(X, Y, weight, size, rng, self.n_jobs)
-        self._scales = machine.length_scales(X)
-        self._index = make_index(X / self._scales)
+        self.length_scales_ = machine.length_scales(X)
+        self._index = make_index(X / self.length_scales_)
         self._X, self._Y, self._weight = X, Y, weight
         self.machine_: Machine = machine
         return self
@@ -381,7 +351,9 @@ class NeighborhoodRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _answer_block(self, X, rows, mean, variance):
         """Fill in the answers to some consecutive queries."""
         size = min(self.n_neighbors, len(self._X))
-        neighbors = self._index.nearest(X[rows.start : rows.stop] / self._scales, size)
+        neighbors = self._index.nearest(
+            X[rows.start : rows.stop] / self.length_scales_, size
+        )
         for i, near in zip(rows, neighbors):
             weight = None if self._weight is None else self._weight[near]
             answer = answer_once(
@@ -396,19 +368,6 @@ class NeighborhoodRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if variance is not None and answer.variance is not None:
                 variance[i] = answer.variance[0]
 
-    def predict_interval(self, X, coverage=0.95):
-        """Central Gaussian intervals that hold a new observation.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-        coverage : float, default=0.95
-
-        Returns
-        -------
-        low, high : ndarray of shape (n_queries,) or (n_queries, n_outputs)
-        """
-        check_coverage(coverage)
-        mean, std = self.predict(X, return_std=True)
-        half = norm.ppf(0.5 + 0.5 * coverage) * std
-        return mean - half, mean + half
+    def _judge_of_errors(self):
+        # Gaussian: nothing here is calibrated by leave-one-out errors.
+        return Machine()

@@ -1,0 +1,234 @@
+"""Write measured numbers into README and docs, between their begin and end marks.
+
+    python benchmarks/publish.py [--check]
+
+Tables come from benchmarks/results/*.json, the output of README's example from running
+it. A mark is a pair of comments, ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->``.
+With ``--check`` nothing is written, and the exit code says whether anything would be.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+PAGES = ("README.md", "docs/how-it-works.md", "docs/routing.md")
+
+NAMES = {"cover": "**overcover**", "NN-GP": "GP on 400 neighbours"}
+
+
+def table(head, rows):
+    """A markdown table; numbers are formatted by the caller."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def number(value, digits=3):
+    """A number with so many significant digits, or a dash."""
+    if value is None:
+        return "-"
+    text = f"{value:#.{digits}g}"
+    if "e" in text:
+        text = f"{value:.{digits - 1}e}"
+    return text.rstrip(".")
+
+
+def made_by(result):
+    """One line on where numbers come from."""
+    run = result["run"]
+    commit = (run["commit"] or "unknown")[:7]
+    return (
+        f"`{run['command']}`, commit {commit}, seed {run['seed']}, "
+        f"{run['cores']} cores ({run['cpu']})."
+    )
+
+
+def accuracy(result):
+    rows = []
+    for row in result["rows"]:
+        if "rmse" not in row:
+            continue
+        rows.append(
+            [
+                row["data"],
+                NAMES.get(row["method"], row["method"]),
+                number(row["rmse"]),
+                number(row["nlpd"]),
+                number(row.get("nlpd_tails")),
+                f"{row['coverage_95']:.1%}" if row["coverage_95"] else "-",
+                number(row["fit_s"]),
+                number(row["us_std"] or row["us_mean"]),
+            ]
+        )
+    head = ["data", "method", "RMSE", "NLPD", "NLPD, Student", "95 % intervals hold"]
+    head += ["fit, s", "us per query"]
+    text = (
+        "Test error in standardised units (mean over outputs), defaults, "
+        "hyperparameters learned from training rows only; queries with standard "
+        "deviations where there are any. GP on 400 neighbours is given overcover's "
+        "hyperparameters, so its fit does not include finding them. "
+    )
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
+def nn(result):
+    rows = [
+        [
+            row["data"],
+            f"{row['speed_up']:.0f}x",
+            f"{row['speed_up_large']:.0f}x",
+            f"{row['rmse_ratio']:.3f}",
+            f"{row['gemm_share_train']:.0%}",
+            f"{row['gemm_share_cover_large']:.0%}",
+        ]
+        for row in result["rows"]
+    ]
+    head = ["data", "faster on the test set", "on ten times as many", "RMSE ratio"]
+    head += ["GEMM rate reached, training", "prediction"]
+    text = (
+        "Prediction with standard deviations against `NeighborhoodRegressor` (a GP on "
+        "each query's 400 nearest rows), same hyperparameters, one thread each, same "
+        "run. "
+    )
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
+def partition(result):
+    names = ("refined", "assign", "imda", "rpc", "flow")
+    by_key = {(row["K"], row["contender"]): row for row in result["quality"]}
+    counts = sorted({row["K"] for row in result["quality"]})
+    rows = [
+        [str(K)]
+        + [
+            f"{by_key[K, n]['inertia']:.1f} ({number(by_key[K, n]['seconds'], 2)} s)"
+            for n in names
+        ]
+        for K in counts
+    ]
+    head = ["K", "refined", "AB", "IMDA", "RPC", "min-cost flow (k-means-constrained)"]
+    large = "; ".join(
+        f"{r['n_samples']:,} x {r['n_features']} into {r['K']:,} clusters: "
+        f"{r['seconds']:.0f} s, peak {r['peak_gb']:.1f} GB"
+        for r in result["scale"]
+    )
+    return (
+        f"{table(head, rows)}\n\nJ and seconds on 10,000 points in the unit disc, mean "
+        f"of ten seeds, one thread. {large} (two cores). `{result['command']}`."
+    )
+
+
+def scaling(result):
+    stages = ("machines", "partition", "mean", "std")
+    by_key = {(row["axis"], row["stage"]): row for row in result["rows"]}
+    axes = list(dict.fromkeys(row["axis"] for row in result["rows"]))
+    letters = {"K": "K'"}
+    rows = [
+        [letters.get(axis, axis)]
+        + [f"{by_key[axis, stage]['exponent']:.2f}" for stage in stages]
+        for axis in axes
+    ]
+    head = ["exponent in", "machines", "partition", "a mean", "a standard deviation"]
+    return f"{table(head, rows)}\n\nMeasured, log-log slopes. {made_by(result)}"
+
+
+def varied(rows, key):
+    """Rows of `gp.py` in which one option changed, a column per data set."""
+    data = list(dict.fromkeys(row["data"] for row in rows))
+    values = list(dict.fromkeys(row[key] for row in rows))
+    by_key = {(row["data"], row[key]): row for row in rows}
+    head = [key]
+    for name in data:
+        head += [f"{name} RMSE", "NLPD", "us per query"]
+    lines = []
+    for value in values:
+        line = [str(value)]
+        for name in data:
+            row = by_key[name, value]
+            line += [number(row["rmse"]), number(row["nlpd"]), number(row["us_std"])]
+        lines.append(line)
+    return table(head, lines)
+
+
+def routers(result):
+    return f"{varied(result['rows'], 'router')}\n\n{made_by(result)}"
+
+
+def overlap(result):
+    changed = [row for row in result["rows"] if row["method"].startswith("router")]
+    parts = []
+    for router in dict.fromkeys(row["router"] for row in changed):
+        rows = [row for row in changed if row["router"] == router]
+        parts.append(f"Routed by {router}:\n\n{varied(rows, 'overlap')}")
+    return "\n\n".join([*parts, made_by(result)])
+
+
+def spread(result):
+    rows = [row for row in result["rows"] if row["method"].startswith("spread")]
+    return f"{varied(rows, 'spread')}\n\n{made_by(result)}"
+
+
+TABLES = {
+    "accuracy": ("gp_accuracy", accuracy),
+    "nn": ("gp_nn", nn),
+    "partition": ("partition", partition),
+    "scaling": ("scaling", scaling),
+    "routers": ("gp_routers", routers),
+    "overlap": ("gp_overlap", overlap),
+    "spread": ("gp_overlap", spread),
+}
+
+
+def example(page):
+    """What the page's first Python block prints."""
+    code = re.search(r"```python\n(.*?)```", page, re.S)
+    assert code is not None, "the page has no Python block"
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code[1], "example", "exec"), {})
+    return f"```\n{printed.getvalue()}```"
+
+
+def filled(page):
+    """The page with every mark filled that there are numbers for."""
+
+    def fill(match):
+        name = match[1]
+        if name == "example":
+            text = example(page)
+        else:
+            source, write = TABLES[name]
+            path = RESULTS / f"{source}.json"
+            if not path.exists():
+                return match[0]
+            text = write(json.loads(path.read_text()))
+        return f"<!-- begin: {name} -->\n{text}\n<!-- end: {name} -->"
+
+    mark = r"<!-- begin: ([\w-]+) -->\n(?:.*?\n)?<!-- end: \1 -->"
+    return re.sub(mark, fill, page, flags=re.S)
+
+
+def main(arguments=None):
+    """Fill in all pages."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    options = parser.parse_args(arguments)
+    stale = []
+    for name in PAGES:
+        path = ROOT / name
+        page = path.read_text()
+        new = filled(page)
+        if new != page:
+            stale.append(name)
+            if not options.check:
+                path.write_text(new)
+    print("changed:" if stale else "nothing changed", ", ".join(stale))
+    return int(options.check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
