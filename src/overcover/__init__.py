@@ -7,6 +7,7 @@ Each word is a module, in this order; `OverlappingCoverRegressor` is the path co
 Everything not named here is private.
 """
 
+from .baselines import NeighborhoodRegressor
 from .machines import GP, AnyRegressor
 from .partition import EqualSizeKMeans, RecursiveProjection
 from .regressor import OverlappingCoverRegressor
@@ -17,6 +18,7 @@ __all__ = [
     "GP",
     "AnyRegressor",
     "EqualSizeKMeans",
+    "NeighborhoodRegressor",
     "OverlappingCoverRegressor",
     "RecursiveProjection",
 ]

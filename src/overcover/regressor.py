@@ -22,7 +22,7 @@ from ._validation import (
     check_training_data,
 )
 from .cover import count_lenders, count_subdomains, cover_partition
-from .machines import Prediction, make_machine
+from .machines import Answer, Prediction, make_machine
 from .machines.base import Uncertainty, no_variance_message
 from .partition import partition_rows
 
@@ -159,8 +159,8 @@ default="variance"
 
         with progress.stage("tuning"):
             machine.tune(X, Y, weight, size, rng, self.n_jobs)
-            self.length_scales_ = machine.length_scales(X)
-            X_metric = X / self.length_scales_
+            scales = machine.length_scales(X)
+            X_metric = X / scales
         with progress.stage("partition"):
             n_subdomains = count_subdomains(len(X), size, self.overlap)
             partition = partition_rows(
@@ -170,29 +170,24 @@ default="variance"
             cover = cover_partition(
                 X_metric, partition, size, self.overlap, self.spread, self.n_jobs
             )
-            router = routing.make_router(
-                self._router_name(machine),
-                X_metric,
-                cover,
-                partition.labels,
-                self.n_jobs,
-            )
+            name = self._router_name(machine)
+            labels = partition.labels
+            router = routing.make_router(name, X_metric, cover, labels, self.n_jobs)
         with progress.stage("machines", len(cover.members)):
             fits = fit_machines(machine, X, Y, weight, cover, self.n_jobs)
             states = list(progress.track(fits))
             machine.calibrate(states)
 
-        self.machine_, self.states_, self.cover_, self.router_ = (
-            machine,
-            states,
-            cover,
-            router,
-        )
+        self.machine_, self.length_scales_, self.cover_ = machine, scales, cover
+        self.states_, self.router_ = states, router
         self.n_subdomains_ = len(states)
         self.n_lenders_ = count_lenders(self.overlap, self.spread, len(states))
         self.timings_ = progress.seconds
         progress.finish()
         return self
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "states_")
 
     def predict(self, X, return_std=False):
         """Predict the outputs of new rows.
@@ -226,34 +221,25 @@ default="variance"
         return mean, as_training_shape(self, np.concatenate([c.std for c in chunks]))
 
     def _predict_chunk(self, X, return_std) -> Prediction:
-        by_variance = self._router_name(self.machine_) == "variance"
-        X_metric, n_consulted = X / self.length_scales_, self._n_consulted()
+        n_consulted = self._n_consulted()
+        by_variance = isinstance(self.router_, routing.VarianceRouter)
+        variance = return_std or by_variance or self.combine == "precision"
+        route = self.router_.route(X / self.length_scales_, n_consulted, self.n_jobs)
+        answers = ask(self.machine_, self.states_, X, route, variance, self.n_jobs)
         if by_variance:
-            route = routing.candidates(self.router_, X_metric, n_consulted, self.n_jobs)
-        else:
-            route = self.router_.route(X_metric, n_consulted, self.n_jobs)
-        wants_variance = return_std or by_variance or self.combine == "precision"
-        means, variances, doubts = ask(
-            self.machine_,
-            self.states_,
-            X,
-            route,
-            self.n_outputs_,
-            wants_variance,
-            self.n_jobs,
-        )
-        if by_variance:
-            route, kept = routing.most_certain(route, doubts, n_consulted)
-            means, variances = (
-                np.take_along_axis(a, kept[:, :, None], axis=1)
-                for a in (means, variances)
-            )
-        return combination.combine(self.combine, route.distances, means, variances)
+            route, kept = routing.most_certain(route, answers.doubt, n_consulted)
+            answers = Answer(*(np.take_along_axis(a, kept, axis=1) for a in answers))
+        return combination.combine(self.combine, route.distances, *answers[:2])
 
     def _judge_of_errors(self):
         return self.machine_
 
     def _router_name(self, machine):
+        if self.combine == "precision" and not machine.has_variance:
+            raise ValueError(
+                f"combine='precision' weighs answers by their variance, which "
+                f"{machine!r} does not have. Choose 'inverse-distance' or 'nearest'."
+            )
         if self.router == "variance" and not machine.has_variance:
             return "euclidean"
         return self.router
@@ -312,7 +298,7 @@ def fit_machines(machine, X, Y, sample_weight, cover, n_jobs=None):
     yield from run_tasks(fit_one, zip(cover.members, cover.n_owned), n_jobs)
 
 
-def ask(machine, states, X, route, n_outputs, variance=False, n_jobs=None):
+def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
     """Ask every subdomain on a route about all its queries at once.
 
     Parameters
@@ -321,26 +307,29 @@ def ask(machine, states, X, route, n_outputs, variance=False, n_jobs=None):
     states : sequence of states
     X : ndarray of shape (n_queries, n_features)
     route : Route
-    n_outputs : int
     variance : bool
     n_jobs : int or None
 
     Returns
     -------
-    means : ndarray of shape (n_queries, n_consulted, n_outputs)
-    variances : ndarray of means' shape, or None
-    doubts : ndarray of shape (n_queries, n_consulted), or None
+    Answer
+        With an axis for the consulted: mean and variance of shape (n_queries,
+        n_consulted, n_outputs), doubt of shape (n_queries, n_consulted, 1), infinite
+        for nobody.
     """
     shape = route.subdomains.shape
-    means = np.zeros((*shape, n_outputs))
-    variances, doubts = np.zeros_like(means), np.full(shape, np.inf)
+    found: list[np.ndarray] = []
 
     def ask_one(k, where):
-        answer = machine.answer(states[k], X[where[0]], variance)
-        means[where] = answer.mean
-        if variance and answer.variance is not None:
-            variances[where], doubts[where] = answer.variance, answer.doubt
+        return where, machine.answer(states[k], X[where[0]], variance)
 
-    for _ in run_tasks(ask_one, routing.grouped(route.subdomains), n_jobs):
-        pass
-    return (means, variances, doubts) if variance else (means, None, None)
+    tasks = routing.grouped(route.subdomains)
+    for where, answer in run_tasks(ask_one, tasks, n_jobs):
+        parts = [answer.mean]
+        if variance:
+            parts += [answer.variance, answer.doubt[:, None]]
+        if not found:
+            found = [np.full((*shape, part.shape[1]), np.inf) for part in parts]
+        for whole, part in zip(found, parts):
+            whole[where] = part
+    return Answer(*found) if variance else Answer(found[0], None, None)

@@ -64,6 +64,25 @@ class EuclideanRouter(NamedTuple):
         return Route(ids, np.sqrt(dist_sq))
 
 
+class VarianceRouter(NamedTuple):
+    """Candidates by distance to the means; how much they doubt decides later."""
+
+    means: np.ndarray
+    """Shape (n_subdomains, n_features)."""
+
+    def route(self, X, n_consulted, n_jobs=None) -> Route:
+        """Subdomains worth asking: the nearest, and rivals within `REACH` of it.
+
+        At least `n_consulted` of them; -1 stands for nobody.
+        """
+        n_listed = min(max(N_CANDIDATES, n_consulted), len(self.means))
+        ids, dist_sq = nearest_centers(X, self.means, n_listed, n_jobs)
+        distances = np.sqrt(dist_sq)
+        too_far = distances > REACH * distances[:, :1]
+        too_far[:, :n_consulted] = False
+        return Route(np.where(too_far, -1, ids), distances)
+
+
 class GaussianRouter(NamedTuple):
     """By each subdomain's own covariance, in a common principal subspace."""
 
@@ -145,7 +164,9 @@ def make_router(name, X, cover, labels, n_jobs=None):
     an object with ``route(X, n_consulted, n_jobs) -> Route``
     """
     means = np.array([X[members].mean(axis=0) for members in cover.members])
-    if name in ("variance", "euclidean"):
+    if name == "variance":
+        return VarianceRouter(means)
+    if name == "euclidean":
         return EuclideanRouter(means)
     if name == "neighbors":
         return NeighborsRouter(X, labels, means)
@@ -221,29 +242,6 @@ def grouped(subdomains):
             yield int(k), np.divmod(where, subdomains.shape[1])
 
 
-def candidates(router, X, n_consulted, n_jobs=None):
-    """Subdomains worth asking how much they doubt: the nearest, and their rivals.
-
-    Parameters
-    ----------
-    router : EuclideanRouter
-    X : ndarray of shape (n_queries, n_features)
-    n_consulted : int
-    n_jobs : int or None
-
-    Returns
-    -------
-    Route
-        Of at least `n_consulted` candidates; -1 beyond `REACH` times the distance of
-        the nearest.
-    """
-    n_listed = min(max(N_CANDIDATES, n_consulted), len(router.means))
-    subdomains, distances = router.route(X, n_listed, n_jobs)
-    too_far = distances > REACH * distances[:, :1]
-    too_far[:, :n_consulted] = False
-    return Route(np.where(too_far, -1, subdomains), distances)
-
-
 def most_certain(route, doubts, n_consulted):
     """Of the candidates, those least in doubt.
 
@@ -251,18 +249,18 @@ def most_certain(route, doubts, n_consulted):
     ----------
     route : Route
         Candidates, nearest first.
-    doubts : ndarray of shape (n_queries, n_candidates)
-        Posterior input variance of each candidate.
+    doubts : ndarray of shape (n_queries, n_candidates, 1)
+        Posterior input variance of each candidate; infinite for nobody.
     n_consulted : int
 
     Returns
     -------
     route : Route
         With the roots of `doubts` as distances.
-    kept : ndarray of shape (n_queries, n_consulted)
+    kept : ndarray of shape (n_queries, n_consulted, 1)
         Which candidates these are.
     """
     kept = np.argsort(doubts, axis=1, kind="stable")[:, :n_consulted]
-    subdomains = np.take_along_axis(route.subdomains, kept, axis=1)
-    distances = np.sqrt(np.take_along_axis(doubts, kept, axis=1))
+    subdomains = np.take_along_axis(route.subdomains, kept[..., 0], axis=1)
+    distances = np.sqrt(np.take_along_axis(doubts, kept, axis=1)[..., 0])
     return Route(subdomains, distances), kept
