@@ -20,10 +20,7 @@ def kernel_matrix(name, A, B, length_scale):
     """Kernel values by a double loop over pairs of rows."""
     scales = np.broadcast_to(length_scale, A.shape[1])
     return np.array(
-        [
-            [KERNELS[name](sqrt(sum(((a - b) / scales) ** 2))) for b in B]
-            for a in A
-        ]
+        [[KERNELS[name](sqrt(sum(((a - b) / scales) ** 2))) for b in B] for a in A]
     ).reshape(len(A), len(B))
 
 

@@ -1,0 +1,312 @@
+"""What every benchmark shares: data, metrics, measuring, tables, records.
+
+Definitions of what is compared are in the benchmark files and in `peers`; this is the
+machinery. Errors are in standardised units (training mean 0, deviation 1).
+"""
+
+import ctypes
+import json
+import os
+import platform
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = Path(__file__).resolve().parent / "results"
+PACKAGES = ("overcover", "numpy", "scipy", "scikit-learn", "numba", "lightgbm")
+SEED = 0
+# A standard deviation below this counts as this, for every contender alike: one flat
+# neighbourhood must not make a mean log density infinite.
+LEAST_STD = 1e-6
+
+# -- data ------------------------------------------------------------------------------
+
+
+class Data(NamedTuple):
+    """A regression problem in standard units; outputs are always two-dimensional."""
+
+    name: str
+    X_train: np.ndarray
+    Y_train: np.ndarray
+    X_test: np.ndarray
+    Y_test: np.ndarray
+
+    def first(self, n_train, n_test):
+        """The same problem with fewer rows."""
+        X, Y = self.X_train[:n_train], self.Y_train[:n_train]
+        return Data(self.name, X, Y, self.X_test[:n_test], self.Y_test[:n_test])
+
+    def some_test_rows(self, n_rows):
+        """Sorted positions of random test rows; of all of them if they are fewer."""
+        rows = np.random.default_rng(SEED).permutation(len(self.X_test))
+        return np.sort(rows[:n_rows])
+
+
+def data_folder():
+    """Where the data files are, or an error that says how to name the place."""
+    named = os.environ.get("OVERCOVER_DATA")
+    folder = Path(named) if named else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"There is no data folder {folder}. Set OVERCOVER_DATA to the folder that "
+            "holds kin40k.npz and the other data files."
+        )
+    return folder
+
+
+def load(name):
+    """Read one data set and standardise it by its training rows."""
+    path = data_folder() / f"{name}.npz"
+    if not path.is_file():
+        there = ", ".join(sorted(p.stem for p in path.parent.glob("*.npz")))
+        raise FileNotFoundError(
+            f"There is no {path.name} in {path.parent}, only: {there or 'nothing'}. "
+            "Choose one of these with --data, or set OVERCOVER_DATA."
+        )
+    with np.load(path) as arrays:
+        parts = _split(arrays)
+    X_train, Y_train, X_test, Y_test = (part.astype(np.float64) for part in parts)
+    return Data(name, *_standardize(X_train, X_test, Y_train, Y_test))
+
+
+def _split(arrays):
+    """The file's own split, else the first 80 % of a permutation with seed 0."""
+    if "X_train" in arrays:
+        return [arrays[k] for k in ("X_train", "Y_train", "X_test", "Y_test")]
+    X, Y = arrays["X"], arrays["Y"]
+    rows = np.random.default_rng(0).permutation(len(X))
+    train, test = np.split(rows, [int(0.8 * len(X))])
+    return [X[train], Y[train], X[test], Y[test]]
+
+
+def _standardize(X_train, X_test, Y_train, Y_test):
+    X_train, X_test = _in_deviations(X_train, X_test)
+    Y_train, Y_test = _in_deviations(Y_train, Y_test)
+    return X_train, Y_train, X_test, Y_test
+
+
+def _in_deviations(train, test):
+    mean, deviation = train.mean(axis=0), train.std(axis=0)
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    return (train - mean) / deviation, (test - mean) / deviation
+
+
+# -- metrics ---------------------------------------------------------------------------
+
+
+def rmse(Y, mean):
+    """Root mean squared error of each output, shape (n_outputs,)."""
+    return np.sqrt(np.mean((Y - mean) ** 2, axis=0))
+
+
+def nlpd(Y, mean, std):
+    """Mean negative log density of a Gaussian, over all rows and outputs."""
+    std = np.maximum(std, LEAST_STD)
+    z = (Y - mean) / std
+    return float(np.mean(np.log(std) + 0.5 * np.log(2 * np.pi) + 0.5 * z * z))
+
+
+def coverage(Y, low, high):
+    """Share of the values that lie in their interval."""
+    return float(np.mean((low <= Y) & (high >= Y)))
+
+
+def assess(model, X, Y):
+    """Accuracy and speed of a fitted model, as far as it can say something.
+
+    Returns
+    -------
+    dict with rmse (mean over outputs), nlpd of a Gaussian, nlpd_own of the density that
+    the model itself gives, coverage_95, microseconds per query for the mean alone and
+    with a standard deviation, rmse_per_output; None where the model has no such thing
+    """
+    mean, seconds = timed(model.predict, X)
+    errors = rmse(Y, mean.reshape(Y.shape))
+    said = {"rmse": float(errors.mean()), "nlpd": None, "nlpd_own": None}
+    said |= {"coverage_95": None, "us_mean": 1e6 * seconds / len(X), "us_std": None}
+    if hasattr(model, "predict_interval"):
+        (mean, std), seconds = timed(model.predict, X, return_std=True)
+        said["nlpd"] = nlpd(Y, mean, std)
+        said["nlpd_own"] = -float(np.mean(model.log_density(X, Y)))
+        said["coverage_95"] = coverage(Y, *model.predict_interval(X, 0.95))
+        said["us_std"] = 1e6 * seconds / len(X)
+    return said | {"rmse_per_output": errors.tolist()}
+
+
+# -- measuring -------------------------------------------------------------------------
+
+
+def timed(function, *args, **options):
+    """The function's result, and its seconds."""
+    start = perf_counter()
+    result = function(*args, **options)
+    return result, perf_counter() - start
+
+
+def interleaved(tasks, n_repeats, typical=np.median):
+    """Typical seconds of each task, in rounds, so that noise falls on all alike.
+
+    Parameters
+    ----------
+    tasks : dict from name to function without arguments
+    n_repeats : int
+    typical : callable
+        From the seconds of all rounds to one number.
+
+    Returns
+    -------
+    dict from name to seconds
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    for _ in range(n_repeats):
+        for name, task in tasks.items():
+            seconds[name].append(timed(task)[1])
+    return {name: float(typical(runs)) for name, runs in seconds.items()}
+
+
+def gemm_rate(size, n_queries, least_seconds=0.3):
+    """FLOP/s of a plain (size x size) (size x n_queries) product on one thread."""
+    rng = np.random.default_rng(SEED)
+    A, B = rng.normal(size=(size, size)), rng.normal(size=(size, n_queries))
+    out = np.empty((size, n_queries))
+    runs = []
+    with threadpool_limits(1):
+        np.matmul(A, B, out=out)
+        while sum(runs) < least_seconds or len(runs) < 5:
+            runs.append(timed(np.matmul, A, B, out=out)[1])
+    return 2.0 * size * size * n_queries / float(np.median(runs))
+
+
+def private_bytes():
+    """Memory that belongs to this process alone; mapped files do not count."""
+    resident, shared = Path("/proc/self/statm").read_text().split()[1:3]
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def give_back_freed():
+    """Return freed memory to the system, else growth into it would go unseen."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
+    if trim is not None:
+        trim(0)
+
+
+class Memory:
+    """Bytes at the start of a block of code, and at its peak."""
+
+    start = peak = 0
+
+
+@contextmanager
+def watched_memory(seconds=0.005):
+    """Sample this process's memory in a thread; zeros where /proc is missing."""
+    memory, done = Memory(), threading.Event()
+    if not Path("/proc/self/statm").exists():
+        yield memory
+        return
+    give_back_freed()
+    memory.start = memory.peak = private_bytes()
+
+    def watch():
+        while not done.wait(seconds):
+            memory.peak = max(memory.peak, private_bytes())
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield memory
+    finally:
+        done.set()
+        watcher.join()
+        memory.peak = max(memory.peak, private_bytes())
+
+
+def note(text):
+    """Say on standard error what is being done now."""
+    print(f"... {text}", file=sys.stderr, flush=True)
+
+
+# -- tables and records ----------------------------------------------------------------
+
+
+def print_table(title, rows, columns=None):
+    """Print dictionaries as an aligned table; by default their scalar entries."""
+    if columns is None:
+        columns = list(dict.fromkeys(k for row in rows for k in row if _fits(row[k])))
+    cells = [list(columns)] + [[_text(row.get(k)) for k in columns] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    print(f"\n{title}")
+    for line in cells:
+        print("  ".join(f"{cell:>{w}}" for cell, w in zip(line, widths)).rstrip())
+    sys.stdout.flush()
+
+
+def _fits(value):
+    return not isinstance(value, list | dict)
+
+
+def _text(value):
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def describe_run():
+    """Everything needed to run the same thing again."""
+    return {
+        "command": " ".join(["python", *sys.argv]),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": bool(_git("--no-optional-locks", "status", "--porcelain")),
+        "seed": SEED,
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+    }
+
+
+def write_json(name, rows, folder=RESULTS):
+    """Write rows and how they came about to FOLDER/NAME.json; return the path."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"run": describe_run(), "rows": rows}, indent=1) + "\n")
+    return path
+
+
+def _git(*arguments):
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True
+        )
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _version(package):
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cpu_model():
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    models = [line.partition(":")[2] for line in lines if line.startswith("model name")]
+    return models[0].strip() if models else platform.processor()

@@ -1,0 +1,15 @@
+"""The NN scheme: a GP per query on its nearest rows; what speed-ups are quoted on."""
+
+from overcover.baselines import NeighborhoodRegressor
+
+NAME = "NN-GP"
+IS_SLOW = True
+
+
+def skip():
+    """It always can."""
+
+
+def make(machine=None, n_neighbors=400, n_trees=None, n_jobs=None):
+    """With the hyperparameters of `machine`: both sides have the same model."""
+    return NeighborhoodRegressor(machine, n_neighbors, n_jobs=n_jobs, random_state=0)

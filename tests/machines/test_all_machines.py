@@ -1,0 +1,168 @@
+"""Every machine keeps the protocol, alone and in a cover."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.linear_model import BayesianRidge, SGDRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+from sklearn.tree import ExtraTreeRegressor
+
+from overcover import (
+    GP,
+    AnyRegressor,
+    OverlappingCoverRegressor,
+    RecursiveProjection,
+)
+from overcover.machines import Machine, make_machine
+
+FIXED = {"length_scale": 1.5, "noise": 0.02}
+# scikit-learn's own, with its hyperparameters fixed.
+THEIR_GP = GaussianProcessRegressor(RBF(1.5, "fixed"), alpha=0.02, normalize_y=True)
+
+# A new machine is one entry here.
+MACHINES = [
+    GP(**FIXED),
+    GP(),
+    GP(kernel="rbf", per_output=True, **FIXED),
+    GP(kernel=Matern([1.0, 1.0], nu=2.5), noise=0.02),
+    GP(per_subdomain=True, **FIXED),
+    AnyRegressor(),
+    AnyRegressor(SVR(C=10.0)),
+    AnyRegressor(THEIR_GP),
+    AnyRegressor(BayesianRidge()),
+    AnyRegressor(make_pipeline(StandardScaler(), SVR(C=10.0))),
+]
+
+
+def check_machine(machine, X, Y, queries):
+    """What the regressor around a machine relies on."""
+    machine.tune(X, Y, None, len(X), np.random.RandomState(0), None)
+    scales = machine.length_scales(X)
+    assert scales.shape == (X.shape[1],) and (scales > 0).all()
+    assert isinstance(machine.keeps_factors(10, len(X)), bool)
+
+    states = [machine.fit_state(X[rows], Y[rows], None, 20) for rows in halves(X)]
+    machine.calibrate(states)
+    for state in states:
+        assert isinstance(state, tuple) and hasattr(state, "_fields")
+        answer = machine.answer(state, queries)
+        assert answer.mean.shape == (len(queries), Y.shape[1])
+        assert answer.variance is None and answer.doubt is None
+        sure = machine.answer(state, queries, variance=True)
+        assert_allclose(sure.mean, answer.mean)
+        copied = pickle.loads(pickle.dumps(state))
+        assert_array_equal(machine.answer(copied, queries).mean, answer.mean)
+        if machine.has_variance:
+            assert sure.variance.shape == answer.mean.shape
+            assert sure.doubt.shape == (len(queries),)
+            assert (sure.variance > 0).all() and (sure.doubt > 0).all()
+        else:
+            assert sure.variance is None and sure.doubt is None
+    assert np.all(machine.half_width(0.9) > machine.half_width(0.5))
+
+
+def halves(X):
+    left = X[:, 0] < np.median(X[:, 0])
+    return np.flatnonzero(left), np.flatnonzero(~left)
+
+
+@pytest.fixture(params=MACHINES, ids=str)
+def machine(request):
+    return clone(request.param)
+
+
+def test_every_machine_keeps_the_protocol(machine, two_outputs, queries):
+    check_machine(machine, *two_outputs, queries)
+
+
+def test_every_machine_learns_alone_and_in_a_cover(machine, surface):
+    X, y = surface
+    least = 0.9
+    if isinstance(getattr(machine, "estimator", None), BayesianRidge):
+        least = -0.1  # a plane cannot follow this surface
+    fitted, left = slice(0, 250), slice(250, None)
+    alone = machine.fit(X[fitted], y[fitted])
+    cover = OverlappingCoverRegressor(machine, subdomain_size=80, random_state=0)
+    cover.fit(X[fitted], y[fitted])
+    assert cover.n_subdomains_ > 20
+    assert alone.score(X[left], y[left]) > least
+    assert cover.score(X[left], y[left]) > least
+
+
+def test_asking_for_fewer_queries_changes_no_answer(machine, two_outputs, queries):
+    X, Y = two_outputs
+    mean = machine.fit(X, Y).predict(queries)
+    assert_allclose(machine.predict(queries[5:7]), mean[5:7], rtol=1e-9)
+
+
+def test_every_machine_is_known_by_make_machine(machine):
+    made = make_machine(machine)
+    assert isinstance(made, Machine) and made is not machine
+    assert str(made) == str(machine)
+
+
+# -- any regressor --------------------------------------------------------------------
+
+
+def test_an_estimator_of_one_output_is_cloned_for_each(two_outputs, queries):
+    X, Y = two_outputs
+    together = AnyRegressor(SVR()).fit(X, Y).predict(queries)
+    for j in range(2):
+        alone = SVR().fit(X, Y[:, j]).predict(queries)
+        assert_array_equal(together[:, j], alone)
+
+
+def test_an_estimator_with_std_gives_its_own(two_outputs, queries):
+    X, Y = two_outputs
+    ours = AnyRegressor(THEIR_GP).fit(X, Y).predict(queries, return_std=True)
+    theirs = clone(THEIR_GP).fit(X, Y).predict(queries, return_std=True)
+    for this, that in zip(ours, theirs):
+        assert_allclose(this, that)
+
+
+def test_their_gp_in_a_cover_answers_as_ours(surface, queries):
+    """The same kernel and noise; the metric too, once the columns are scaled alike."""
+    X, y = surface
+    X, queries = (A / X.std(axis=0) for A in (X, queries))
+    theirs = GaussianProcessRegressor(RBF(1.0, "fixed"), alpha=0.02)
+    ours = GP(kernel="rbf", length_scale=1.0, noise=0.02)
+    options = {
+        "subdomain_size": 60,
+        "partition": RecursiveProjection(random_state=0),
+        "router": "euclidean",
+    }
+    covers = [
+        OverlappingCoverRegressor(machine, **options).fit(X, y - y.mean())
+        for machine in (AnyRegressor(theirs), ours)
+    ]
+    for this, that in zip(*(cover.cover_.members for cover in covers)):
+        assert_array_equal(this, that)
+    # Theirs has a prior mean of zero, ours that of the subdomain: nearly the same.
+    assert_allclose(*(cover.predict(queries) for cover in covers), atol=0.05)
+
+
+@pytest.mark.parametrize("estimator", [ExtraTreeRegressor(), SGDRegressor()], ids=str)
+def test_a_random_estimator_is_seeded_by_the_cover(estimator, surface, queries):
+    X, y = surface
+    one, two, other = (
+        OverlappingCoverRegressor(estimator, subdomain_size=60, random_state=seed)
+        .fit(X / 3, y)
+        .predict(queries / 3)
+        for seed in (0, 0, 1)
+    )
+    assert_array_equal(one, two)
+    assert (one != other).any()
+
+
+def test_a_seed_given_to_the_estimator_is_kept(surface, queries):
+    X, y = surface
+    tree = ExtraTreeRegressor(random_state=5)
+    ours = AnyRegressor(tree).fit(X, y).predict(queries)
+    assert_array_equal(ours, clone(tree).fit(X, y).predict(queries))

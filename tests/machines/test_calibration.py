@@ -1,0 +1,172 @@
+"""Calibration: residuals of rows left out make the variance honest."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from scipy.stats import t as student
+
+import reference
+from overcover.machines import calibration
+
+few = settings(deadline=None, max_examples=25)
+positive = st.floats(1e-6, 1e6)
+
+
+def calibrated(ratios):
+    """Calibration where there is only one way to localise."""
+    return calibration.calibrate(ratios[None])
+
+
+@few
+@given(arrays(float, (20, 2), elements=positive))
+def test_after_the_factor_ratios_are_one_on_average(ratios):
+    assert_allclose(np.mean(ratios / calibrated(ratios).factor, axis=0), 1.0)
+
+
+@few
+@given(arrays(float, (20, 1), elements=positive))
+def test_the_factor_maximises_the_gaussian_log_density(ratios):
+    factor = calibrated(ratios).factor[0]
+
+    def log_density(c):
+        return -np.sum(np.log(c) + ratios / c)
+
+    assert log_density(factor) >= max(log_density(f * factor) for f in (0.9, 1.1))
+
+
+@few
+@given(arrays(float, (30, 2), elements=positive), st.floats(0.01, 0.98))
+def test_half_widths_hold_their_share_of_the_residuals(ratios, coverage):
+    found = calibrated(ratios)
+    half = calibration.half_width(found, coverage)
+    inside = np.sqrt(ratios / found.factor) <= half * (1 + 1e-9)
+    # Quantiles interpolate between residuals, so one of thirty may be missing.
+    assert (inside.mean(axis=0) >= coverage - 1.5 / 30).all()
+
+
+def test_gaussian_residuals_have_gaussian_half_widths():
+    z = norm.ppf((np.arange(20_000) + 0.5) / 20_000)[:, None]
+    found = calibrated(9.0 * z**2)
+    assert_allclose(found.factor, 9.0, rtol=1e-3)
+    for coverage in (0.5, 0.9, 0.95, 0.99):
+        half = calibration.half_width(found, coverage)
+        assert_allclose(half, norm.ppf(0.5 + 0.5 * coverage), rtol=5e-3)
+
+
+def test_heavy_tails_widen_wide_intervals():
+    z = np.random.default_rng(0).standard_t(3, size=(20_000, 1))
+    half = calibration.half_width(calibrated(z**2), 0.995)
+    assert half > 1.1 * norm.ppf(0.9975)
+
+
+def test_outputs_have_factors_of_their_own():
+    ratios = np.column_stack([np.full(50, 4.0), np.full(50, 0.25)])
+    assert_array_equal(calibrated(ratios).factor, [4.0, 0.25])
+
+
+def test_residuals_of_zero_leave_the_variance_alone():
+    found = calibrated(np.zeros((10, 1)))
+    assert_array_equal(found.factor, [1.0])
+    assert_array_equal(calibration.half_width(found, 0.95), [0.0])
+
+
+# -- log density ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deviation", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("freedom", [4, np.inf])
+def test_densities_integrate_to_one_and_fit_the_residuals(freedom, deviation):
+    z = np.random.default_rng(0).standard_t(freedom if freedom < np.inf else 1e9, 4000)
+    found = calibrated(z[:, None] ** 2)
+    std = np.full((200_001, 1), deviation)
+    error = np.linspace(-60, 60, 200_001)[:, None] * deviation
+    density = np.exp(calibration.log_density(found, error, std))
+    step = 120 * deviation / 200_000
+    assert np.sum(density) * step == pytest.approx(1.0, abs=5e-3)
+    # As good as the truth, whose density they were drawn from.
+    z = z[:, None] / np.sqrt(found.factor)
+    scale = 1 / np.sqrt(found.factor[0])
+    truth = student.logpdf(z, freedom if freedom < np.inf else 1e9, scale=scale)
+    fitted = calibration.log_density(found, z, np.ones_like(z))
+    assert np.mean(fitted) >= np.mean(truth) - 0.01
+
+
+def test_an_outlier_costs_less_where_outliers_are_known():
+    rng = np.random.default_rng(0)
+    error, std = np.full((1, 1), 50.0), np.ones((1, 1))
+    heavy = calibrated(rng.standard_t(2, size=(2000, 1)) ** 2)
+    light = calibrated(rng.normal(size=(2000, 1)) ** 2)
+    densities = [calibration.log_density(c, error, std)[0, 0] for c in (heavy, light)]
+    assert densities[0] > densities[1] + 10
+
+
+def test_a_deviation_of_zero_has_a_finite_log_density():
+    found = calibrated(np.random.default_rng(0).normal(size=(50, 1)) ** 2)
+    assert np.isfinite(calibration.log_density(found, *np.zeros((2, 3, 1)))).all()
+
+
+# -- local scales ---------------------------------------------------------------------
+
+
+def test_the_most_even_locality_is_chosen(rng):
+    even, uneven = np.ones((100, 1)), rng.exponential(size=(100, 1)) ** 3
+    assert calibration.calibrate(np.stack([uneven, even])).locality == 1
+    assert calibration.calibrate(np.stack([even, uneven])).locality == 0
+
+
+@few
+@given(st.integers(0, 2**32 - 1), st.floats(0.5, 40))
+def test_no_more_rows_decide_than_were_asked_for(seed, n_rows):
+    similarity = np.random.default_rng(seed).uniform(size=(40, 6))
+    squarings = calibration.squarings_for(similarity, n_rows)
+
+    def deciding(s):
+        return np.mean(np.sum(similarity ** (2.0**s), axis=0))
+
+    assert deciding(squarings) <= n_rows + 1e-9
+    assert squarings == 0 or deciding(squarings - 1) > n_rows - 1e-9
+
+
+@pytest.mark.parametrize("squarings", [0, 1, 2, 5])
+def test_closeness_is_a_power_of_the_similarity(squarings):
+    similarity = np.linspace(0, 1, 11)[:, None]
+    close = calibration.closeness(similarity, squarings)
+    assert_allclose(close, similarity ** (2**squarings))
+
+
+def test_equal_closeness_where_all_rows_decide():
+    assert calibration.squarings_for(np.zeros((3, 2)), np.inf) < 0
+    assert_array_equal(calibration.closeness(np.zeros((3, 2)), -1), np.ones((3, 2)))
+
+
+def test_identical_rows_cannot_be_told_apart_but_do_no_harm():
+    squarings = calibration.squarings_for(np.ones((300, 2)), 25.0)
+    assert squarings == calibration.MOST_SQUARINGS
+
+
+def test_the_local_scale_is_a_weighted_mean(rng):
+    weights, residuals_sq = rng.uniform(size=(15, 4)), rng.uniform(size=(15, 2))
+    average = residuals_sq.mean(axis=0)
+    expected = reference.local_scale(
+        weights, residuals_sq, average, calibration.PRIOR_ROWS
+    )
+    assert_allclose(calibration.local_scale(weights, residuals_sq, average), expected)
+
+
+def test_far_from_all_rows_the_local_scale_is_the_average(rng):
+    residuals_sq = rng.uniform(size=(15, 2))
+    average = residuals_sq.mean(axis=0)
+    scale = calibration.local_scale(np.zeros((15, 3)), residuals_sq, average)
+    assert_allclose(scale, np.tile(average, (3, 1)))
+
+
+@few
+@given(arrays(float, (8, 3), elements=st.floats(0, 1)))
+def test_the_local_scale_lies_among_the_residuals(weights):
+    residuals_sq = np.arange(1.0, 9.0)[:, None]
+    scale = calibration.local_scale(weights, residuals_sq, residuals_sq.mean(axis=0))
+    assert (scale >= 1 - 1e-9).all() and (scale <= 8 + 1e-9).all()

@@ -1,0 +1,375 @@
+"""The GP machine is the textbook Gaussian process, with an honest variance."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Matern,
+    WhiteKernel,
+)
+
+import reference
+from overcover import GP, OverlappingCoverRegressor
+from overcover.machines import calibration, gp
+from overcover.machines.kernels import NAMES
+
+LENGTHS, NOISE = np.array([0.7, 1.9]), 0.03
+TOLERANCE = 1e-8
+each_kernel = pytest.mark.parametrize("kernel", NAMES)
+
+KERNEL_OBJECTS = {
+    "rbf": RBF(LENGTHS, "fixed"),
+    "matern12": Matern(LENGTHS, "fixed", nu=0.5),
+    "matern32": Matern(LENGTHS, "fixed", nu=1.5),
+    "matern52": Matern(LENGTHS, "fixed", nu=2.5),
+}
+
+
+@pytest.fixture
+def few(two_outputs):
+    """30 rows with two outputs of different scales."""
+    X, Y = two_outputs
+    return X[:30], Y[:30]
+
+
+def doubt_of(model, X):
+    return model.answer(model.state_, X, variance=True).doubt
+
+
+# -- hyperparameters as given ---------------------------------------------------------
+
+
+def test_hyperparameters_given_are_those_used(few):
+    model = GP(length_scale=LENGTHS, noise=NOISE).fit(*few)
+    assert_allclose(model.length_scale_, LENGTHS, rtol=1e-12)
+    assert_allclose(model.noise_, NOISE, rtol=1e-12)
+
+
+def test_one_length_scale_serves_every_column(few, queries):
+    one = GP(length_scale=1.3, noise=NOISE).fit(*few)
+    each = GP(length_scale=[1.3, 1.3], noise=NOISE).fit(*few)
+    assert_array_equal(one.length_scale_, each.length_scale_)
+    assert_array_equal(one.predict(queries), each.predict(queries))
+
+
+# -- mean and variance ----------------------------------------------------------------
+
+
+@each_kernel
+def test_mean_and_doubt_match_the_textbook(kernel, few, queries):
+    X, Y = few
+    model = GP(kernel, LENGTHS, NOISE).fit(X, Y)
+    mean, variance = (
+        reference.DenseGP(kernel, LENGTHS, NOISE).fit(X, Y).predict(queries)
+    )
+    assert_allclose(model.predict(queries), mean, rtol=TOLERANCE, atol=TOLERANCE)
+    # The square root in Matern-1/2 turns the rounding of distances into 1e-8.
+    assert_allclose(doubt_of(model, queries), variance, rtol=1e-6)
+
+
+@each_kernel
+def test_mean_and_doubt_match_scikit_learn(kernel, surface, queries):
+    X, y = surface
+    model = GP(kernel, LENGTHS, NOISE).fit(X, y)
+    theirs = GaussianProcessRegressor(
+        KERNEL_OBJECTS[kernel], alpha=NOISE, optimizer=None
+    ).fit(X, y - y.mean())
+    mean, std = theirs.predict(queries, return_std=True)
+    assert_allclose(model.predict(queries), mean + y.mean(), rtol=1e-6, atol=1e-7)
+    assert_allclose(doubt_of(model, queries), std**2 + NOISE, rtol=1e-6)
+
+
+@each_kernel
+def test_variance_is_doubt_times_local_scale_times_factor(kernel, few, queries):
+    X, Y = few
+    model = GP(kernel, LENGTHS, NOISE).fit(X, Y)
+    errors, variances = reference.leave_one_out(kernel, LENGTHS, NOISE, X, Y)
+    ratios = errors**2 / variances[:, None]
+
+    power = 2.0 ** model.state_.squarings[0, model.calibration_.locality]
+    average = ratios.mean(axis=0)
+
+    def scale_at(B, left_out):
+        near = reference.kernel_matrix(kernel, X, B, LENGTHS)
+        near[left_out] = 0.0
+        # A power below one stands for equal weights.
+        near = near**power if power >= 1 else np.ones_like(near)
+        return reference.local_scale(near, ratios, average, calibration.PRIOR_ROWS)
+
+    factor = np.mean(ratios / scale_at(X, np.eye(len(X), dtype=bool)), axis=0)
+    doubt = reference.DenseGP(kernel, LENGTHS, NOISE).fit(X, Y).predict(queries)[1]
+    nothing = np.zeros((len(X), len(queries)), dtype=bool)
+    expected = factor * scale_at(queries, nothing) * doubt[:, None]
+    _, std = model.predict(queries, return_std=True)
+    assert_allclose(std**2, expected, rtol=1e-5)
+
+
+def test_without_noise_the_mean_interpolates(few):
+    X, Y = few
+    mean = GP("matern32", LENGTHS, noise=0).fit(X, Y).predict(X)
+    assert_allclose(mean, Y, rtol=1e-6, atol=1e-6)
+
+
+def test_far_from_the_data_the_answer_is_the_prior(few):
+    X, Y = few
+    model = GP(length_scale=LENGTHS, noise=NOISE).fit(X, Y)
+    far = np.array([[1e6, -1e6]])
+    assert_allclose(model.predict(far)[0], Y.mean(axis=0))
+    assert_allclose(doubt_of(model, far), 1 + NOISE)
+
+
+def test_doubt_never_falls_below_the_noise_nor_rises_above_the_prior(few, queries):
+    X, Y = few
+    doubt = doubt_of(
+        GP(length_scale=LENGTHS, noise=NOISE).fit(X, Y), np.vstack([X, queries])
+    )
+    assert (doubt >= NOISE).all()
+    assert (doubt <= 1 + NOISE + TOLERANCE).all()
+
+
+# -- leave one out --------------------------------------------------------------------
+
+
+@each_kernel
+def test_leave_one_out_residuals_equal_refitting_without_the_row(kernel, few):
+    X, Y = few
+    state = GP(kernel, LENGTHS, NOISE).fit(X, Y).state_
+    errors, variances = reference.leave_one_out(kernel, LENGTHS, NOISE, X, Y)
+    assert_allclose(state.residuals_sq, errors**2 / variances[:, None], rtol=1e-5)
+
+
+def test_only_owned_rows_are_calibrated_on(few):
+    X, Y = few
+    model = GP(length_scale=LENGTHS, noise=NOISE).fit(X, Y)
+    all_owned = model.fit_state(X, Y)
+    some_owned = model.fit_state(X, Y, n_owned=7)
+    assert all_owned.ratios.shape[1:] == (len(X), 2)
+    assert some_owned.ratios.shape[1:] == (7, 2)
+    # Where all rows count alike, it is the owned part of the same.
+    assert_allclose(some_owned.ratios[0], all_owned.ratios[0, :7])
+    assert_array_equal(some_owned.alpha, all_owned.alpha)
+
+
+# -- weights --------------------------------------------------------------------------
+
+
+def test_a_weight_divides_the_noise_of_its_row(few, queries):
+    X, Y = few
+    weights = np.linspace(0.2, 5.0, len(X))
+    model = GP(length_scale=LENGTHS, noise=NOISE).fit(X, Y, sample_weight=weights)
+    dense = reference.DenseGP("matern32", LENGTHS, NOISE, weights).fit(X, Y)
+    mean, variance = dense.predict(queries)
+    assert_allclose(model.predict(queries), mean, rtol=TOLERANCE)
+    assert_allclose(doubt_of(model, queries), variance, rtol=1e-6)
+
+
+def test_an_integer_weight_is_that_many_equal_rows(few, queries):
+    X, Y = few
+    weights = np.arange(len(X)) % 4
+    machine = GP(length_scale=LENGTHS, noise=NOISE)
+    weighted = machine.fit(X, Y, sample_weight=weights)
+    mean, doubt = weighted.predict(queries), doubt_of(weighted, queries)
+    repeated = machine.fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights, axis=0))
+    assert_allclose(repeated.predict(queries), mean, rtol=1e-7)
+    assert_allclose(doubt_of(repeated, queries), doubt, rtol=1e-6)
+
+
+def test_equal_weights_of_one_change_nothing(few, queries):
+    X, Y = few
+    machine = GP(length_scale=LENGTHS, noise=NOISE)
+    expected = machine.fit(X, Y).predict(queries, return_std=True)
+    weighted = machine.fit(X, Y, sample_weight=np.ones(len(X)))
+    for this, that in zip(weighted.predict(queries, return_std=True), expected):
+        assert_allclose(this, that, rtol=1e-12)
+
+
+# -- variants -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"length_scale": LENGTHS, "noise": NOISE}])
+def test_per_output_equals_separate_fits(options, few, queries):
+    X, Y = few
+    together = GP(per_output=True, **options).fit(X, Y)
+    mean, std = together.predict(queries, return_std=True)
+    for j in range(2):
+        alone = GP(**options).fit(X, Y[:, j])
+        assert_allclose(together.length_scale_[j], alone.length_scale_)
+        assert_allclose(together.noise_[j], alone.noise_)
+        alone_mean, alone_std = alone.predict(queries, return_std=True)
+        assert_allclose(mean[:, j], alone_mean, rtol=TOLERANCE)
+        assert_allclose(std[:, j], alone_std, rtol=TOLERANCE)
+
+
+def test_per_output_routes_by_the_mean_of_inverse_squared_scales(few):
+    X, Y = few
+    model = GP(per_output=True).fit(X, Y)
+    expected = np.mean(model.length_scale_**-2.0, axis=0) ** -0.5
+    assert_allclose(model.length_scales(X), expected)
+
+
+@pytest.mark.parametrize("per_output", [False, True])
+def test_factors_kept_or_made_again_give_the_same_answers(
+    per_output, two_outputs, queries
+):
+    machine = GP(length_scale=LENGTHS, noise=NOISE, per_output=per_output)
+    answers = []
+    for keep in (True, False):
+        model = OverlappingCoverRegressor(
+            machine.set_params(keep_factors=keep), subdomain_size=70, random_state=0
+        ).fit(*two_outputs)
+        assert all(bool(state.factor.size) == keep for state in model.states_)
+        answers.append(model.predict(queries, return_std=True))
+    for this, that in zip(*answers):
+        assert_allclose(this, that, rtol=TOLERANCE)
+
+
+def test_a_full_model_too_can_do_without_its_factor(few, queries):
+    machine = GP(length_scale=LENGTHS, noise=NOISE, keep_factors=False)
+    model = machine.fit(*few)
+    assert model.state_.factor.size == 0
+    assert np.isfinite(model.predict(queries, return_std=True)[1]).all()
+
+
+def test_factors_are_kept_while_they_fit():
+    machine = GP()
+    machine.theta_ = np.zeros((1, 3))
+    assert machine.keeps_factors(n_subdomains=100, size=800)
+    assert not machine.keeps_factors(n_subdomains=1000, size=800)
+    machine.theta_ = np.zeros((20, 3))
+    assert not machine.keeps_factors(n_subdomains=100, size=800)
+
+
+@each_kernel
+def test_a_kernel_object_agrees_with_the_named_kernel(kernel, two_outputs, queries):
+    X, Y = two_outputs
+    named = GP(kernel, LENGTHS, NOISE).fit(X, Y)
+    given = GP(KERNEL_OBJECTS[kernel], noise=NOISE).fit(X, Y)
+    expected = named.predict(queries, return_std=True)
+    for this, that in zip(given.predict(queries, return_std=True), expected):
+        assert_allclose(this, that, rtol=1e-6, atol=1e-6 * np.abs(that).max())
+
+
+def test_the_amplitude_of_a_kernel_object_is_scaled_away(surface, queries):
+    """Noise is relative to the signal: only their ratio matters."""
+    X, y = surface
+    plain = GP(RBF(1.5, "fixed"), noise=NOISE).fit(X, y)
+    kernel = ConstantKernel(50.0, "fixed") * RBF(1.5, "fixed")
+    tall = GP(kernel, noise=50.0 * NOISE).fit(X, y)
+    expected = plain.predict(queries, return_std=True)
+    for this, that in zip(tall.predict(queries, return_std=True), expected):
+        assert_allclose(this, that, rtol=1e-6)
+
+
+def test_a_white_kernel_is_noise(surface, queries):
+    X, y = surface
+    plain = GP(RBF(1.5, "fixed"), noise=NOISE).fit(X, y)
+    white = RBF(1.5, "fixed") + WhiteKernel(0.9 * NOISE, "fixed")
+    white = GP(white, noise=0.1 * NOISE).fit(X, y)
+    assert_allclose(white.predict(queries), plain.predict(queries), rtol=1e-6)
+    assert_allclose(doubt_of(white, queries), doubt_of(plain, queries), rtol=1e-6)
+
+
+def test_a_kernel_that_is_not_stationary_sees_the_origin(queries):
+    X = np.random.default_rng(0).normal(5.0, 1.0, (80, 2))
+    y = X @ [2.0, -1.0]
+    model = GP(DotProduct(1.0, "fixed"), noise=1e-6).fit(X, y)
+    assert_allclose(model.predict(queries), queries @ [2.0, -1.0], rtol=1e-3, atol=1e-3)
+
+
+def test_a_kernel_object_is_tuned_within_its_bounds(surface):
+    X, y = surface
+    kernel = ConstantKernel(1.0, (0.5, 2.0)) * RBF([1.0, 1.0], (0.9, 1.1))
+    model = GP(kernel).fit(X, y)
+    assert model.kernel_.k2.length_scale == pytest.approx(1.1, rel=1e-3)
+    assert 0.5 <= model.kernel_.k1.constant_value <= 2.0 + 1e-9
+    assert kernel.k2.length_scale == [1.0, 1.0], "the given kernel is left alone"
+    with pytest.raises(AttributeError, match="see kernel_"):
+        _ = model.length_scale_
+
+
+def test_per_subdomain_adapts_where_the_function_changes():
+    """One half wiggles, the other is nearly flat; each deserves its own scale."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0, 2, (400, 1)), axis=0)
+    y = np.where(X[:, 0] < 1, np.sin(40 * X[:, 0]), np.sin(X[:, 0]))
+    y = y + 0.01 * rng.normal(size=400)
+    model = OverlappingCoverRegressor(
+        GP(per_subdomain=True), subdomain_size=100, overlap=0.5, random_state=0
+    ).fit(X, y)
+    left, right = [], []
+    for members, state in zip(model.cover_.members, model.states_):
+        rows = X[members, 0]
+        (left if rows.max() < 1 else right).append(np.exp(state.theta[0, 0]))
+    assert max(left) < 0.5 * max(right)
+
+
+# -- intervals ------------------------------------------------------------------------
+
+
+def heteroscedastic(n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 10, (n, 1))
+    deviation = 0.02 + 0.04 * X[:, 0]
+    return X, np.sin(X[:, 0]) + deviation * rng.normal(size=n), deviation
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.95])
+def test_intervals_cover_what_they_promise_where_noise_varies(coverage):
+    X, y, _ = heteroscedastic(1500, seed=0)
+    Xq, yq, _ = heteroscedastic(3000, seed=1)
+    model = OverlappingCoverRegressor(
+        GP(length_scale=1.5, noise=0.05), subdomain_size=150, random_state=0
+    ).fit(X, y)
+    low, high = model.predict_interval(Xq, coverage)
+    covered = (low <= yq) & (yq <= high)
+    assert np.mean(covered) == pytest.approx(coverage, abs=0.04)
+    # Not only on average: also where the noise is small, and where it is large.
+    for half in (Xq[:, 0] < 5, Xq[:, 0] >= 5):
+        assert np.mean(covered[half]) == pytest.approx(coverage, abs=0.08)
+
+
+def test_the_std_follows_the_noise():
+    X, y, _ = heteroscedastic(1500, seed=0)
+    Xq = np.array([[1.0], [9.0]])
+    model = GP(length_scale=1.5, noise=0.05).fit(X[:600], y[:600])
+    _, std = model.predict(Xq, return_std=True)
+    assert 2.0 < std[1] / std[0] < 8.0  # the truth is 6.3
+
+
+def test_a_wrong_noise_is_corrected_by_the_factor(surface):
+    """Whatever noise was assumed, leave-one-out residuals have ratio one on average."""
+    X, y = surface
+    for noise in (1e-4, 0.01, 1.0):
+        model = GP(length_scale=1.5, noise=noise).fit(X, y)
+        found = model.calibration_
+        ratios = model.state_.ratios[found.locality] / found.factor
+        assert_allclose(ratios.mean(axis=0), 1.0)
+
+
+def test_wider_coverage_gives_wider_intervals(surface, queries):
+    model = GP(length_scale=1.5, noise=NOISE).fit(*surface)
+    widths = [
+        np.ptp(model.predict_interval(queries, c), axis=0) for c in (0.5, 0.9, 0.99)
+    ]
+    assert (widths[0] < widths[1]).all() and (widths[1] < widths[2]).all()
+
+
+# -- memory ---------------------------------------------------------------------------
+
+
+def test_a_full_model_that_does_not_fit_is_refused(surface, monkeypatch):
+    monkeypatch.setattr(gp, "_memory", lambda: 10**6)
+    with pytest.raises(MemoryError, match=r"OverlappingCoverRegressor\(GP\(\)\)"):
+        GP().fit(*surface)
+
+
+def test_a_cover_fits_where_the_full_model_does_not(surface, monkeypatch):
+    monkeypatch.setattr(gp, "_memory", lambda: 10**6)
+    model = OverlappingCoverRegressor(
+        GP(length_scale=1.5, noise=NOISE), subdomain_size=50
+    )
+    assert np.isfinite(model.fit(*surface).predict(surface[0])).all()

@@ -1,0 +1,153 @@
+"""Every benchmark runs, on tiny data, so that none of them rots."""
+
+import importlib
+import json
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from overcover import EqualSizeKMeans
+
+FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
+
+
+@pytest.fixture
+def benchmark_module(monkeypatch):
+    """Import a benchmark as its own command would see it."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module
+
+
+@pytest.fixture
+def common(benchmark_module):
+    return benchmark_module("_common")
+
+
+@pytest.fixture
+def tiny_data(common, monkeypatch):
+    """Stands in for the data files: two outputs, smooth and nearly free of noise."""
+
+    def load(name):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(220, 3))
+        Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] + X[:, 2]])
+        Y += 0.05 * rng.normal(size=Y.shape)
+        return common.Data(name, X[:160], Y[:160], X[160:], Y[160:])
+
+    monkeypatch.setattr(common, "load", load)
+
+
+def sections(folder):
+    """What a benchmark has written, by name."""
+    return {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
+
+
+def test_gp_sections_run_and_leave_a_record(
+    benchmark_module, tiny_data, tmp_path, capsys
+):
+    gp = benchmark_module("gp")
+    gp.main(["--quick", "--data", "tiny", "--results", str(tmp_path)])
+    written = sections(tmp_path)
+    assert set(written) == {f"gp_{name}" for name in gp.SECTIONS}
+    for record in written.values():
+        assert {"commit", "dirty", "seed", "command", "cpu"} <= set(record["run"])
+        assert record["rows"]
+    by_method = {row["method"]: row for row in written["gp_accuracy"]["rows"]}
+    assert by_method["cover"]["rmse"] < 0.3
+    assert by_method["NN-GP"]["rmse"] < 0.3
+    assert 0.8 < by_method["cover"]["coverage_95"] <= 1
+    assert written["gp_nn"]["rows"][0]["speed_up"] > 0
+    assert "Routers" in capsys.readouterr().out
+
+
+def test_scaling_runs_and_leaves_a_record(benchmark_module, tmp_path, capsys):
+    scaling = benchmark_module("scaling")
+    scaling.main(["--quick", "--results", str(tmp_path)])
+    rows = sections(tmp_path)["scaling"]["rows"]
+    assert len(rows) == len(scaling.AXES) * len(scaling.EXPECTED)
+    assert np.isfinite([row["exponent"] for row in rows]).all()
+    assert "Exponents" in capsys.readouterr().out
+
+
+def test_partition_runs(benchmark_module, monkeypatch, capsys):
+    partition = benchmark_module("partition")
+    if find_spec("k_means_constrained") is None:
+        stand_in = lambda K, N, seed: EqualSizeKMeans(K, random_state=seed)  # noqa: E731
+        monkeypatch.setitem(partition.CONTENDERS, "flow", stand_in)
+    monkeypatch.setattr(partition, "measure_scale", lambda problems: [])
+    monkeypatch.setattr(sys, "argv", ["partition.py", "--quick"])
+    partition.main()
+    assert "refined" in capsys.readouterr().out
+
+
+def test_a_quick_run_writes_nothing_unless_asked(
+    benchmark_module, common, tiny_data, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(common, "RESULTS", tmp_path)
+    benchmark_module("gp").main(["--quick", "--data", "tiny", "--section", "memory"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_peer_that_cannot_run_says_why(benchmark_module, tiny_data, monkeypatch):
+    gp = benchmark_module("gp")
+    trees = benchmark_module("peers.boosted_trees")
+    monkeypatch.setattr(trees, "find_spec", lambda name: None)
+    data = gp.problem("tiny", gp.QUICK)
+    row = gp.peer_row(trees, data, None, gp.QUICK)
+    assert "not installed: pip install" in row["note"]
+
+
+def test_an_unknown_section_is_refused(benchmark_module, capsys):
+    with pytest.raises(SystemExit):
+        benchmark_module("gp").main(["--section", "speed"])
+    assert "choose among accuracy, nn" in capsys.readouterr().err
+
+
+def test_missing_data_say_where_to_look(common, monkeypatch, tmp_path):
+    monkeypatch.setenv("OVERCOVER_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(FileNotFoundError, match="Set OVERCOVER_DATA"):
+        common.load("kin40k")
+    monkeypatch.setenv("OVERCOVER_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"There is no kin40k.npz"):
+        common.load("kin40k")
+
+
+@pytest.mark.parametrize("is_split", [True, False])
+def test_data_are_standardised_by_their_training_rows(
+    common, monkeypatch, tmp_path, is_split
+):
+    rng = np.random.default_rng(0)
+    X, Y = 5 + 3 * rng.normal(size=(50, 2)), rng.normal(size=(50, 1))
+    X[:, 1] = 7  # a constant column stays finite
+    rows = np.random.default_rng(0).permutation(50)
+    train, test = rows[:40], rows[40:]
+    arrays = {"X": X, "Y": Y}
+    if is_split:
+        arrays = {"X_train": X[train], "Y_train": Y[train]}
+        arrays |= {"X_test": X[test], "Y_test": Y[test]}
+    np.savez(tmp_path / "mine.npz", **arrays)
+    monkeypatch.setenv("OVERCOVER_DATA", str(tmp_path))
+    data = common.load("mine")
+    mean, deviation = X[train, 0].mean(), X[train, 0].std()
+    assert_allclose(data.X_train[:, 0].std(), 1)
+    assert_allclose(data.X_test[:, 0], (X[test, 0] - mean) / deviation)
+    assert_allclose(data.X_test[:, 1], 0, atol=1e-12)
+
+
+def test_metrics_match_their_definitions(common):
+    Y, mean = np.array([[1.0], [3.0]]), np.array([[0.0], [3.0]])
+    std = np.ones((2, 1))
+    assert_allclose(common.rmse(Y, mean), [np.sqrt(0.5)])
+    assert_allclose(common.nlpd(Y, mean, std), 0.5 * np.log(2 * np.pi) + 0.25)
+    assert common.coverage(Y, mean - 0.5, mean + 0.5) == 0.5
+
+
+def test_memory_of_a_block_is_seen(common):
+    with common.watched_memory() as used:
+        grown = np.ones(4_000_000)
+    if used.peak:  # else this system has no /proc
+        assert used.peak - used.start > 0.8 * grown.nbytes

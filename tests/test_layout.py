@@ -1,0 +1,139 @@
+"""The layout: imports point one way, extras are optional, examples exist."""
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import overcover
+
+ROOT = Path(overcover.__file__).parent
+PATH = ("partition", "cover", "machines", "routing", "combination", "regressor")
+EXTRAS = ("matplotlib", "rich", "pandas")
+
+
+def modules(stage):
+    """Source files of one stage, a module or a package."""
+    package = ROOT / stage
+    return sorted(package.rglob("*.py")) if package.is_dir() else [ROOT / f"{stage}.py"]
+
+
+def stages_imported(file):
+    """Parts of the package that a file imports, by the first word of their path."""
+    depth = len(file.relative_to(ROOT).parts)
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+            found |= {name[1] for name in names if name[0] == ROOT.name and name[1:]}
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        module = node.module.split(".") if node.module else []
+        if node.level == depth:  # relative to the root of the package
+            found |= {module[0]} if module else {alias.name for alias in node.names}
+        if node.level == 0 and module[0] == ROOT.name:
+            found |= set(module[1:2]) or {alias.name for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("stage", PATH)
+def test_imports_point_right_only(stage):
+    """A stage knows those before it on the data path, never those after."""
+    later = set(PATH[PATH.index(stage) + 1 :])
+    assert modules(stage)
+    for file in modules(stage):
+        assert not stages_imported(file) & later, file.name
+
+
+def test_the_regressor_knows_the_whole_path():
+    """Guards the test above: it does see imports."""
+    assert stages_imported(ROOT / "regressor.py") >= set(PATH[:-1])
+
+
+def test_only_the_regressor_and_what_is_beside_the_path_import_the_regressor():
+    for file in ROOT.rglob("*.py"):
+        if "regressor" in stages_imported(file):
+            beside = file.parent == ROOT or file.parent.name not in PATH
+            assert beside and file.stem not in PATH, file
+
+
+def test_private_helpers_do_not_know_the_path():
+    for file in ROOT.glob("_*.py"):
+        if file.name != "__init__.py":
+            assert not stages_imported(file) & set(PATH), file.name
+
+
+def test_the_core_imports_and_works_without_any_extra():
+    code = f"""
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {EXTRAS!r}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+import numpy as np
+from overcover import GP, OverlappingCoverRegressor
+X = np.linspace(0, 1, 60)[:, None]
+model = OverlappingCoverRegressor(
+    GP(length_scale=0.3, noise=0.1), subdomain_size=20, random_state=0, verbose=1
+)
+assert np.isfinite(model.fit(X, X[:, 0]).predict(X, return_std=True)).all()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_module_imports_an_extra_at_its_top():
+    for file in ROOT.rglob("*.py"):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module]
+            else:
+                continue
+            assert not {name.split(".")[0] for name in names} & set(EXTRAS), file
+
+
+@pytest.mark.parametrize("name", overcover.__all__)
+def test_every_public_name_has_a_docstring_with_an_example(name):
+    doc = inspect.getdoc(getattr(overcover, name))
+    assert doc
+    for section in ("Parameters\n----------", "Examples\n--------"):
+        assert section in doc
+    assert ">>>" in doc
+
+
+@pytest.mark.parametrize("name", overcover.__all__)
+def test_every_parameter_is_documented(name):
+    public = getattr(overcover, name)
+    documented = inspect.getdoc(public).split("Parameters\n----------")[1]
+    for parameter in inspect.signature(public).parameters:
+        assert parameter in documented, parameter
+
+
+@pytest.mark.parametrize("name", overcover.__all__)
+def test_every_public_method_has_a_docstring(name):
+    public = getattr(overcover, name)
+    for attribute, value in inspect.getmembers(public, callable):
+        own = (getattr(value, "__module__", None) or "").startswith("overcover")
+        if own and not attribute.startswith("_"):
+            assert inspect.getdoc(value), f"{name}.{attribute}"
+
+
+def test_every_module_says_what_it_is_for():
+    for file in ROOT.rglob("*.py"):
+        assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))), file
+
+
+def test_every_module_imports_on_its_own():
+    for file in ROOT.rglob("*.py"):
+        parts = file.relative_to(ROOT.parent).with_suffix("").parts
+        if parts[-1] not in ("__init__", "__main__"):
+            assert importlib.import_module(".".join(parts))

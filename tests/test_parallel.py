@@ -1,0 +1,108 @@
+"""Workers keep the order, take tasks as they go, and hide no exception."""
+
+import threading
+
+import pytest
+from threadpoolctl import threadpool_info
+
+from overcover._parallel import one_thread_per_worker, run_tasks
+
+each_n_jobs = pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, -1])
+
+
+@each_n_jobs
+def test_results_come_in_the_order_of_the_tasks(n_jobs):
+    pause = threading.Event()
+
+    def work(i):
+        pause.wait(0.002 * (i % 3))  # so that later tasks may finish first
+        return i * i
+
+    results = run_tasks(work, ((i,) for i in range(50)), n_jobs)
+    assert list(results) == [i * i for i in range(50)]
+
+
+@each_n_jobs
+def test_no_tasks_give_no_results(n_jobs):
+    assert list(run_tasks(pow, [], n_jobs)) == []
+
+
+def test_one_worker_takes_a_task_only_when_its_result_is_wanted():
+    taken = []
+
+    def tasks():
+        for i in range(10):
+            taken.append(i)
+            yield (i,)
+
+    results = run_tasks(abs, tasks(), n_jobs=1)
+    assert taken == []
+    assert next(results) == 0
+    assert taken == [0]
+    assert next(results) == 1
+    assert taken == [0, 1]
+    results.close()
+
+
+def test_few_arguments_are_alive_at_a_time():
+    lock, alive, most = threading.Lock(), 0, 0
+
+    def tasks():
+        nonlocal alive, most
+        for i in range(200):
+            with lock:
+                alive += 1
+                most = max(most, alive)
+            yield (i,)
+
+    def work(i):
+        nonlocal alive
+        with lock:
+            alive -= 1
+        return i
+
+    assert list(run_tasks(work, tasks(), n_jobs=2)) == list(range(200))
+    assert most <= 20
+
+
+@each_n_jobs
+def test_an_exception_reaches_the_caller(n_jobs):
+    def work(i):
+        if i == 3:
+            raise ZeroDivisionError("the third")
+        return i
+
+    with pytest.raises(ZeroDivisionError, match="the third"):
+        list(run_tasks(work, ((i,) for i in range(10)), n_jobs))
+
+
+@each_n_jobs
+def test_an_exception_in_the_tasks_reaches_the_caller(n_jobs):
+    def tasks():
+        yield (1,)
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        list(run_tasks(abs, tasks(), n_jobs))
+
+
+def threads(kind):
+    """Threads of every loaded library of a kind, "blas" or "openmp"."""
+    libraries = threadpool_info()
+    return [one["num_threads"] for one in libraries if one["user_api"] == kind]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("kind", ["blas", "openmp"])
+def test_libraries_have_one_thread_while_tasks_run_and_theirs_again_after(kind, n_jobs):
+    before = threads(kind)
+    during = run_tasks(lambda _: threads(kind), ((i,) for i in range(4)), n_jobs)
+    assert list(during) == [[1] * len(before)] * 4
+    assert threads(kind) == before
+
+
+def test_libraries_have_their_threads_again_after_an_error():
+    before = threads("blas")
+    with pytest.raises(ValueError, match="stop"), one_thread_per_worker():
+        raise ValueError("stop")
+    assert threads("blas") == before

@@ -1,0 +1,257 @@
+"""Tuning finds what matters, the same way every time, in any units."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+import reference
+from overcover import GP, OverlappingCoverRegressor, tuning
+from overcover.machines.likelihood import negative_log_likelihood
+from overcover.tuning import _judge, _search
+from overcover.tuning._problem import LENGTH_BOUNDS, NOISE_BOUNDS, standardize
+
+# Found to three decimals of a logarithm.
+ROUNDING = 2e-3
+SMALL, FEW, LARGE = 150, 200, 400
+each_size = pytest.mark.parametrize("n_samples", [SMALL, LARGE])
+
+
+@pytest.fixture(autouse=True)
+def small_searches(monkeypatch):
+    """The same searches as for large data, begun at 200 rows and on fewer rows."""
+    monkeypatch.setattr(tuning, "FEW_ROWS", FEW)
+    monkeypatch.setattr(tuning, "N_LOCAL_SETS", 2)
+    monkeypatch.setattr(tuning, "LOCAL_SIZE", 80)
+    monkeypatch.setattr(_search, "N_ANCHORS", 100)
+    monkeypatch.setattr(_search, "N_NEIGHBORS", 25)
+    monkeypatch.setattr(_judge, "N_HELD_OUT", 80)
+    monkeypatch.setattr(_judge, "N_NEIGHBORS", 40)
+
+
+def make_data(n_samples, noise=0.1, seed=0):
+    """Two columns that matter, one of them twice as fast, and one that does not."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n_samples, 3))
+    y = np.sin(2 * X[:, 0]) + np.sin(X[:, 1]) + noise * rng.normal(size=n_samples)
+    return X, y
+
+
+def tune(X, Y, seed=0, n_jobs=None, weights=None, **options):
+    machine = GP(**options)
+    Y = np.reshape(Y, (len(X), -1))
+    machine.tune(X, Y, weights, 100, np.random.RandomState(seed), n_jobs)
+    return machine
+
+
+@each_size
+def test_an_irrelevant_column_gets_a_much_longer_scale(n_samples):
+    fast, slow, irrelevant = tune(*make_data(n_samples)).length_scale_
+    assert irrelevant > 5 * slow
+    assert slow > 1.2 * fast
+
+
+@each_size
+def test_more_noise_is_found_where_there_is_more(n_samples):
+    quiet, loud = (
+        tune(*make_data(n_samples, noise), kernel="rbf").noise_ for noise in (0.05, 0.5)
+    )
+    assert loud > quiet
+
+
+def test_the_truth_is_recovered_from_a_draw_of_the_prior():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, (200, 2))
+    lengths, noise = np.array([0.6, 2.0]), 0.02
+    K_xx = reference.kernel_matrix("matern52", X, X, lengths)
+    L = np.linalg.cholesky(K_xx + noise * np.eye(200))
+    found = tune(X, 7.0 * L @ rng.normal(size=(200, 4)), kernel="matern52")
+    assert_allclose(found.length_scale_, lengths, rtol=0.25)
+    assert_allclose(found.noise_, noise, rtol=0.5)
+
+
+def test_few_rows_are_tuned_to_the_top_of_the_likelihood():
+    X, y = make_data(150)
+    theta = tune(X, y).theta_[0]
+    Y = (y - y.mean())[:, None]
+    best, gradient = negative_log_likelihood(theta, "matern32", X, Y)
+    inside = theta < np.log(900 * np.append(X.std(axis=0), np.inf))
+    assert_allclose(gradient[inside], 0, atol=2e-3)
+    for i in np.flatnonzero(inside):
+        for step in (-0.3, 0.3):
+            moved = theta.copy()
+            moved[i] += step
+            assert negative_log_likelihood(moved, "matern32", X, Y)[0] > best
+
+
+@each_size
+def test_tuning_is_deterministic(n_samples):
+    X, y = make_data(n_samples)
+    first, again = (tune(X, y, seed=3).theta_ for _ in range(2))
+    assert_array_equal(first, again)
+
+
+@each_size
+def test_the_number_of_workers_does_not_matter(n_samples):
+    X, y = make_data(n_samples)
+    one, two = (tune(X, y, n_jobs=n).theta_ for n in (1, 2))
+    assert_array_equal(one, two)
+
+
+@each_size
+@pytest.mark.parametrize(
+    "given",
+    [{"length_scale": [0.7, 1.3, 5.0]}, {"noise": 0.123}, {"length_scale": 0.9}],
+    ids=str,
+)
+def test_what_was_given_stays_and_the_rest_is_found(given, n_samples):
+    found = tune(*make_data(n_samples), **given)
+    if "noise" in given:
+        assert_allclose(found.noise_, 0.123, rtol=1e-12)
+        assert found.length_scale_[2] > 3 * found.length_scale_[0]
+    else:
+        expected = np.broadcast_to(given["length_scale"], 3)
+        assert_allclose(found.length_scale_, expected, rtol=1e-12)
+        assert NOISE_BOUNDS[0] < found.noise_ < NOISE_BOUNDS[1]
+
+
+def test_what_was_given_stays_on_every_subdomain_too():
+    """`per_subdomain` improves what was learned, not what the user said."""
+    X, y = make_data(SMALL)
+    model = OverlappingCoverRegressor(
+        GP(length_scale=0.8, per_subdomain=True), subdomain_size=80, random_state=0
+    ).fit(X, y)
+    for state in model.states_:
+        assert_allclose(np.exp(state.theta[0, :-1]), 0.8)
+
+
+def test_a_column_that_is_constant_here_only_keeps_its_shared_length_scale():
+    """A subdomain that never saw it vary must not take all its values for equal."""
+    X, y = make_data(60)
+    X[:, 2] = 1.0
+    theta = np.log([1.0, 1.5, 2.0, 0.05])
+    Y = (y - y.mean())[:, None]
+    improved = tuning.improve("matern32", X, Y, None, theta)
+    assert np.isfinite(improved).all()
+    assert improved[2] == pytest.approx(theta[2])
+
+
+def test_improving_climbs_the_likelihood():
+    X, y = make_data(100)
+    Y = (y - y.mean())[:, None]
+    theta = np.log([3.0, 3.0, 3.0, 0.5])
+    improved = tuning.improve("matern32", X, Y, None, theta)
+    before, after = (
+        negative_log_likelihood(t, "matern32", X, Y)[0] for t in (theta, improved)
+    )
+    assert after < before
+
+
+@each_size
+def test_what_is_found_lies_within_the_bounds(n_samples):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_samples, 2)) * [1.0, 100.0]
+    for y in (rng.normal(size=n_samples), X[:, 0], np.sign(X[:, 0])):
+        found = tune(X, y)
+        lengths = found.length_scale_ / X.std(axis=0)
+        slack = 1 + ROUNDING
+        assert (lengths >= LENGTH_BOUNDS[0] / slack).all()
+        assert (lengths <= LENGTH_BOUNDS[1] * slack).all()
+        assert NOISE_BOUNDS[0] / slack <= found.noise_ <= NOISE_BOUNDS[1] * slack
+
+
+@each_size
+@pytest.mark.parametrize("value", [0.0, 1e9])
+def test_constant_columns_are_ignored(n_samples, value):
+    X, y = make_data(n_samples)
+    with_constant = np.insert(X, 1, value, axis=1)
+    found = tune(with_constant, y)
+    assert np.isinf(found.length_scale_[1])
+    expected = tune(X, y)
+    assert_allclose(np.delete(found.length_scale_, 1), expected.length_scale_)
+    assert_allclose(found.noise_, expected.noise_)
+
+
+@each_size
+def test_constant_outputs_do_not_break_it(n_samples):
+    X, y = make_data(n_samples)
+    flat = np.full(n_samples, 5.0)
+    assert np.isfinite(tune(X, flat).theta_).all()
+    both = tune(X, np.column_stack([y, flat]))
+    assert_allclose(both.theta_, tune(X, y).theta_, atol=ROUNDING)
+
+
+@each_size
+@pytest.mark.parametrize("factor", [1e6, 1e-6])
+def test_length_scales_follow_the_units_of_the_inputs(n_samples, factor):
+    X, y = make_data(n_samples)
+    expected, scaled = tune(X, y), tune(factor * X, y)
+    assert_allclose(scaled.length_scale_, factor * expected.length_scale_, rtol=0.05)
+    assert_allclose(scaled.noise_, expected.noise_, rtol=0.05)
+
+
+@each_size
+@pytest.mark.parametrize(("factor", "shift"), [(1e-9, 0.0), (-1e9, 0.0), (1.0, 1e6)])
+def test_the_units_of_the_outputs_do_not_matter(n_samples, factor, shift):
+    X, y = make_data(n_samples)
+    scaled = tune(X, shift + factor * y)
+    assert_allclose(scaled.theta_, tune(X, y).theta_, atol=0.02)
+
+
+def test_per_output_is_tuned_output_by_output():
+    X, y = make_data(SMALL)
+    Y = np.column_stack([y, np.cos(3 * X[:, 2])])
+    found = tune(X, Y, per_output=True)
+    assert found.length_scale_.shape == (2, 3)
+    for j in range(2):
+        assert_array_equal(found.theta_[j], tune(X, Y[:, j]).theta_[0])
+    assert found.length_scale_[0, 2] > found.length_scale_[0, 0]
+    assert found.length_scale_[1, 2] < found.length_scale_[1, 0]
+
+
+def test_a_kernel_object_is_tuned_by_the_likelihood():
+    X, y = make_data(200)
+    kernel = ConstantKernel(1.0) * RBF([1.0, 1.0, 1.0])
+    found = tune(X, y, kernel=kernel)
+    fast, slow, irrelevant = found.kernel_.k2.length_scale
+    assert irrelevant > 3 * slow > 3 * fast
+
+
+def test_a_kernel_object_without_free_hyperparameters_keeps_them():
+    X, y = make_data(100)
+    found = tune(X, y, kernel=RBF(1.7, "fixed"))
+    assert found.kernel_.length_scale == 1.7
+    assert 1e-7 <= found.noise_ <= 10
+
+
+def test_an_integer_weight_is_that_many_equal_rows():
+    X, y = make_data(100)
+    weights = 1 + (np.arange(100) % 2)
+    weighted = tune(X, y, weights=weights.astype(float)).theta_[0]
+    repeated = tune(np.repeat(X, weights, axis=0), np.repeat(y, weights)).theta_[0]
+    # The third column does not matter, so its scale is hardly identified.
+    assert_allclose(weighted[[0, 1, 3]], repeated[[0, 1, 3]], atol=0.02)
+
+
+def test_every_candidate_has_a_score_and_the_refined_one_is_no_worse():
+    [scores] = tune(*make_data(LARGE)).tuning_scores_
+    assert set(scores) == {"isotropic", "prediction", "likelihood", "refined"}
+    assert scores["refined"] <= min(scores.values()) + 1e-12
+
+
+def test_standard_units_can_be_undone():
+    X, y = make_data(50)
+    asked = np.array([np.nan, np.log(2.0), np.nan, np.log(0.1)])
+    problem, start, restore = standardize("rbf", X, y[:, None], None, asked, None)
+    assert_array_equal(problem.free, [True, False, True, False])
+    assert_allclose(problem.X.std(axis=0), 1.0)
+    theta = restore(start)
+    assert_allclose(theta[[1, 3]], asked[[1, 3]], rtol=1e-12)
+    assert_allclose(restore.inverse(theta), start, atol=1e-3)
+
+
+def test_tuned_machines_predict_well_in_a_cover():
+    X, y = make_data(LARGE, noise=0.05)
+    Xq, yq = make_data(200, noise=0.0, seed=1)
+    model = OverlappingCoverRegressor(subdomain_size=150, random_state=0).fit(X, y)
+    assert np.sqrt(np.mean((model.predict(Xq) - yq) ** 2)) < 0.1
