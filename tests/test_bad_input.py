@@ -455,7 +455,7 @@ def test_a_machine_without_variance_gives_neither_std_nor_intervals(model, surfa
 def test_a_machine_without_variance_cannot_be_combined_by_precision(surface):
     X, y = surface
     model = small_cover(KernelRidge(), combine="precision", n_consulted=2)
-    with pytest.raises(ValueError, match="has no predictive variance"):
+    with pytest.raises(ValueError, match="weighs answers by their variance"):
         model.fit(X, y).predict(X)
 
 

@@ -153,3 +153,76 @@ def nearest_centers(
 
     for_each_block(work, n_rows, len(centers), n_jobs)
     return ids, dist_sq
+
+
+class BruteIndex:
+    """Nearest rows by one matrix product for a block of queries.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_features)
+        In the metric in which nearness is meant.
+    """
+
+    def __init__(self, rows):
+        self.origin = rows.mean(axis=0)
+        centred = rows - self.origin
+        norms_sq = np.einsum("ij,ij->i", centred, centred)
+        self.lifted_t = np.vstack([-2.0 * centred.T, norms_sq])
+
+    def nearest(self, queries, n_neighbors):
+        """Rows nearest to each query; ties go to the lower index.
+
+        Memory: ``n_queries * n_samples`` distances.
+
+        Parameters
+        ----------
+        queries : ndarray of shape (n_queries, n_features)
+        n_neighbors : int, at most n_samples
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_neighbors), each row ascending
+        """
+        lifted = np.column_stack([queries - self.origin, np.ones(len(queries))])
+        # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of its rows.
+        return smallest_columns(lifted @ self.lifted_t, n_neighbors)
+
+
+def smallest_columns(values, n_smallest):
+    """Where the smallest values of each row are.
+
+    A sample of the columns bounds the answer from above, so that only about
+    ``sqrt(n_columns * n_smallest)`` of them have to be ranked.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_columns)
+    n_smallest : int, at most n_columns
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_smallest)
+        Ascending columns; among equal values the lower ones.
+
+    Examples
+    --------
+    >>> smallest_columns(np.array([[3.0, 1.0, 2.0, 1.0]]), 2).tolist()
+    [[1, 3]]
+    """
+    n_columns = values.shape[1]
+    if n_smallest == n_columns:
+        return np.tile(np.arange(n_columns), (len(values), 1))
+    stride = max(1, int(np.sqrt(n_columns / n_smallest)))
+    bounds = np.partition(values[:, ::stride], n_smallest - 1)[:, n_smallest - 1]
+    found = np.empty((len(values), n_smallest), dtype=np.intp)
+    for row, bound, columns in zip(values, bounds, found):
+        candidates = np.flatnonzero(row <= bound)
+        ranked = row[candidates]
+        last = np.partition(ranked, n_smallest - 1)[n_smallest - 1]
+        chosen = candidates[ranked <= last]
+        if len(chosen) > n_smallest:
+            tied = np.flatnonzero(row[chosen] == last)
+            chosen = np.delete(chosen, tied[n_smallest - len(chosen) :])
+        columns[:] = chosen
+    return found

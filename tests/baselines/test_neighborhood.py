@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from overcover import GP, AnyRegressor
+from overcover import GP, AnyRegressor, _neighbors
 from overcover.baselines import NeighborhoodRegressor, neighborhood
 
 SCALES, NOISE = np.array([1.0, 2.0, 0.5]), 0.01
@@ -145,7 +145,7 @@ def test_fewer_than_one_neighbor_is_refused(rows, n_neighbors):
 
 
 @pytest.mark.parametrize("n_features", [2, 9])
-@pytest.mark.parametrize("index", [neighborhood.BruteIndex, neighborhood.TreeIndex])
+@pytest.mark.parametrize("index", [_neighbors.BruteIndex, neighborhood.TreeIndex])
 def test_indices_find_the_nearest_rows(index, n_features):
     rng = np.random.default_rng(0)
     A, B = rng.normal(size=(500, n_features)) + 100, rng.normal(size=(7, n_features))
@@ -158,5 +158,5 @@ def test_indices_find_the_nearest_rows(index, n_features):
 def test_the_lower_of_equal_columns_is_taken(n_smallest):
     values = np.random.default_rng(0).integers(0, 5, (30, 200)).astype(float)
     expected = np.argsort(values, axis=1, kind="stable")[:, :n_smallest]
-    found = neighborhood.smallest_columns(values, n_smallest)
+    found = _neighbors.smallest_columns(values, n_smallest)
     assert_array_equal(found, np.sort(expected, axis=1))

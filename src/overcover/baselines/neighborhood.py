@@ -27,6 +27,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._linalg import add_to_diagonal, cholesky
+from .._neighbors import BruteIndex
 from .._parallel import run_tasks
 from .._validation import (
     as_training_shape,
@@ -44,40 +45,6 @@ MOST_QUERIES = 64
 # A tree beats comparing with every row only in few dimensions and many rows: measured
 # at 400 neighbours it is 3 times faster for 300,000 x 2, slower for 300,000 x 8.
 MOST_TREE_FEATURES, LEAST_TREE_ROWS = 4, 100_000
-
-
-class BruteIndex:
-    """Nearest rows by one matrix product for a block of queries.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_features)
-        In the metric in which nearness is meant.
-    """
-
-    def __init__(self, rows):
-        self.origin = rows.mean(axis=0)
-        centred = rows - self.origin
-        norms_sq = np.einsum("ij,ij->i", centred, centred)
-        self.lifted_t = np.vstack([-2.0 * centred.T, norms_sq])
-
-    def nearest(self, queries, n_neighbors):
-        """Rows nearest to each query; ties go to the lower index.
-
-        Memory: ``n_queries * n_samples`` distances.
-
-        Parameters
-        ----------
-        queries : ndarray of shape (n_queries, n_features)
-        n_neighbors : int, at most n_samples
-
-        Returns
-        -------
-        ndarray of shape (n_queries, n_neighbors), each row ascending
-        """
-        lifted = np.column_stack([queries - self.origin, np.ones(len(queries))])
-        # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of its rows.
-        return smallest_columns(lifted @ self.lifted_t, n_neighbors)
 
 
 class TreeIndex:
@@ -100,45 +67,6 @@ def make_index(rows):
     if n_features <= MOST_TREE_FEATURES and n_samples >= LEAST_TREE_ROWS:
         return TreeIndex(rows)
     return BruteIndex(rows)
-
-
-def smallest_columns(values, n_smallest):
-    """Where the smallest values of each row are.
-
-    A sample of the columns bounds the answer from above, so that only about
-    ``sqrt(n_columns * n_smallest)`` of them have to be ranked.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_columns)
-    n_smallest : int, at most n_columns
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_smallest)
-        Ascending columns; among equal values the lower ones.
-
-    Examples
-    --------
-    >>> smallest_columns(np.array([[3.0, 1.0, 2.0, 1.0]]), 2).tolist()
-    [[1, 3]]
-    """
-    n_columns = values.shape[1]
-    if n_smallest == n_columns:
-        return np.tile(np.arange(n_columns), (len(values), 1))
-    stride = max(1, int(np.sqrt(n_columns / n_smallest)))
-    bounds = np.partition(values[:, ::stride], n_smallest - 1)[:, n_smallest - 1]
-    found = np.empty((len(values), n_smallest), dtype=np.intp)
-    for row, bound, columns in zip(values, bounds, found):
-        candidates = np.flatnonzero(row <= bound)
-        ranked = row[candidates]
-        last = np.partition(ranked, n_smallest - 1)[n_smallest - 1]
-        chosen = candidates[ranked <= last]
-        if len(chosen) > n_smallest:
-            tied = np.flatnonzero(row[chosen] == last)
-            chosen = np.delete(chosen, tied[n_smallest - len(chosen) :])
-        columns[:] = chosen
-    return found
 
 
 def answer_once(machine, X, Y, weight, X_query, variance=False) -> Answer:

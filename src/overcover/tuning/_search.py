@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._linalg import squared_distances
+from .._neighbors import BruteIndex
 from .._parallel import run_tasks
 from ..machines import kernels
 from ..machines.likelihood import negative_log_likelihood
@@ -12,7 +12,7 @@ from ._problem import MOST_SCALES, Problem, descend
 N_ANCHORS, N_NEIGHBORS = 1000, 50
 ANCHORS_PER_TASK = 50
 # Distances held at once while looking for neighbours.
-BLOCK_BYTES = 64 * 2**20
+BLOCK_BYTES = 8 * 2**20
 
 
 def by_prediction(problem: Problem, theta, rows, random_state):
@@ -171,15 +171,10 @@ def nearest_rows(A, B, n_neighbors, n_jobs=None):
     -------
     ndarray of shape (m, n_neighbors)
     """
-
-    def block(B):
-        dist_sq = squared_distances(B, A)
-        near = np.argpartition(dist_sq, n_neighbors - 1, axis=1)[:, :n_neighbors]
-        return np.sort(near, axis=1)
-
+    index = BruteIndex(A)
     step = max(1, BLOCK_BYTES // (8 * len(A)))
-    blocks = ((B[i : i + step],) for i in range(0, len(B), step))
-    return np.vstack(list(run_tasks(block, blocks, n_jobs)))
+    blocks = ((B[i : i + step], n_neighbors) for i in range(0, len(B), step))
+    return np.vstack(list(run_tasks(index.nearest, blocks, n_jobs)))
 
 
 def metric_of(problem, theta):
