@@ -20,7 +20,7 @@ def blocks():
             yield pytest.param(match[1], match[2], id=f"{page.name}-{i}")
 
 
-@pytest.mark.parametrize(("code", "promised"), blocks())
+@pytest.mark.parametrize(("code", "promised"), list(blocks()))
 def test_a_block_of_code_runs_and_prints_what_is_promised(code, promised):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

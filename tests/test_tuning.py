@@ -131,7 +131,7 @@ def test_a_column_that_is_constant_here_only_keeps_its_shared_length_scale():
     X[:, 2] = 1.0
     theta = np.log([1.0, 1.5, 2.0, 0.05])
     Y = (y - y.mean())[:, None]
-    improved = tuning.improve("matern32", X, Y, None, theta)
+    improved = tuning.improve("matern32", X, Y, None, theta, np.full(4, np.nan))
     assert np.isfinite(improved).all()
     assert improved[2] == pytest.approx(theta[2])
 
@@ -140,7 +140,7 @@ def test_improving_climbs_the_likelihood():
     X, y = make_data(100)
     Y = (y - y.mean())[:, None]
     theta = np.log([3.0, 3.0, 3.0, 0.5])
-    improved = tuning.improve("matern32", X, Y, None, theta)
+    improved = tuning.improve("matern32", X, Y, None, theta, np.full(4, np.nan))
     before, after = (
         negative_log_likelihood(t, "matern32", X, Y)[0] for t in (theta, improved)
     )

@@ -56,5 +56,12 @@ def run_tasks(
             for task in tasks:
                 yield function(*task)
             return
+
+        def pinned(*task):
+            # An OpenMP limit holds only in the thread that sets it; worker threads
+            # end with the loop, so nothing has to be restored in them.
+            _threadpools().limit(limits=1, user_api="openmp")
+            return function(*task)
+
         workers = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")
-        yield from workers(delayed(function)(*task) for task in tasks)
+        yield from workers(delayed(pinned)(*task) for task in tasks)

@@ -1,9 +1,26 @@
 """Input checks every public estimator shares; errors say what to do next."""
 
+from functools import wraps
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, validate_data
+
+
+def all_or_nothing(fit):
+    """Decorate `fit` so that, if it fails, the estimator is what it was before."""
+
+    @wraps(fit)
+    def safe_fit(self, *args, **kwargs):
+        before = self.__dict__.copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return safe_fit
 
 
 def check_training_data(estimator, X, y, sample_weight=None):
@@ -44,9 +61,10 @@ def check_training_data(estimator, X, y, sample_weight=None):
     return X[used], Y[used], sample_weight[used]
 
 
-def check_queries(estimator, X):
+def check_queries(estimator, X, keep_float32=False):
     """Validated query rows of shape (n_queries, n_features), float64."""
-    return validate_data(estimator, X, dtype=np.float64, order="C", reset=False)
+    dtype = [np.float64, np.float32] if keep_float32 else np.float64
+    return validate_data(estimator, X, dtype=dtype, order="C", reset=False)
 
 
 def as_training_shape(estimator, values):

@@ -15,6 +15,7 @@ from . import combination, routing
 from ._parallel import run_tasks
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
 from ._validation import (
+    all_or_nothing,
     as_training_shape,
     check_choice,
     check_count,
@@ -131,6 +132,7 @@ default="variance"
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Tune the machine, cover the rows, precompute one machine per subdomain.
@@ -208,11 +210,11 @@ default="variance"
             Only if `return_std`.
         """
         check_is_fitted(self)
-        X = check_queries(self, X)
+        X = check_queries(self, X, keep_float32=True)  # chunks are made float64
         if return_std and not self.machine_.has_variance:
             raise ValueError(no_variance_message(self.machine_))
         chunks = [
-            self._predict_chunk(X[i : i + CHUNK], return_std)
+            self._predict_chunk(X[i : i + CHUNK].astype(np.float64), return_std)
             for i in range(0, len(X), CHUNK)
         ]
         mean = as_training_shape(self, np.concatenate([c.mean for c in chunks]))

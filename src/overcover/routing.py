@@ -139,7 +139,9 @@ class NeighborsRouter:
         for q in range(len(X)):
             distinct, first = np.unique(candidates[q], return_index=True)
             count = votes[q, first]
-            order = np.lexsort((distinct, -count))[:n_consulted]
+            # Voters tie by index; those without a vote stand in order of distance.
+            place = np.where(count > 0, distinct, len(self.means) + first)
+            order = np.lexsort((place, -count))[:n_consulted]
             subdomains[q] = distinct[order]
             # Inverse distances are then in proportion to votes.
             distances[q] = 1.0 / np.maximum(count[order], 0.1)

@@ -30,6 +30,7 @@ from .._linalg import add_to_diagonal, cholesky
 from .._neighbors import BruteIndex
 from .._parallel import run_tasks
 from .._validation import (
+    all_or_nothing,
     as_training_shape,
     check_count,
     check_queries,
@@ -210,6 +211,7 @@ class NeighborhoodRegressor(
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Tune the machine, remember the rows, index them.
 

@@ -24,6 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import (
+    all_or_nothing,
     as_training_shape,
     check_coverage,
     check_observed,
@@ -205,6 +206,7 @@ class Machine(Uncertainty, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     # -- the machine alone: the full model ------------------------------------------
 
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Fit the full model: one subdomain that holds every row.
 
@@ -224,9 +226,13 @@ class Machine(Uncertainty, MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._check_alone(len(X))
         rng = check_random_state(getattr(self, "random_state", None))
         self.tune(X, Y, sample_weight, len(X), rng, None)
-        self.state_ = self.fit_state(X, Y, sample_weight)
+        keep = self.keeps_factors(1, len(X))
+        self.state_ = self.fit_state(X, Y, sample_weight, keep=keep)
         self.calibrate([self.state_])
         return self
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "state_")
 
     def predict(self, X, return_std=False):
         """Predict the outputs of new rows.

@@ -26,6 +26,9 @@ LOCALITIES = (np.inf, 200.0, 60.0, 25.0)
 MOST_SQUARINGS = 30
 # The subdomain's average counts as much as this many rows at the query itself.
 PRIOR_ROWS = 10.0
+# Where a subdomain's outputs are all equal, no error has been seen yet; a thousandth
+# of the usual deviation is then still allowed for.
+LEAST_SHARE = 1e-6
 # Enough to read off any coverage up to 99.9 %.
 LEVELS = np.concatenate([np.linspace(0.0, 0.99, 100), [0.995, 0.998, 0.999, 1.0]])
 # Degrees of freedom tried; the last is Gaussian for all that can be told.
@@ -37,8 +40,11 @@ MOST_RATIOS = 5000
 class Calibration(NamedTuple):
     """How far to trust the machines' variances."""
 
-    locality: int
-    """Which of `LOCALITIES` local scales go by."""
+    locality: np.ndarray
+    """Which of `LOCALITIES` the scale of each output goes by, shape (n_outputs,)."""
+
+    least_scale: np.ndarray
+    """No local scale is taken to be smaller, shape (n_outputs,)."""
 
     factor: np.ndarray
     """Multiplies the variance of each output, shape (n_outputs,)."""
@@ -149,13 +155,42 @@ def local_scale(weights, residuals_sq, average):
     return scale
 
 
-def calibrate(ratios):
+def scales_at(similarity, residuals_sq, squarings, calibration, outputs):
+    """Local scales at some queries, each output with its own locality.
+
+    Parameters
+    ----------
+    similarity : ndarray of shape (size, n_queries)
+    residuals_sq : ndarray of shape (size, n_outputs)
+        All outputs.
+    squarings : ndarray of shape (n_localities,)
+    calibration : Calibration
+    outputs : ndarray of int
+        The outputs that this similarity is for.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, len(outputs))
+    """
+    scales = np.empty((similarity.shape[1], len(outputs)))
+    localities = calibration.locality[outputs]
+    for locality in np.unique(localities):
+        here = np.flatnonzero(localities == locality)
+        near = residuals_sq[:, outputs[here]]
+        weights = closeness(similarity, squarings[locality])
+        scales[:, here] = local_scale(weights, near, near.mean(axis=0))
+    return np.maximum(scales, calibration.least_scale[outputs])
+
+
+def calibrate(ratios, residuals_sq_mean=None):
     """Locality, factor, quantiles and tails from standardised squared residuals.
 
     Parameters
     ----------
     ratios : ndarray of shape (n_localities, n_samples, n_outputs)
         Squared leave-one-out residuals over their predicted variances.
+    residuals_sq_mean : ndarray of shape (n_outputs,) or None
+        Mean squared residual on the kernel's scale, all subdomains together.
 
     Returns
     -------
@@ -173,15 +208,19 @@ def calibrate(ratios):
     factors = ratios.mean(axis=1)
     factors = np.where(factors > 0, factors, 1.0)
     unevenness = np.log(factors) - np.log(np.maximum(ratios, 1e-300)).mean(axis=1)
-    locality = int(np.argmin(unevenness.mean(axis=1)))
-    ratios, factor = ratios[locality], factors[locality]
+    locality = np.argmin(unevenness, axis=0)
+    outputs = np.arange(len(locality))
+    ratios, factor = ratios[locality, :, outputs].T, factors[locality, outputs]
     z_sq = ratios / factor
     quantiles = np.quantile(np.sqrt(z_sq), LEVELS, axis=0)
     tails = [
         fit_student(column[:: 1 + len(column) // MOST_RATIOS]) for column in z_sq.T
     ]
     tail, width = np.array(tails).T
-    return Calibration(locality, factor, quantiles, tail, width)
+    if residuals_sq_mean is None:
+        residuals_sq_mean = np.zeros(len(factor))
+    least_scale = LEAST_SHARE * residuals_sq_mean
+    return Calibration(locality, least_scale, factor, quantiles, tail, width)
 
 
 def fit_student(z_sq):

@@ -245,16 +245,20 @@ class GP(Machine):
     def _check_options(self, n_features):
         if not kernels.is_object(self.kernel):
             check_choice("kernel", self.kernel, kernels.NAMES, " or a kernel object")
-        if not self._is_auto(self.length_scale):
-            scales = np.asarray(self.length_scale, dtype=float)
-            if scales.shape not in ((), (n_features,)) or not np.all(scales > 0):
-                raise ValueError(
-                    f"length_scale={self.length_scale!r} must be 'auto', a positive "
-                    f"number, or {n_features} of them, one per column of X."
-                )
+        if not self._is_auto(self.length_scale) and not _are_scales(
+            self.length_scale, n_features
+        ):
+            raise ValueError(
+                f"length_scale={self.length_scale!r} must be 'auto', a positive "
+                f"number, or {n_features} of them, one per column of X."
+            )
+        if self.keep_factors not in ("auto", True, False):
+            raise ValueError(
+                f"keep_factors={self.keep_factors!r} must be 'auto', True or False."
+            )
         noise = self.noise
         if not self._is_auto(noise) and not (
-            isinstance(noise, Real) and float(noise) >= 0
+            isinstance(noise, Real) and 0 <= float(noise) < np.inf
         ):
             raise ValueError(
                 f"noise={noise!r} must be 'auto' or a number >= 0: the variance of the "
@@ -334,7 +338,12 @@ class GP(Machine):
         return np.array(
             [
                 tuning.improve(
-                    self.kernel, X, Y[:, self._outputs_of(g)], sample_weight, theta
+                    self.kernel,
+                    X,
+                    Y[:, self._outputs_of(g)],
+                    sample_weight,
+                    theta,
+                    self._hyperparameters_asked_for(X.shape[1]),
                 )
                 for g, theta in enumerate(self.theta_)
             ]
@@ -374,12 +383,12 @@ class GP(Machine):
                 if not factor.size:
                     factor = packed_factor(kernel, A, noise / state.weights)
                 doubts.append(doubt_of(kernel, B, K_xq, factor, noise))
-                squarings = state.squarings[g, self.calibration_.locality]
-                similarity = kernels.similarity(kernel, K_xq, A, B)
-                scale = calibration.local_scale(
-                    calibration.closeness(similarity, squarings),
-                    state.residuals_sq[:, j],
-                    state.residuals_sq[:, j].mean(axis=0),
+                scale = calibration.scales_at(
+                    kernels.similarity(kernel, K_xq, A, B),
+                    state.residuals_sq,
+                    state.squarings[g],
+                    self.calibration_,
+                    np.arange(len(state.Y_mean))[j],
                 )
                 variances.append(scale * doubts[-1][:, None])
         mean = np.hstack(means) + state.Y_mean
@@ -393,7 +402,8 @@ class GP(Machine):
     def calibrate(self, states):
         """One variance factor per output, and the quantiles that intervals need."""
         ratios = np.concatenate([state.ratios for state in states], axis=1)
-        self.calibration_ = calibration.calibrate(ratios)
+        means = [state.residuals_sq.mean(axis=0) for state in states]
+        self.calibration_ = calibration.calibrate(ratios, np.mean(means, axis=0))
 
     def half_width(self, coverage):
         """Standard deviations either side of the mean, per output."""
@@ -412,6 +422,15 @@ class GP(Machine):
                 "Cover the rows instead: OverlappingCoverRegressor(GP()).fit(X, y) "
                 "needs a few megabytes per subdomain."
             )
+
+
+def _are_scales(value, n_features):
+    """Whether a value can be one length scale or one per column."""
+    try:
+        scales = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return scales.shape in ((), (n_features,)) and bool(np.all(scales > 0))
 
 
 def _memory():

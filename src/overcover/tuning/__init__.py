@@ -79,8 +79,8 @@ def tune(kernel, X, Y, weights, theta, random_state, n_jobs=None):
     return Tuned(restore(best), {**scores, "refined": judge.score(best)})
 
 
-def improve(kernel, X, Y, weights, theta, max_iter=10):
-    """A few steps up the likelihood of one set of rows, all hyperparameters free.
+def improve(kernel, X, Y, weights, theta, asked, max_iter=10):
+    """A few steps up the likelihood of one set of rows.
 
     Parameters
     ----------
@@ -89,19 +89,21 @@ def improve(kernel, X, Y, weights, theta, max_iter=10):
     Y : ndarray of shape (n_samples, n_outputs)
     weights : ndarray of shape (n_samples,) or None
     theta : ndarray of shape (n_hyperparameters,)
+        Where to start.
+    asked : ndarray of shape (n_hyperparameters,)
+        NaN where it may move, as in `tune`.
 
     Returns
     -------
     ndarray of shape (n_hyperparameters,)
+        A column that is constant among these rows keeps its length scale.
     """
-    blank = np.full(len(theta), np.nan)
-    if kernels.is_object(kernel):
-        blank = np.append(theta[:-1], np.nan)
-    problem, _, restore = standardize(kernel, X, Y, weights, blank, None)
-    start = restore.inverse(theta)
-    if problem.Y.shape[1] == 0 or len(X) < 2 or not np.isfinite(start).all():
+    problem, _, restore = standardize(kernel, X, Y, weights, asked, None)
+    if problem.Y.shape[1] == 0 or len(X) < 2:
         return theta
-    return restore(by_likelihood(problem, start, [np.arange(len(X))], max_iter))
+    start = restore.inverse(theta)
+    found = restore(by_likelihood(problem, start, [np.arange(len(X))], max_iter))
+    return np.where(restore.used, found, theta)
 
 
 def _refine(problem, theta, judge):
