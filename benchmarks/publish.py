@@ -59,7 +59,7 @@ def accuracy(result):
                 NAMES.get(row["method"], row["method"]),
                 number(row["rmse"]),
                 number(row["nlpd"]),
-                number(row.get("nlpd_tails")),
+                number(row.get("nlpd_own")),
                 f"{row['coverage_95']:.1%}" if row["coverage_95"] else "-",
                 number(row["fit_s"]),
                 number(row["us_std"] or row["us_mean"]),
@@ -80,6 +80,7 @@ def nn(result):
     rows = [
         [
             row["data"],
+            str(row["overlap"]),
             f"{row['speed_up']:.0f}x",
             f"{row['speed_up_large']:.0f}x",
             f"{row['rmse_ratio']:.3f}",
@@ -88,7 +89,8 @@ def nn(result):
         ]
         for row in result["rows"]
     ]
-    head = ["data", "faster on the test set", "on ten times as many", "RMSE ratio"]
+    head = ["data", "overlap", "faster on the test set", "on ten times as many"]
+    head += ["RMSE ratio"]
     head += ["GEMM rate reached, training", "prediction"]
     text = (
         "Prediction with standard deviations against `NeighborhoodRegressor` (a GP on "

@@ -37,8 +37,9 @@ from .base import Answer, Machine
 
 # Kernel values per block of queries: 32 MB, small beside the factor of a subdomain.
 BLOCK_VALUES = 2**22
-# What `keep_factors="auto"` may spend on the factors of all subdomains together.
-KEPT_BYTES = 2 * 2**30
+# What `keep_factors="auto"` may spend on the factors of all subdomains together: so
+# much, or a quarter of the machine's memory if that is less.
+KEPT_BYTES = 4 * 2**30
 LEAST_DOUBT = 1e-15
 
 
@@ -168,7 +169,7 @@ class GP(Machine):
     keep_factors : "auto" or bool, default="auto"
         Whether to keep the Cholesky factors that variances need, about ``4 * size^2``
         bytes per subdomain. If not, each batch of queries makes them again. "auto"
-        keeps them when those of all subdomains fit in 2 GiB.
+        keeps them when those of all subdomains fit in 4 GiB and a quarter of memory.
     random_state : int, RandomState or None, default=None
         Decides which rows "auto" looks at; only used when fitted alone.
 
@@ -354,7 +355,7 @@ class GP(Machine):
         if self.keep_factors != "auto":
             return bool(self.keep_factors)
         bytes_each = 8 * len(self.theta_) * packed_size(size)
-        return n_subdomains * bytes_each <= KEPT_BYTES
+        return n_subdomains * bytes_each <= min(KEPT_BYTES, _memory() / 4)
 
     def answer(self, state, X_query, variance=False):
         """Mean, variance and doubt, in blocks of queries of bounded memory."""
