@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
 PACKAGES = ("overcover", "numpy", "scipy", "scikit-learn", "numba", "lightgbm")
+PACKAGES += ("k-means-constrained",)
 SEED = 0
 # A standard deviation below this counts as this, for every contender alike: one flat
 # neighbourhood must not make a mean log density infinite.

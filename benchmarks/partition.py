@@ -11,10 +11,7 @@ assignment optimally by a min-cost flow.
 """
 
 import argparse
-import importlib.metadata
 import json
-import os
-import platform
 import resource
 import subprocess
 import sys
@@ -24,10 +21,10 @@ from time import perf_counter
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from _common import RESULTS, describe_run
 from overcover import EqualSizeKMeans, RecursiveProjection
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "k-means-constrained")
-RESULTS = Path(__file__).parent / "results" / "partition.json"
+TARGET = RESULTS / "partition.json"
 
 
 def unit_disc(n_samples, seed):
@@ -145,15 +142,6 @@ def measure_scale(problems):
     return rows
 
 
-def describe_run():
-    return {
-        "command": " ".join(["python", *sys.argv]),
-        "python": platform.python_version(),
-        "cpus": os.cpu_count(),
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
-    }
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, seconds")
@@ -174,11 +162,12 @@ def main():
     for claim in claims:
         verdict = {True: "holds", False: "FAILS", None: ""}[claim["holds"]]
         print(f"K = {claim['K']:<4}{claim['claim']}: {claim['value']:.3f} {verdict}")
-    target = options.json or (None if options.quick else RESULTS)
+    target = options.json or (None if options.quick else TARGET)
     if target:
         target.parent.mkdir(parents=True, exist_ok=True)
         outcome = {"quality": quality, "claims": claims, "scale": scale}
-        target.write_text(json.dumps(describe_run() | outcome, indent=1) + "\n")
+        record = {"run": describe_run(), **outcome}
+        target.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

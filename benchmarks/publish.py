@@ -120,7 +120,7 @@ def partition(result):
     )
     return (
         f"{table(head, rows)}\n\nJ and seconds on 10,000 points in the unit disc, mean "
-        f"of ten seeds, one thread. {large} (two cores). `{result['command']}`."
+        f"of ten seeds, one thread. {large} (two cores). {made_by(result)}"
     )
 
 

@@ -61,9 +61,12 @@ def check_training_data(estimator, X, y, sample_weight=None):
     return X[used], Y[used], sample_weight[used]
 
 
-def check_queries(estimator, X, keep_float32=False):
-    """Validated query rows of shape (n_queries, n_features), float64."""
-    dtype = [np.float64, np.float32] if keep_float32 else np.float64
+def check_queries(estimator, X):
+    """Validated query rows of shape (n_queries, n_features), float32 or float64.
+
+    float32 is kept: whoever works in chunks need not copy everything.
+    """
+    dtype = [np.float64, np.float32]
     return validate_data(estimator, X, dtype=dtype, order="C", reset=False)
 
 

@@ -9,22 +9,19 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from . import combination, routing
 from ._parallel import run_tasks
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
 from ._validation import (
     all_or_nothing,
-    as_training_shape,
     check_choice,
     check_count,
-    check_queries,
     check_training_data,
 )
 from .cover import count_lenders, count_subdomains, cover_partition
 from .machines import Answer, Prediction, make_machine
-from .machines.base import Uncertainty, no_variance_message
+from .machines.base import Predictor
 from .partition import partition_rows
 
 # Queries answered at a time: keeps memory flat however many there are.
@@ -32,7 +29,7 @@ CHUNK = 2**15
 
 
 class OverlappingCoverRegressor(
-    Uncertainty, CallbackSupportMixin, MultiOutputMixin, RegressorMixin, BaseEstimator
+    Predictor, CallbackSupportMixin, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
     """Kernel regression on an overlapping domain cover.
 
@@ -191,36 +188,19 @@ default="variance"
     def __sklearn_is_fitted__(self):
         return hasattr(self, "states_")
 
-    def predict(self, X, return_std=False):
-        """Predict the outputs of new rows.
+    def _asked(self):
+        return self.machine_
 
-        Memory beyond the result is bounded: queries are answered in chunks, and within
-        a chunk all those of a subdomain together.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-        return_std : bool, default=False
-            Also return the standard deviation of a new observation.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_queries,) or (n_queries, n_outputs)
-        std : ndarray of mean's shape
-            Only if `return_std`.
-        """
-        check_is_fitted(self)
-        X = check_queries(self, X, keep_float32=True)  # chunks are made float64
-        if return_std and not self.machine_.has_variance:
-            raise ValueError(no_variance_message(self.machine_))
+    def _predict_rows(self, X, return_std):
+        # Chunks bound the memory, within one all queries of a subdomain go together.
         chunks = [
             self._predict_chunk(X[i : i + CHUNK].astype(np.float64), return_std)
             for i in range(0, len(X), CHUNK)
         ]
-        mean = as_training_shape(self, np.concatenate([c.mean for c in chunks]))
+        mean = np.concatenate([chunk.mean for chunk in chunks])
         if not return_std:
-            return mean
-        return mean, as_training_shape(self, np.concatenate([c.std for c in chunks]))
+            return Prediction(mean, None)
+        return Prediction(mean, np.concatenate([chunk.std for chunk in chunks]))
 
     def _predict_chunk(self, X, return_std) -> Prediction:
         n_consulted = self._n_consulted()
@@ -232,9 +212,6 @@ default="variance"
             route, kept = routing.most_certain(route, answers.doubt, n_consulted)
             answers = Answer(*(np.take_along_axis(a, kept, axis=1) for a in answers))
         return combination.combine(self.combine, route.distances, *answers[:2])
-
-    def _judge_of_errors(self):
-        return self.machine_
 
     def _router_name(self, machine):
         if self.combine == "precision" and not machine.has_variance:

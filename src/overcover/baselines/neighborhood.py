@@ -20,24 +20,19 @@ Notation: the paper's M is ``n_neighbors``.
 """
 
 import numpy as np
-from scipy.linalg import lapack
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.neighbors import KDTree
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from .._linalg import add_to_diagonal, cholesky
 from .._neighbors import BruteIndex
 from .._parallel import run_tasks
 from .._validation import (
     all_or_nothing,
-    as_training_shape,
     check_count,
-    check_queries,
     check_training_data,
 )
-from ..machines import GP, Answer, Machine, kernels, make_machine
-from ..machines.base import Uncertainty, no_variance_message
+from ..machines import Machine, Prediction, make_machine
+from ..machines.base import Predictor
 
 # Distances held at once by each worker: 8 MB.
 BLOCK_DISTANCES = 2**20
@@ -70,89 +65,7 @@ def make_index(rows):
     return BruteIndex(rows)
 
 
-def answer_once(machine, X, Y, weight, X_query, variance=False) -> Answer:
-    """Fit a machine and answer, where its state is not wanted afterwards.
-
-    Parameters
-    ----------
-    machine : Machine
-        Tuned.
-    X : ndarray of shape (size, n_features)
-    Y : ndarray of shape (size, n_outputs)
-    weight : ndarray of shape (size,) or None
-    X_query : ndarray of shape (n_queries, n_features)
-    variance : bool
-
-    Returns
-    -------
-    Answer
-    """
-    if isinstance(machine, GP):
-        return answer_gp_once(machine, X, Y, weight, X_query)
-    state = machine.fit_state(X, Y, weight)
-    return machine.answer(state, X_query, variance)
-
-
-def answer_gp_once(machine, X, Y, weight, X_query) -> Answer:
-    """One kernel matrix, one Cholesky, one substitution; variances come for free."""
-    weight = np.ones(len(X)) if weight is None else weight
-    Y_mean = np.average(Y, axis=0, weights=weight)
-    Y = Y - Y_mean
-    thetas = (
-        machine._improved(X, Y, weight) if machine.per_subdomain else machine.theta_
-    )
-    parts = []
-    for g, theta in enumerate(thetas):
-        kernel, A, B = _in_units_near(machine.kernel, theta, X, X_query)
-        noise = np.exp(theta[-1])
-        y = Y[:, machine._outputs_of(g)]
-        K_xq = kernels.cross(kernel, A, B)
-        explained = substitute(kernel, A, noise / weight, np.hstack([y, K_xq]))
-        z_y, z_q = np.split(explained, [y.shape[1]], axis=1)
-        doubt = kernels.diagonal(kernel, B) - np.einsum("ij,ij->j", z_q, z_q)
-        doubt = np.maximum(doubt, 0.0) + noise
-        amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / weight.sum()
-        parts.append(Answer(z_q.T @ z_y, np.outer(doubt, amplitude_sq), doubt))
-    means, variances, doubts = zip(*parts)
-    mean = np.hstack(means) + Y_mean
-    return Answer(mean, np.hstack(variances), np.mean(doubts, axis=0))
-
-
-def _in_units_near(kernel, theta, X, X_query):
-    """Kernel, rows and queries as it wants them, around the first query if it may."""
-    if kernels.is_object(kernel):
-        return kernels.with_theta(kernel, theta), X, X_query
-    scales = np.exp(theta[:-1])
-    return kernel, (X - X_query[0]) / scales, (X_query - X_query[0]) / scales
-
-
-def substitute(kernel, A, row_noise, right):
-    """``L^-1 right`` for the Cholesky factor L of a kernel matrix with noise.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
-    row_noise : ndarray of shape (size,)
-    right : ndarray of shape (size, n_right)
-
-    Returns
-    -------
-    ndarray of shape (size, n_right)
-    """
-    K_xx = add_to_diagonal(kernels.gram_lower(kernel, A), row_noise)
-    # The transpose is in Fortran order, so LAPACK works in place: K = U^T U, U = L^T.
-    U, info = lapack.dpotrf(K_xx.T, lower=0, clean=0, overwrite_a=1)
-    if info != 0:
-        K_xx = add_to_diagonal(kernels.gram(kernel, A), row_noise)
-        U = cholesky(K_xx)[0].T
-    solved, _ = lapack.dtrtrs(U, right, lower=0, trans=1)
-    return solved
-
-
-class NeighborhoodRegressor(
-    Uncertainty, MultiOutputMixin, RegressorMixin, BaseEstimator
-):
+class NeighborhoodRegressor(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """A local machine for every query, on the query's nearest rows.
 
     The reference that `overcover.OverlappingCoverRegressor` is measured against:
@@ -215,7 +128,9 @@ class NeighborhoodRegressor(
     def fit(self, X, y, sample_weight=None):
         """Tune the machine, remember the rows, index them.
 
-        Memory: twice that of the rows.
+        Memory: twice that of the rows. While predicting, for each worker: 8 MB of
+        distances, or those of one query if that is more, and what the machine needs
+        for `n_neighbors` rows.
 
         Parameters
         ----------
@@ -241,28 +156,15 @@ class NeighborhoodRegressor(
         self.machine_: Machine = machine
         return self
 
-    def predict(self, X, return_std=False):
-        """Predict the outputs of new rows, each from a machine of its own.
+    def _asked(self):
+        return self.machine_
 
-        Memory beyond the result, for each worker: 8 MB of distances, or those of one
-        query if that is more, and what the machine needs for `n_neighbors` rows.
+    def _judge_of_errors(self):
+        # Gaussian: nothing here is calibrated by leave-one-out errors.
+        return Machine()
 
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-        return_std : bool, default=False
-            Also return the standard deviation of a new observation.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_queries,) or (n_queries, n_outputs)
-        std : ndarray of mean's shape
-            Only if `return_std`.
-        """
-        check_is_fitted(self)
-        X = check_queries(self, X)
-        if return_std and not self.machine_.has_variance:
-            raise ValueError(no_variance_message(self.machine_))
+    def _predict_rows(self, X, return_std):
+        X = X.astype(np.float64, copy=False)
         mean = np.empty((len(X), self.n_outputs_))
         variance = np.empty_like(mean) if return_std else None
 
@@ -273,10 +175,7 @@ class NeighborhoodRegressor(
         blocks = ((range(i, min(i + step, len(X))),) for i in range(0, len(X), step))
         for _ in run_tasks(answer_block, blocks, self.n_jobs):
             pass
-        mean = as_training_shape(self, mean)
-        if variance is None:
-            return mean
-        return mean, as_training_shape(self, np.sqrt(variance))
+        return Prediction(mean, None if variance is None else np.sqrt(variance))
 
     def _answer_block(self, X, rows, mean, variance):
         """Fill in the answers to some consecutive queries."""
@@ -286,8 +185,7 @@ class NeighborhoodRegressor(
         )
         for i, near in zip(rows, neighbors):
             weight = None if self._weight is None else self._weight[near]
-            answer = answer_once(
-                self.machine_,
+            answer = self.machine_.answer_once(
                 self._X[near],
                 self._Y[near],
                 weight,
@@ -297,7 +195,3 @@ class NeighborhoodRegressor(
             mean[i] = answer.mean[0]
             if variance is not None and answer.variance is not None:
                 variance[i] = answer.variance[0]
-
-    def _judge_of_errors(self):
-        # Gaussian: nothing here is calibrated by leave-one-out errors.
-        return Machine()

@@ -14,7 +14,6 @@ be split in two, so that a cover, a store or a cluster of computers can run it:
 The regressor around it never looks inside a state.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,10 +56,48 @@ class Answer(NamedTuple):
     routing by variance compares. None where `variance` is."""
 
 
-class Uncertainty:
-    """Intervals and densities of any estimator that predicts with ``return_std``."""
+class Predictor:
+    """What users call on a fitted model; a subclass gives `_predict_rows`."""
 
-    predict: Callable[..., Any]
+    def _predict_rows(self, X, return_std) -> Prediction:
+        """Predict validated rows, float32 or float64."""
+        raise NotImplementedError
+
+    def _asked(self) -> "Machine":
+        """The machine that answers."""
+        raise NotImplementedError
+
+    def _judge_of_errors(self) -> "Machine":
+        """The machine that knows how errors are distributed."""
+        return self._asked()
+
+    def predict(self, X, return_std=False):
+        """Predict the outputs of new rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        return_std : bool, default=False
+            Also return the standard deviation of a new observation.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_queries,) or (n_queries, n_outputs)
+        std : ndarray of mean's shape
+            Only if `return_std`.
+        """
+        check_is_fitted(self)
+        X = check_queries(self, X)
+        if return_std and not self._asked().has_variance:
+            raise ValueError(
+                f"{self._asked()!r} has no predictive variance, so it can give neither "
+                "std nor intervals. Predict without return_std, or use GP(), whose "
+                "variance is exact."
+            )
+        mean, std = self._predict_rows(X, return_std)
+        if not return_std:
+            return as_training_shape(self, mean)
+        return as_training_shape(self, mean), as_training_shape(self, std)
 
     def predict_interval(self, X, coverage=0.95):
         """Central intervals that hold a new observation with given probability.
@@ -106,12 +143,8 @@ class Uncertainty:
         )
         return density.reshape(mean.shape)
 
-    def _judge_of_errors(self):
-        """The machine that knows how errors are distributed."""
-        return self
 
-
-class Machine(Uncertainty, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Base of all machines; a subclass gives the five methods below."""
 
     @property
@@ -183,6 +216,13 @@ class Machine(Uncertainty, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         raise NotImplementedError
 
+    def answer_once(self, X, Y, sample_weight, X_query, variance=False) -> Answer:
+        """Fit and answer, where the state is not wanted afterwards.
+
+        Parameters as in `fit_state` and `answer`; variances need no calibration.
+        """
+        return self.answer(self.fit_state(X, Y, sample_weight), X_query, variance)
+
     def calibrate(self, states) -> None:
         """Set what is learned from all subdomains together (variance factors)."""
 
@@ -234,38 +274,13 @@ class Machine(Uncertainty, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self):
         return hasattr(self, "state_")
 
-    def predict(self, X, return_std=False):
-        """Predict the outputs of new rows.
+    def _asked(self):
+        return self
 
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-        return_std : bool, default=False
-            Also return the standard deviation of a new observation.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_queries,) or (n_queries, n_outputs)
-        std : ndarray of mean's shape
-            Only if `return_std`.
-        """
-        check_is_fitted(self)
-        X = check_queries(self, X)
-        if return_std and not self.has_variance:
-            raise ValueError(no_variance_message(self))
-        answer = self.answer(self.state_, X, variance=return_std)
-        mean = as_training_shape(self, answer.mean)
-        if answer.variance is None:
-            return mean
-        return mean, as_training_shape(self, np.sqrt(answer.variance))
+    def _predict_rows(self, X, return_std):
+        X = X.astype(np.float64, copy=False)
+        mean, variance, _ = self.answer(self.state_, X, variance=return_std)
+        return Prediction(mean, None if variance is None else np.sqrt(variance))
 
     def _check_alone(self, n_samples) -> None:
         """Refuse what the machine alone cannot do; a hook for subclasses."""
-
-
-def no_variance_message(machine):
-    """Why a machine without a variance cannot give a standard deviation."""
-    return (
-        f"{machine!r} has no predictive variance, so it can give neither std nor "
-        "intervals. Predict without return_std, or use GP(), whose variance is exact."
-    )

@@ -17,132 +17,21 @@ it), :math:`s_j^2(q)` the local scale and :math:`c_j` the factor of
 
 import os
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
 
 from .. import tuning
-from .._linalg import (
-    add_to_diagonal,
-    cholesky,
-    inverse_factor,
-    pack_lower,
-    packed_column_norms_sq,
-    packed_size,
-    solve_cholesky,
-)
+from .._linalg import pack_lower, packed_size
 from .._validation import check_choice
 from . import calibration, kernels
 from .base import Answer, Machine
+from .gp_state import GPState, answer_once, doubt_of, fit_group, packed_factor
 
 # Kernel values per block of queries: 32 MB, small beside the factor of a subdomain.
 BLOCK_VALUES = 2**22
 # What `keep_factors="auto"` may spend on the factors of all subdomains together: so
 # much, or a quarter of the machine's memory if that is less.
 KEPT_BYTES = 4 * 2**30
-LEAST_DOUBT = 1e-15
-
-
-class GPState(NamedTuple):
-    """One subdomain, ready to answer. G is 1, or n_outputs if each has its own."""
-
-    X: np.ndarray
-    """Rows minus `center`, shape (size, n_features)."""
-
-    center: np.ndarray
-    """Mean row, shape (n_features,); zeros for a scikit-learn kernel."""
-
-    theta: np.ndarray
-    """Log hyperparameters, the noise last, shape (G, n_hyperparameters)."""
-
-    weights: np.ndarray
-    """Of the rows, shape (size,): what their noise is divided by."""
-
-    Y_mean: np.ndarray
-    """Shape (n_outputs,)."""
-
-    alpha: np.ndarray
-    """``A^-1 (Y - Y_mean)``, shape (size, n_outputs)."""
-
-    residuals_sq: np.ndarray
-    """Squared leave-one-out residuals, kernel scale, shape (size, n_outputs)."""
-
-    ratios: np.ndarray
-    """`residuals_sq` of owned rows over their local scale, for each way to localise,
-    shape (n_localities, n_owned, n_outputs)."""
-
-    squarings: np.ndarray
-    """Powers of two of the similarity for these, shape (G, n_localities)."""
-
-    factor: np.ndarray
-    """Packed ``L^-1``, shape (G, packed_size(size)); (G, 0) if to be made again."""
-
-
-class FittedGroup(NamedTuple):
-    """Everything of one kernel matrix that does not depend on the query."""
-
-    alpha: np.ndarray
-    residuals_sq: np.ndarray
-    ratios: np.ndarray
-    squarings: np.ndarray
-    L_inv: np.ndarray
-
-
-def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
-    """Factorise one kernel matrix and leave out each of its rows in turn.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
-        Rows as the kernel wants them.
-    Y : ndarray of shape (size, n_outputs)
-        Centred.
-    row_noise : ndarray of shape (size,)
-    n_owned : int
-
-    Returns
-    -------
-    FittedGroup
-        Fields as in `GPState`.
-    """
-    K_xx = kernels.gram_lower(kernel, A)
-    own = K_xx[:n_owned, :n_owned]
-    own[:] = np.tril(own) + np.tril(own, -1).T
-    similarity = kernels.similarity(kernel, K_xx[:, :n_owned].copy(), A, A[:n_owned])
-    # Left out means left out: a row says nothing about its own scale.
-    np.fill_diagonal(similarity, 0.0)
-    L, _ = cholesky(add_to_diagonal(K_xx, row_noise))
-    alpha = solve_cholesky(L, Y)
-    L_inv = inverse_factor(L)
-    residuals_sq = alpha**2 / np.einsum("ij,ij->j", L_inv, L_inv)[:, None]
-    ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
-    return FittedGroup(alpha, residuals_sq, ratios, squarings, L_inv)
-
-
-def packed_factor(kernel, A, row_noise):
-    """The packed ``L^-1`` of `fit_group`, made again where it was not kept."""
-    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), row_noise))
-    return pack_lower(inverse_factor(L))
-
-
-def doubt_of(kernel, B, K_xq, factor, noise):
-    """Posterior variance of a new observation on the kernel's scale.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    B : ndarray of shape (n_queries, n_features)
-    K_xq : ndarray of shape (size, n_queries)
-    factor : ndarray of shape (packed_size(size),)
-    noise : float
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
-    """
-    unexplained = kernels.diagonal(kernel, B) - packed_column_norms_sq(factor, K_xq)
-    return np.maximum(unexplained, LEAST_DOUBT) + noise
 
 
 class GP(Machine):
@@ -397,6 +286,22 @@ class GP(Machine):
             return Answer(mean, None, None)
         var = np.hstack(variances) * self.calibration_.factor
         return Answer(mean, var, np.mean(doubts, axis=0))
+
+    def answer_once(self, X, Y, sample_weight, X_query, variance=False):
+        """The textbook's GP on these rows: variances are not calibrated."""
+        weights = np.ones(len(X)) if sample_weight is None else sample_weight
+        Y_mean = np.average(Y, axis=0, weights=weights)
+        Y = Y - Y_mean
+        thetas = self._improved(X, Y, weights) if self.per_subdomain else self.theta_
+        answers = [
+            answer_once(
+                self.kernel, theta, X, Y[:, self._outputs_of(g)], weights, X_query
+            )
+            for g, theta in enumerate(thetas)
+        ]
+        means, variances, doubts = zip(*answers)
+        mean = np.hstack(means) + Y_mean
+        return Answer(mean, np.hstack(variances), np.mean(doubts, axis=0))
 
     # -- all subdomains --------------------------------------------------------------
 

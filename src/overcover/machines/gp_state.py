@@ -1,0 +1,184 @@
+"""One subdomain of a GP: what is precomputed, and the arithmetic behind it.
+
+Notation as in `overcover.machines.gp`. G stands for groups of outputs that share their
+hyperparameters: one, or one for every output.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from .._linalg import (
+    add_to_diagonal,
+    cholesky,
+    inverse_factor,
+    pack_lower,
+    packed_column_norms_sq,
+    solve_cholesky,
+)
+from . import calibration, kernels
+from .base import Answer
+
+LEAST_DOUBT = 1e-15
+
+
+class GPState(NamedTuple):
+    """One subdomain, ready to answer. G is 1, or n_outputs if each has its own."""
+
+    X: np.ndarray
+    """Rows minus `center`, shape (size, n_features)."""
+
+    center: np.ndarray
+    """Mean row, shape (n_features,); zeros for a scikit-learn kernel."""
+
+    theta: np.ndarray
+    """Log hyperparameters, the noise last, shape (G, n_hyperparameters)."""
+
+    weights: np.ndarray
+    """Of the rows, shape (size,): what their noise is divided by."""
+
+    Y_mean: np.ndarray
+    """Shape (n_outputs,)."""
+
+    alpha: np.ndarray
+    """``A^-1 (Y - Y_mean)``, shape (size, n_outputs)."""
+
+    residuals_sq: np.ndarray
+    """Squared leave-one-out residuals, kernel scale, shape (size, n_outputs)."""
+
+    ratios: np.ndarray
+    """`residuals_sq` of owned rows over their local scale, for each way to localise,
+    shape (n_localities, n_owned, n_outputs)."""
+
+    squarings: np.ndarray
+    """Powers of two of the similarity for these, shape (G, n_localities)."""
+
+    factor: np.ndarray
+    """Packed ``L^-1``, shape (G, packed_size(size)); (G, 0) if to be made again."""
+
+
+class FittedGroup(NamedTuple):
+    """Everything of one kernel matrix that does not depend on the query."""
+
+    alpha: np.ndarray
+    residuals_sq: np.ndarray
+    ratios: np.ndarray
+    squarings: np.ndarray
+    L_inv: np.ndarray
+
+
+def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
+    """Factorise one kernel matrix and leave out each of its rows in turn.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    A : ndarray of shape (size, n_features)
+        Rows as the kernel wants them.
+    Y : ndarray of shape (size, n_outputs)
+        Centred.
+    row_noise : ndarray of shape (size,)
+    n_owned : int
+
+    Returns
+    -------
+    FittedGroup
+        Fields as in `GPState`.
+    """
+    K_xx = kernels.gram_lower(kernel, A)
+    own = K_xx[:n_owned, :n_owned]
+    own[:] = np.tril(own) + np.tril(own, -1).T
+    similarity = kernels.similarity(kernel, K_xx[:, :n_owned].copy(), A, A[:n_owned])
+    # Left out means left out: a row says nothing about its own scale.
+    np.fill_diagonal(similarity, 0.0)
+    L, _ = cholesky(add_to_diagonal(K_xx, row_noise))
+    alpha = solve_cholesky(L, Y)
+    L_inv = inverse_factor(L)
+    residuals_sq = alpha**2 / np.einsum("ij,ij->j", L_inv, L_inv)[:, None]
+    ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
+    return FittedGroup(alpha, residuals_sq, ratios, squarings, L_inv)
+
+
+def packed_factor(kernel, A, row_noise):
+    """The packed ``L^-1`` of `fit_group`, made again where it was not kept."""
+    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), row_noise))
+    return pack_lower(inverse_factor(L))
+
+
+def doubt_of(kernel, B, K_xq, factor, noise):
+    """Posterior variance of a new observation on the kernel's scale.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    B : ndarray of shape (n_queries, n_features)
+    K_xq : ndarray of shape (size, n_queries)
+    factor : ndarray of shape (packed_size(size),)
+    noise : float
+
+    Returns
+    -------
+    ndarray of shape (n_queries,)
+    """
+    unexplained = kernels.diagonal(kernel, B) - packed_column_norms_sq(factor, K_xq)
+    return np.maximum(unexplained, LEAST_DOUBT) + noise
+
+
+def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
+    r"""Fit one group and answer at once: one Cholesky, one substitution, no inverse.
+
+    With :math:`[z_y, z_q] = L^{-1} [Y, k_q]` the mean is :math:`z_q^\top z_y`, the
+    doubt :math:`k(q, q) + \nu - z_q^\top z_q`, and the variance that times the
+    amplitude of the marginal likelihood, :math:`z_y^\top z_y / n`.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    theta : ndarray of shape (n_hyperparameters,)
+    X : ndarray of shape (size, n_features)
+    Y : ndarray of shape (size, n_outputs)
+        Centred.
+    weights : ndarray of shape (size,)
+    X_query : ndarray of shape (n_queries, n_features)
+
+    Returns
+    -------
+    Answer
+    """
+    noise = np.exp(theta[-1])
+    # Around the first query, unless a kernel object may care where the origin is.
+    center = 0.0 if kernels.is_object(kernel) else X_query[0]
+    _, B = kernels.in_units(kernel, theta, X_query - center)
+    kernel, A = kernels.in_units(kernel, theta, X - center)
+    K_xq = kernels.cross(kernel, A, B)
+    solved = substitute(kernel, A, noise / weights, np.hstack([Y, K_xq]))
+    z_y, z_q = np.split(solved, [Y.shape[1]], axis=1)
+    unexplained = kernels.diagonal(kernel, B) - np.einsum("ij,ij->j", z_q, z_q)
+    doubt = np.maximum(unexplained, LEAST_DOUBT) + noise
+    amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / weights.sum()
+    return Answer(z_q.T @ z_y, np.outer(doubt, amplitude_sq), doubt)
+
+
+def substitute(kernel, A, row_noise, right):
+    """``L^-1 right`` for the Cholesky factor L of a kernel matrix with noise.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    A : ndarray of shape (size, n_features)
+    row_noise : ndarray of shape (size,)
+    right : ndarray of shape (size, n_right)
+
+    Returns
+    -------
+    ndarray of shape (size, n_right)
+    """
+    K_xx = add_to_diagonal(kernels.gram_lower(kernel, A), row_noise)
+    # The transpose is in Fortran order, so LAPACK works in place: K = U^T U, U = L^T.
+    U, info = lapack.dpotrf(K_xx.T, lower=0, clean=0, overwrite_a=1)
+    if info != 0:
+        K_xx = add_to_diagonal(kernels.gram(kernel, A), row_noise)
+        U = cholesky(K_xx)[0].T
+    solved, _ = lapack.dtrtrs(U, right, lower=0, trans=1)
+    return solved
