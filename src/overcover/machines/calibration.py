@@ -155,7 +155,7 @@ def local_scale(weights, residuals_sq, average):
     return scale
 
 
-def scales_at(similarity, residuals_sq, squarings, calibration, outputs):
+def scales_at(similarity, residuals_sq, average, squarings, calibration, outputs):
     """Local scales at some queries, each output with its own locality.
 
     Parameters
@@ -163,6 +163,8 @@ def scales_at(similarity, residuals_sq, squarings, calibration, outputs):
     similarity : ndarray of shape (size, n_queries)
     residuals_sq : ndarray of shape (size, n_outputs)
         All outputs.
+    average : ndarray of shape (n_outputs,)
+        Its mean over the rows.
     squarings : ndarray of shape (n_localities,)
     calibration : Calibration
     outputs : ndarray of int
@@ -174,11 +176,11 @@ def scales_at(similarity, residuals_sq, squarings, calibration, outputs):
     """
     scales = np.empty((similarity.shape[1], len(outputs)))
     localities = calibration.locality[outputs]
-    for locality in np.unique(localities):
+    for locality in set(localities.tolist()):
         here = np.flatnonzero(localities == locality)
-        near = residuals_sq[:, outputs[here]]
+        j = outputs[here]
         weights = closeness(similarity, squarings[locality])
-        scales[:, here] = local_scale(weights, near, near.mean(axis=0))
+        scales[:, here] = local_scale(weights, residuals_sq[:, j], average[j])
     return np.maximum(scales, calibration.least_scale[outputs])
 
 

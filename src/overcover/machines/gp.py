@@ -206,6 +206,7 @@ class GP(Machine):
             row_noise = np.exp(hyperparameters[-1]) / weights
             y = Y[:, self._outputs_of(g)]
             groups.append(fit_group(kernel, A, y, row_noise, n_owned))
+        residuals_sq = np.hstack([group.residuals_sq for group in groups])
         factors = [pack_lower(group.L_inv) if keep else np.empty(0) for group in groups]
         return GPState(
             X=X,
@@ -214,7 +215,8 @@ class GP(Machine):
             weights=weights,
             Y_mean=Y_mean,
             alpha=np.hstack([group.alpha for group in groups]),
-            residuals_sq=np.hstack([group.residuals_sq for group in groups]),
+            residuals_sq=residuals_sq,
+            residuals_sq_mean=residuals_sq.mean(axis=0),
             ratios=np.concatenate([group.ratios for group in groups], axis=2),
             squarings=np.array([group.squarings for group in groups]),
             factor=np.array(factors),
@@ -276,6 +278,7 @@ class GP(Machine):
                 scale = calibration.scales_at(
                     kernels.similarity(kernel, K_xq, A, B),
                     state.residuals_sq,
+                    state.residuals_sq_mean,
                     state.squarings[g],
                     self.calibration_,
                     np.arange(len(state.Y_mean))[j],
@@ -308,7 +311,7 @@ class GP(Machine):
     def calibrate(self, states):
         """One variance factor per output, and the quantiles that intervals need."""
         ratios = np.concatenate([state.ratios for state in states], axis=1)
-        means = [state.residuals_sq.mean(axis=0) for state in states]
+        means = [state.residuals_sq_mean for state in states]
         self.calibration_ = calibration.calibrate(ratios, np.mean(means, axis=0))
 
     def half_width(self, coverage):

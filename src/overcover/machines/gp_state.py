@@ -47,6 +47,9 @@ class GPState(NamedTuple):
     residuals_sq: np.ndarray
     """Squared leave-one-out residuals, kernel scale, shape (size, n_outputs)."""
 
+    residuals_sq_mean: np.ndarray
+    """Its mean over the rows, shape (n_outputs,)."""
+
     ratios: np.ndarray
     """`residuals_sq` of owned rows over their local scale, for each way to localise,
     shape (n_localities, n_owned, n_outputs)."""

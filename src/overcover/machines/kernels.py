@@ -41,19 +41,19 @@ def apply(name, dist_sq):
     if name == "rbf":
         dist_sq *= -0.5
         return np.exp(dist_sq, out=dist_sq)
+    # Scaled distances with their sign turned, ready for the exponential.
     r = np.sqrt(dist_sq, out=dist_sq)
+    r *= {"matern12": -1.0, "matern32": -np.sqrt(3.0), "matern52": -np.sqrt(5.0)}[name]
     if name == "matern12":
-        return np.exp(np.negative(r, out=r), out=r)
+        return np.exp(r, out=r)
     if name == "matern32":
-        r *= np.sqrt(3.0)
-        polynomial = 1.0 + r
+        polynomial = 1.0 - r
     else:
-        r *= np.sqrt(5.0)
         polynomial = r / 3.0
-        polynomial += 1.0
+        polynomial -= 1.0
         polynomial *= r
         polynomial += 1.0
-    np.exp(np.negative(r, out=r), out=r)
+    np.exp(r, out=r)
     r *= polynomial
     return r
 
