@@ -245,7 +245,7 @@ def test_factors_are_kept_while_they_fit():
     machine = GP()
     machine.theta_ = np.zeros((1, 3))
     assert machine.keeps_factors(n_subdomains=100, size=800)
-    assert not machine.keeps_factors(n_subdomains=1000, size=800)
+    assert not machine.keeps_factors(n_subdomains=10_000, size=800)
     machine.theta_ = np.zeros((20, 3))
     assert not machine.keeps_factors(n_subdomains=100, size=800)
 
