@@ -144,6 +144,15 @@ def scaling(result):
     return f"{table(head, rows)}\n\nMeasured, log-log slopes. {made_by(result)}"
 
 
+def memory(result):
+    rows = [
+        [f"{r['n_queries']:,}", r["dtype"], f"{r['growth_mb']:.0f} MB"]
+        for r in result["rows"]
+    ]
+    head = ["queries", "given as", "memory of `predict` beyond rows and result"]
+    return f"{table(head, rows)}\n\n{made_by(result)}"
+
+
 def varied(rows, key):
     """Rows of `gp.py` in which one option changed, a column per data set."""
     data = list(dict.fromkeys(row["data"] for row in rows))
@@ -151,13 +160,13 @@ def varied(rows, key):
     by_key = {(row["data"], row[key]): row for row in rows}
     head = [key]
     for name in data:
-        head += [f"{name} RMSE", "NLPD", "us per query"]
+        head += [f"{name} RMSE", "NLPD"]
     lines = []
     for value in values:
         line = [str(value)]
         for name in data:
             row = by_key[name, value]
-            line += [number(row["rmse"]), number(row["nlpd"]), number(row["us_std"])]
+            line += [number(row["rmse"]), number(row["nlpd"])]
         lines.append(line)
     return table(head, lines)
 
@@ -185,6 +194,7 @@ TABLES = {
     "nn": ("gp_nn", nn),
     "partition": ("partition", partition),
     "scaling": ("scaling", scaling),
+    "memory": ("gp_memory", memory),
     "routers": ("gp_routers", routers),
     "overlap": ("gp_overlap", overlap),
     "spread": ("gp_overlap", spread),
