@@ -87,8 +87,8 @@ def nn(result):
         [
             row["data"],
             str(row["overlap"]),
-            f"{row['speed_up']:.0f}x",
-            f"{row['speed_up_large']:.0f}x",
+            f"{row['speed_up']:.1f}x",
+            f"{row['speed_up_large']:.1f}x",
             f"{row['rmse_ratio']:.3f}",
             f"{row['gemm_share_train']:.0%}",
             f"{row['gemm_share_cover_large']:.0%}",
