@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from overcover import EqualSizeKMeans
-
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
 
 
@@ -76,8 +74,8 @@ def test_scaling_runs_and_leaves_a_record(benchmark_module, tmp_path, capsys):
 def test_partition_runs(benchmark_module, monkeypatch, capsys):
     partition = benchmark_module("partition")
     if find_spec("k_means_constrained") is None:
-        stand_in = lambda K, N, seed: EqualSizeKMeans(K, random_state=seed)  # noqa: E731
-        monkeypatch.setitem(partition.CONTENDERS, "flow", stand_in)
+        refined = partition.CONTENDERS["refined"]
+        monkeypatch.setitem(partition.CONTENDERS, "flow", refined)
     monkeypatch.setattr(partition, "measure_scale", lambda problems: [])
     monkeypatch.setattr(sys, "argv", ["partition.py", "--quick"])
     partition.main()

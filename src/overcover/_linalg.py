@@ -174,7 +174,7 @@ def inverse_factor(L):
     return inverse.T
 
 
-def pack_lower(A, dtype=np.float64):
+def pack_lower(A):
     """The lower triangle of A as one vector of row blocks.
 
     Block b holds rows ``b * BLOCK`` onwards, up to its last column on the diagonal:
@@ -189,7 +189,7 @@ def pack_lower(A, dtype=np.float64):
     ndarray of shape (packed_size(n),)
     """
     n = len(A)
-    packed = np.empty(packed_size(n), dtype)
+    packed = np.empty(packed_size(n))
     start = 0
     for top in range(0, n, BLOCK):
         bottom = min(top + BLOCK, n)

@@ -75,7 +75,7 @@ def as_training_shape(estimator, values):
     return values[..., 0] if estimator._y_ndim == 1 else values
 
 
-def check_observed(estimator, y, mean):
+def check_observed(y, mean):
     """Observed outputs as an array of the predictions' shape."""
     y = np.asarray(y, dtype=np.float64)
     if y.size != mean.size or len(y) != len(mean):

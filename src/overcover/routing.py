@@ -31,7 +31,7 @@ from ._parallel import run_tasks
 NAMES = ("variance", "mahalanobis", "euclidean", "neighbors", "density")
 # Candidates among which the variance decides: the nearest by Euclidean distance, as
 # long as they are not much farther than the nearest of all. Five within a tenth are
-# about two on average, and as good as all of the nearest eight (docs/routing.md).
+# about two on average: asking farther ones costs more than it gains.
 N_CANDIDATES, REACH = 5, 1.1
 # Candidates by Euclidean distance for which a covariance is looked at.
 SHORTLIST = 64

@@ -136,7 +136,7 @@ class Predictor:
         ndarray of y's shape
         """
         mean, std = self.predict(X, return_std=True)
-        error = check_observed(self, y, mean) - mean
+        error = check_observed(y, mean) - mean
         shape = (len(mean), -1)
         density = self._judge_of_errors().log_density_of(
             error.reshape(shape), std.reshape(shape)
