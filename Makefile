@@ -30,6 +30,7 @@ bench: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/partition.py
 	$(BIN)/python benchmarks/gp.py
+	$(BIN)/python benchmarks/constants.py
 	$(BIN)/python benchmarks/scaling.py
 
 clean:

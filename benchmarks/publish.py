@@ -189,6 +189,35 @@ def spread(result):
     return f"{varied(rows, 'spread')}\n\n{made_by(result)}"
 
 
+def constants(result):
+    """Error over that of a GP on nearest rows, by spread, candidates and sharpness."""
+    rows = result["rows"]
+    data = list(dict.fromkeys(row["data"] for row in rows))
+    by_option: dict[tuple, dict[str, dict]] = {}
+    for row in rows:
+        # One thing at a time: spread at the default candidates, these at the default
+        # spread.
+        default = (row["n_candidates"], row["reach"]) == (5, 1.1)
+        if row["sharpness"] in (None, 16, 8) and (default or row["spread"] == 3):
+            key = (row["spread"], row["n_candidates"], row["reach"], row["sharpness"])
+            by_option.setdefault(key, {})[row["data"]] = row
+    head = ["spread", "candidates", "within", "sharpness"]
+    head += [text for name in data for text in (f"{name}, asked", "RMSE ratio")]
+    lines = [
+        [str(spread), str(n), f"{reach:g}", str(sharpness or "hard")]
+        + [
+            text
+            for name in data
+            for text in (
+                f"{found[name]['asked']:.2f}",
+                f"{found[name]['rmse_ratio']:.3f}",
+            )
+        ]
+        for (spread, n, reach, sharpness), found in by_option.items()
+    ]
+    return f"{table(head, lines)}\n\n{made_by(result)}"
+
+
 TABLES = {
     "accuracy": ("gp_accuracy", accuracy),
     "nn": ("gp_nn", nn),
@@ -198,6 +227,7 @@ TABLES = {
     "routers": ("gp_routers", routers),
     "overlap": ("gp_overlap", overlap),
     "spread": ("gp_overlap", spread),
+    "constants": ("constants", constants),
 }
 
 

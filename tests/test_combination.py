@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from overcover.combination import RULES, combine, weights_of
+from overcover.combination import RULES, combine, soft_choice, weights_of
 
 each_rule = pytest.mark.parametrize("rule", RULES)
 SHAPE = (4, 3, 2)
@@ -143,3 +143,47 @@ def test_nothing_cancels_for_large_means():
 def test_without_variances_there_is_no_std(rule):
     prediction = combine(rule, np.ones((2, 2)), np.ones((2, 2, 1)))
     assert prediction.std is None
+
+
+# -- the soft choice ---------------------------------------------------------------------
+
+
+@quick
+@given(answers(magnitudes))
+def test_the_soft_choice_lies_between_the_candidates(given_answers):
+    doubts, means, variances = given_answers
+    mean, std = soft_choice(doubts[..., None], means, np.minimum(variances, 1e100))
+    slack = 1e-9 * (1 + np.abs(means).max())
+    assert (mean >= means.min(axis=1) - slack).all()
+    assert (mean <= means.max(axis=1) + slack).all()
+    assert np.isfinite(std).all()
+
+
+def test_a_clear_choice_is_the_most_certain_candidate():
+    means, variances = np.array([[[1.0], [5.0]]]), np.array([[[0.1], [0.2]]])
+    mean, std = soft_choice(np.array([[[0.01], [0.1]]]), means, variances)
+    assert_allclose(mean, 1.0)
+    assert_allclose(std**2, 0.1)
+
+
+def test_equal_doubts_share_the_answer_and_disagreement_adds():
+    means, variances = np.array([[[1.0], [-1.0]]]), np.full((1, 2, 1), 0.25)
+    mean, std = soft_choice(np.full((1, 2, 1), 0.3), means, variances)
+    assert_allclose(mean, 0.0)
+    assert_allclose(std**2, 1.25)
+
+
+def test_nobody_has_no_say_in_the_soft_choice():
+    means = np.array([[[1.0], [np.inf]]])
+    mean, std = soft_choice(np.array([[[0.3], [np.inf]]]), means, np.abs(means))
+    assert_array_equal(mean, [[1.0]])
+    assert_array_equal(std, [[1.0]])
+
+
+def test_the_soft_choice_is_continuous_where_a_candidate_overtakes():
+    means, variances = np.array([[[1.0], [2.0]]]), np.ones((1, 2, 1))
+    before, after = (
+        soft_choice(np.array([[[1.0], [1.0 + e]]]), means, variances).mean
+        for e in (-1e-6, 1e-6)
+    )
+    assert_allclose(before, after, atol=1e-4)

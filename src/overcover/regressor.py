@@ -49,7 +49,7 @@ class OverlappingCoverRegressor(
     overlap : float in [0, 1), default=0.9
         The paper's p: share of a subdomain's rows that other clusters own. 0 is a
         partition into independent machines.
-    spread : float >= 1, default=2.0
+    spread : float >= 1, default=3.0
         The paper's t: how many times the least number of neighbouring clusters lend.
     n_consulted : int, default=1
         The paper's K': subdomains that answer a query together.
@@ -108,7 +108,7 @@ default="variance"
         *,
         subdomain_size=800,
         overlap=0.9,
-        spread=2.0,
+        spread=3.0,
         n_consulted=1,
         partition="kmeans",
         router="variance",
@@ -208,6 +208,9 @@ default="variance"
         variance = return_std or by_variance or self.combine == "precision"
         route = self.router_.route(X / self.length_scales_, n_consulted, self.n_jobs)
         answers = ask(self.machine_, self.states_, X, route, variance, self.n_jobs)
+        if by_variance and n_consulted == 1:
+            means, variances, doubts = answers
+            return combination.soft_choice(doubts, means, variances)
         if by_variance:
             route, kept = routing.most_certain(route, answers.doubt, n_consulted)
             answers = Answer(*(np.take_along_axis(a, kept, axis=1) for a in answers))

@@ -13,7 +13,7 @@ A subdomain is summarised by the mean (and covariance) of its members:
   subdomain is not near to everything;
 - "neighbors": the clusters that own most of the query's nearest rows (mode 2);
 - "variance": of the nearest few, those least in doubt; the machines decide, see
-  `most_certain`.
+  `most_certain`, and `overcover.combination.soft_choice` where one is wanted.
 
 Notation: the paper's :math:`K'` is ``n_consulted``. Ties go to the lower index.
 """
