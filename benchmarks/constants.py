@@ -3,9 +3,9 @@
     python benchmarks/constants.py [--data kin40k,protein] [--quick]
 
 Spread, candidates and the sharpness of the soft choice are defaults that no user tunes,
-so they are chosen here and nowhere else: 3,000 training rows are held out, test rows are
-never read. Every error is over that of a GP on each row's 400 nearest rows. Prints a
-table and writes benchmarks/results/constants.json.
+so they are chosen here and nowhere else: 3,000 training rows are held out, test rows
+are never read. Every error is over that of a GP on each row's 400 nearest rows. Prints
+a table and writes benchmarks/results/constants.json.
 """
 
 import argparse

@@ -145,7 +145,7 @@ def test_without_variances_there_is_no_std(rule):
     assert prediction.std is None
 
 
-# -- the soft choice ---------------------------------------------------------------------
+# -- the soft choice -------------------------------------------------------------------
 
 
 @quick

@@ -8,7 +8,14 @@ Everything not named here is private.
 """
 
 from .baselines import NeighborhoodRegressor
-from .machines import GP, AnyRegressor
+from .density_ratio import RelativeDensityRatio
+from .machines import (
+    GP,
+    AnyRegressor,
+    ImportanceWeightedTwinGP,
+    SharmaMittalTwinGP,
+    TwinGP,
+)
 from .partition import EqualSizeKMeans, RecursiveProjection
 from .regressor import OverlappingCoverRegressor
 
@@ -18,7 +25,11 @@ __all__ = [
     "GP",
     "AnyRegressor",
     "EqualSizeKMeans",
+    "ImportanceWeightedTwinGP",
     "NeighborhoodRegressor",
     "OverlappingCoverRegressor",
     "RecursiveProjection",
+    "RelativeDensityRatio",
+    "SharmaMittalTwinGP",
+    "TwinGP",
 ]

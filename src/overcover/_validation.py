@@ -108,3 +108,12 @@ def check_choice(name, value, allowed, advice=""):
             f"{name}={value!r} is not known. Choose one of "
             f"{', '.join(map(repr, allowed))}{advice}."
         )
+
+
+def are_scales(value, n):
+    """Whether a value can be one length scale, or one for each of n columns."""
+    try:
+        scales = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return scales.shape in ((), (n,)) and bool(np.all(scales > 0))

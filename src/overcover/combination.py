@@ -97,7 +97,8 @@ def soft_choice(doubts, means, variances):
 
     Examples
     --------
-    >>> doubts, means = np.array([[[0.1], [0.2], [np.inf]]]), np.array([[[3.0], [4], [5]]])
+    >>> doubts = np.array([[[0.1], [0.2], [np.inf]]])
+    >>> means = np.array([[[3.0], [4.0], [np.inf]]])
     >>> soft_choice(doubts, means, np.ones((1, 3, 1))).mean.round(3).tolist()
     [[3.0]]
     """

@@ -41,7 +41,7 @@ class OverlappingCoverRegressor(
 
     Parameters
     ----------
-    machine : Machine, {"gp"} or None, default=None
+    machine : Machine, {"gp", "tgp", "iwtgp", "smtgp"} or None, default=None
         What is fitted on every subdomain; None is ``GP()``. Any scikit-learn regressor
         will do too (it becomes an `AnyRegressor`).
     subdomain_size : int, default=800
@@ -131,7 +131,7 @@ default="variance"
 
     @all_or_nothing
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, X_target=None):
         """Tune the machine, cover the rows, precompute one machine per subdomain.
 
         Memory: the states, about ``4 * subdomain_size^2`` bytes per subdomain while
@@ -144,6 +144,9 @@ default="variance"
         sample_weight : array-like of shape (n_samples,), default=None
             A row of weight w counts as w equal rows: its noise variance is divided
             by w. Rows of weight zero are left out.
+        X_target : array-like of shape (n_targets, n_features), default=None
+            Inputs like those that will be asked, for a machine that weighs rows by
+            them ("iwtgp").
 
         Returns
         -------
@@ -153,6 +156,7 @@ default="variance"
         self._check_options()
         rng = check_random_state(self.random_state)
         machine = make_machine(self.machine)
+        weight = machine.weigh(X, weight, X_target, rng)
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
         size = min(self.subdomain_size, len(X))
 
@@ -203,11 +207,15 @@ default="variance"
         return Prediction(mean, np.concatenate([chunk.std for chunk in chunks]))
 
     def _predict_chunk(self, X, return_std) -> Prediction:
-        n_consulted = self._n_consulted()
+        n_consulted, machine = self._n_consulted(), self.machine_
         by_variance = isinstance(self.router_, routing.VarianceRouter)
-        variance = return_std or by_variance or self.combine == "precision"
         route = self.router_.route(X / self.length_scales_, n_consulted, self.n_jobs)
-        answers = ask(self.machine_, self.states_, X, route, variance, self.n_jobs)
+        if by_variance and machine.doubts_first:
+            doubts = ask_doubts(machine, self.states_, X, route, self.n_jobs)
+            route, _ = routing.most_certain(route, doubts, n_consulted)
+            by_variance = False
+        variance = return_std or by_variance or self.combine == "precision"
+        answers = ask(machine, self.states_, X, route, variance, self.n_jobs)
         if by_variance and n_consulted == 1:
             means, variances, doubts = answers
             return combination.soft_choice(doubts, means, variances)
@@ -278,6 +286,29 @@ def fit_machines(machine, X, Y, sample_weight, cover, n_jobs=None):
         return machine.fit_state(X[members], Y[members], weight, n_owned, keep)
 
     yield from run_tasks(fit_one, zip(cover.members, cover.n_owned), n_jobs)
+
+
+def ask_doubts(machine, states, X, route, n_jobs=None):
+    """Ask every candidate on a route how much it doubts.
+
+    Parameters as in `ask`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_candidates, 1), infinite for nobody; zeros for a
+    query's only candidate, who is not asked
+    """
+    doubts = np.full(route.subdomains.shape, np.inf)
+    alone = (route.subdomains >= 0).sum(axis=1) == 1
+    doubts[alone, 0] = 0.0
+
+    def ask_one(k, where):
+        return where, machine.doubt(states[k], X[where[0]])
+
+    undecided = np.where(alone[:, None], -1, route.subdomains)
+    for where, doubt in run_tasks(ask_one, routing.grouped(undecided), n_jobs):
+        doubts[where] = doubt
+    return doubts[..., None]
 
 
 def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:

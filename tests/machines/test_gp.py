@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
 
 import reference
 from overcover import GP, OverlappingCoverRegressor
-from overcover.machines import calibration, gp
+from overcover.machines import base, calibration
 from overcover.machines.kernels import NAMES
 
 LENGTHS, NOISE = np.array([0.7, 1.9]), 0.03
@@ -369,13 +369,13 @@ def test_wider_coverage_gives_wider_intervals(surface, queries):
 
 
 def test_a_full_model_that_does_not_fit_is_refused(surface, monkeypatch):
-    monkeypatch.setattr(gp, "_memory", lambda: 10**6)
+    monkeypatch.setattr(base, "memory_of_computer", lambda: 10**6)
     with pytest.raises(MemoryError, match=r"OverlappingCoverRegressor\(GP\(\)\)"):
         GP().fit(*surface)
 
 
 def test_a_cover_fits_where_the_full_model_does_not(surface, monkeypatch):
-    monkeypatch.setattr(gp, "_memory", lambda: 10**6)
+    monkeypatch.setattr(base, "memory_of_computer", lambda: 10**6)
     model = OverlappingCoverRegressor(
         GP(length_scale=1.5, noise=NOISE), subdomain_size=50
     )

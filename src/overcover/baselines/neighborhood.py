@@ -75,7 +75,7 @@ class NeighborhoodRegressor(Predictor, MultiOutputMixin, RegressorMixin, BaseEst
 
     Parameters
     ----------
-    machine : Machine, {"gp"} or None, default=None
+    machine : Machine, {"gp", "tgp", "iwtgp", "smtgp"} or None, default=None
         What is fitted for every query; None is ``GP()``. Any scikit-learn regressor
         will do too (it becomes an `AnyRegressor`).
     n_neighbors : int, default=800
@@ -125,7 +125,7 @@ class NeighborhoodRegressor(Predictor, MultiOutputMixin, RegressorMixin, BaseEst
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, X_target=None):
         """Tune the machine, remember the rows, index them.
 
         Memory: twice that of the rows. While predicting, for each worker: 8 MB of
@@ -139,6 +139,8 @@ class NeighborhoodRegressor(Predictor, MultiOutputMixin, RegressorMixin, BaseEst
         sample_weight : array-like of shape (n_samples,), default=None
             A row of weight w counts as w equal rows for the machine, but as one
             neighbour. Rows of weight zero are left out.
+        X_target : array-like of shape (n_targets, n_features), default=None
+            As in `overcover.OverlappingCoverRegressor.fit`.
 
         Returns
         -------
@@ -149,6 +151,7 @@ class NeighborhoodRegressor(Predictor, MultiOutputMixin, RegressorMixin, BaseEst
         machine = make_machine(self.machine)
         size = min(self.n_neighbors, len(X))
         rng = check_random_state(self.random_state)
+        weight = machine.weigh(X, weight, X_target, rng)
         machine.tune(X, Y, weight, size, rng, self.n_jobs)
         self.length_scales_ = machine.length_scales(X)
         self._index = make_index(X / self.length_scales_)

@@ -5,10 +5,28 @@ from sklearn.base import clone
 from .any_regressor import AnyRegressor
 from .base import Answer, Machine, Prediction
 from .gp import GP
+from .sharma_mittal import SharmaMittalTwinGP
+from .twin_gp import TwinGP
+from .weighted_twin_gp import ImportanceWeightedTwinGP
 
-__all__ = ["GP", "Answer", "AnyRegressor", "Machine", "Prediction", "make_machine"]
+__all__ = [
+    "GP",
+    "Answer",
+    "AnyRegressor",
+    "ImportanceWeightedTwinGP",
+    "Machine",
+    "Prediction",
+    "SharmaMittalTwinGP",
+    "TwinGP",
+    "make_machine",
+]
 
-NAMED = {"gp": GP}
+NAMED: dict[str, type[Machine]] = {
+    "gp": GP,
+    "tgp": TwinGP,
+    "iwtgp": ImportanceWeightedTwinGP,
+    "smtgp": SharmaMittalTwinGP,
+}
 
 
 def make_machine(machine) -> Machine:

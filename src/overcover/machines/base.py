@@ -14,6 +14,7 @@ be split in two, so that a cover, a store or a cluster of computers can run it:
 The regressor around it never looks inside a state.
 """
 
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,10 @@ from .._validation import (
     check_queries,
     check_training_data,
 )
+
+# What `keep_factors="auto"` may spend on all subdomains together: so much, or a quarter
+# of the computer's memory if that is less.
+KEPT_BYTES = 4 * 2**30
 
 
 class Prediction(NamedTuple):
@@ -152,6 +157,12 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Whether `answer` can give a variance."""
         return True
 
+    @property
+    def doubts_first(self) -> bool:
+        """Whether routing by variance should ask all candidates for their `doubt`, and
+        only one for an answer, because a doubt is so much cheaper."""
+        return False
+
     def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs) -> None:
         """Find the hyperparameters that all subdomains share; sets fitted attributes.
 
@@ -165,6 +176,27 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         random_state : RandomState
         n_jobs : int or None
         """
+
+    def weigh(self, X, sample_weight, X_target, random_state):
+        """Weights of the training rows, given inputs like those that will be asked.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        sample_weight : ndarray of shape (n_samples,) or None
+        X_target : array-like of shape (n_targets, n_features) or None
+        random_state : RandomState
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or None
+        """
+        if X_target is not None:
+            raise ValueError(
+                f"{type(self).__name__} does not weigh rows by X_target. Leave it out, "
+                "or choose machine='iwtgp'."
+            )
+        return sample_weight
 
     def length_scales(self, X) -> np.ndarray:
         """The machine's metric: distances are meant between rows of ``X / scales``.
@@ -216,6 +248,12 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         raise NotImplementedError
 
+    def doubt(self, state, X_query) -> np.ndarray:
+        """Posterior input variance of a batch of queries, shape (n_queries,)."""
+        doubt = self.answer(state, X_query, variance=True).doubt
+        assert doubt is not None, "a machine without a variance has no doubt"
+        return doubt
+
     def answer_once(self, X, Y, sample_weight, X_query, variance=False) -> Answer:
         """Fit and answer, where the state is not wanted afterwards.
 
@@ -246,7 +284,6 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     # -- the machine alone: the full model ------------------------------------------
 
-    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Fit the full model: one subdomain that holds every row.
 
@@ -262,9 +299,14 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         -------
         self
         """
+        return self._fit(X, y, sample_weight)
+
+    @all_or_nothing
+    def _fit(self, X, y, sample_weight, X_target=None):
         X, Y, sample_weight = check_training_data(self, X, y, sample_weight)
         self._check_alone(len(X))
         rng = check_random_state(getattr(self, "random_state", None))
+        sample_weight = self.weigh(X, sample_weight, X_target, rng)
         self.tune(X, Y, sample_weight, len(X), rng, None)
         keep = self.keeps_factors(1, len(X))
         self.state_ = self.fit_state(X, Y, sample_weight, keep=keep)
@@ -284,3 +326,30 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _check_alone(self, n_samples) -> None:
         """Refuse what the machine alone cannot do; a hook for subclasses."""
+
+
+def memory_of_computer() -> int:
+    """Bytes of memory this computer has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def may_keep(n_bytes) -> bool:
+    """Whether states may hold so much that could be made again."""
+    return n_bytes <= min(KEPT_BYTES, memory_of_computer() / 4)
+
+
+def check_fits(name, n_samples, n_bytes) -> None:
+    """Refuse a full model that cannot fit in memory, with advice.
+
+    Raises
+    ------
+    MemoryError
+    """
+    there = memory_of_computer()
+    if n_bytes > there:
+        raise MemoryError(
+            f"A full {name} on n_samples={n_samples} rows needs about "
+            f"{n_bytes / 2**30:.0f} GiB, this machine has {there / 2**30:.0f}. "
+            f"Cover the rows instead: OverlappingCoverRegressor({name}()).fit(X, y) "
+            "needs a few megabytes per subdomain."
+        )

@@ -21,6 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from .base import Machine
+
 # How many rows may decide a local scale; all, if noise is the same everywhere.
 LOCALITIES = (np.inf, 200.0, 60.0, 25.0)
 MOST_SQUARINGS = 30
@@ -286,3 +288,25 @@ def half_width(calibration, coverage):
     return np.array(
         [np.interp(coverage, LEVELS, column) for column in calibration.quantiles.T]
     )
+
+
+class CalibratedMachine(Machine):
+    """A machine whose states hold leave-one-out residuals, that trusts them."""
+
+    # What variances are multiplied with besides: see `TwinGP.variance_inflation_`.
+    variance_inflation_ = 1.0
+
+    def calibrate(self, states):
+        """One variance factor per output, and the quantiles that intervals need."""
+        ratios = np.concatenate([state.ratios for state in states], axis=1)
+        means = [state.residuals_sq_mean for state in states]
+        made = calibrate(ratios, np.mean(means, axis=0))
+        self.calibration_ = made._replace(factor=made.factor * self.variance_inflation_)
+
+    def half_width(self, coverage):
+        """Standard deviations either side of the mean, per output."""
+        return half_width(self.calibration_, coverage)
+
+    def log_density_of(self, error, std):
+        """Student t with the tails of the leave-one-out residuals."""
+        return log_density(self.calibration_, error, std)

@@ -15,26 +15,23 @@ it), :math:`s_j^2(q)` the local scale and :math:`c_j` the factor of
 `overcover.machines.calibration`. :math:`\sigma` is that of a new observation.
 """
 
-import os
 from numbers import Real
 
 import numpy as np
 
 from .. import tuning
 from .._linalg import pack_lower, packed_size
-from .._validation import check_choice
+from .._validation import are_scales, check_choice
 from . import calibration, kernels
-from .base import Answer, Machine
+from .base import Answer, check_fits, may_keep
+from .calibration import CalibratedMachine
 from .gp_state import GPState, answer_once, doubt_of, fit_group, packed_factor
 
 # Kernel values per block of queries: 32 MB, small beside the factor of a subdomain.
 BLOCK_VALUES = 2**22
-# What `keep_factors="auto"` may spend on the factors of all subdomains together: so
-# much, or a quarter of the machine's memory if that is less.
-KEPT_BYTES = 4 * 2**30
 
 
-class GP(Machine):
+class GP(CalibratedMachine):
     """Gaussian process regression; alone the full model, in a cover a local machine.
 
     Choose it when outputs are few or unrelated, when uncertainty matters, or as the
@@ -135,7 +132,7 @@ class GP(Machine):
     def _check_options(self, n_features):
         if not kernels.is_object(self.kernel):
             check_choice("kernel", self.kernel, kernels.NAMES, " or a kernel object")
-        if not self._is_auto(self.length_scale) and not _are_scales(
+        if not self._is_auto(self.length_scale) and not are_scales(
             self.length_scale, n_features
         ):
             raise ValueError(
@@ -246,7 +243,7 @@ class GP(Machine):
         if self.keep_factors != "auto":
             return bool(self.keep_factors)
         bytes_each = 8 * len(self.theta_) * packed_size(size)
-        return n_subdomains * bytes_each <= min(KEPT_BYTES, _memory() / 4)
+        return may_keep(n_subdomains * bytes_each)
 
     def answer(self, state, X_query, variance=False):
         """Mean, variance and doubt, in blocks of queries of bounded memory."""
@@ -306,42 +303,5 @@ class GP(Machine):
         mean = np.hstack(means) + Y_mean
         return Answer(mean, np.hstack(variances), np.mean(doubts, axis=0))
 
-    # -- all subdomains --------------------------------------------------------------
-
-    def calibrate(self, states):
-        """One variance factor per output, and the quantiles that intervals need."""
-        ratios = np.concatenate([state.ratios for state in states], axis=1)
-        means = [state.residuals_sq_mean for state in states]
-        self.calibration_ = calibration.calibrate(ratios, np.mean(means, axis=0))
-
-    def half_width(self, coverage):
-        """Standard deviations either side of the mean, per output."""
-        return calibration.half_width(self.calibration_, coverage)
-
-    def log_density_of(self, error, std):
-        """Student t with the tails of the leave-one-out residuals."""
-        return calibration.log_density(self.calibration_, error, std)
-
     def _check_alone(self, n_samples):
-        needed = 4 * 8 * n_samples**2
-        if needed > _memory():
-            raise MemoryError(
-                f"A full GP on n_samples={n_samples} rows needs about "
-                f"{needed / 2**30:.0f} GiB, this machine has {_memory() / 2**30:.0f}. "
-                "Cover the rows instead: OverlappingCoverRegressor(GP()).fit(X, y) "
-                "needs a few megabytes per subdomain."
-            )
-
-
-def _are_scales(value, n_features):
-    """Whether a value can be one length scale or one per column."""
-    try:
-        scales = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        return False
-    return scales.shape in ((), (n_features,)) and bool(np.all(scales > 0))
-
-
-def _memory():
-    """Bytes of memory this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        check_fits("GP", n_samples, 4 * 8 * n_samples**2)

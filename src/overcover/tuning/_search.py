@@ -15,7 +15,7 @@ ANCHORS_PER_TASK = 50
 BLOCK_BYTES = 8 * 2**20
 
 
-def by_prediction(problem: Problem, theta, rows, random_state):
+def by_prediction(problem: Problem, theta, rows, random_state, n_anchors=N_ANCHORS):
     """Minimise the prediction loss of anchors, isotropic first.
 
     Neighbours are found anew in each round, in the metric of the last.
@@ -27,12 +27,13 @@ def by_prediction(problem: Problem, theta, rows, random_state):
     rows : ndarray of int
         The rows that may be looked at.
     random_state : RandomState
+    n_anchors : int
 
     Returns
     -------
     dict of candidates
     """
-    anchors = random_state.choice(len(rows), min(N_ANCHORS, len(rows)), replace=False)
+    anchors = random_state.choice(len(rows), min(n_anchors, len(rows)), replace=False)
     found = {"isotropic": _prediction_round(problem, theta, rows, anchors, True, 10)}
     theta = found["isotropic"]
     if 1 < problem.free[:-1].sum() <= MOST_SCALES:

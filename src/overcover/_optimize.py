@@ -1,0 +1,272 @@
+r"""Many small minimisations at once: batched L-BFGS.
+
+A structured machine answers a query by minimising a smooth function of the output. One
+at a time that is a loop of matrix-vector products; here all queries of a subdomain take
+their steps together, so that one evaluation is a few matrix products over the queries
+still under way. A round is one evaluation of every active query at its trial point: who
+finds enough descent there takes the step and gets a new direction
+:math:`-H_q \nabla f_q` from its own last few steps (two-loop recursion); who does not,
+tries a shorter step in the next round; who has converged leaves.
+
+Nothing here knows what is minimised. Variables should be scaled so that a step of about
+one is sensible and gradients are of order one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._linalg import compiled_loosely
+
+# Pairs of steps and gradient changes that make up a direction.
+MEMORY = 8
+# No step is longer: the next valley is not ours.
+LONGEST_STEP = 1.0
+# Share of the descent that the slope promises which a step must deliver.
+SUFFICIENT = 1e-4
+# A pair must show at least this much curvature (as a cosine) to be remembered.
+LEAST_CURVATURE = 1e-8
+# Relative to the function: its rounding, or rather that of the products behind it.
+NOISE = 1e-10
+# Promises below this are not worth another evaluation.
+ROUNDING = np.finfo(float).eps
+
+ACTIVE, CONVERGED, STALLED = 0, 1, 2
+
+
+class Minima(NamedTuple):
+    """What a batch of minimisations found."""
+
+    points: np.ndarray
+    """Shape (n_problems, n_variables)."""
+
+    values: np.ndarray
+    """Shape (n_problems,)."""
+
+    n_evaluations: np.ndarray
+    """Of function and gradient, shape (n_problems,)."""
+
+    converged: np.ndarray
+    """Whether the gradient vanished, shape (n_problems,), bool. A problem that could
+    not be improved any further within rounding, or ran out of evaluations, has not."""
+
+
+class _Progress(NamedTuple):
+    """Where every problem stands; arrays, changed in place."""
+
+    points: np.ndarray
+    values: np.ndarray
+    gradients: np.ndarray
+    directions: np.ndarray
+    trials: np.ndarray
+    steps: np.ndarray
+    status: np.ndarray
+    moves: np.ndarray
+    """Remembered steps, shape (n_problems, MEMORY, n_variables)."""
+
+    changes: np.ndarray
+    """What they did to the gradient, same shape."""
+
+    inverse_curvatures: np.ndarray
+    """Inverse of their products, shape (n_problems, MEMORY)."""
+
+    n_moves: np.ndarray
+    """How many were ever remembered; a ring buffer."""
+
+
+def minimize_batch(objective, starts, *, tolerance=1e-7, max_evaluations=200) -> Minima:
+    """Minimise many functions of a few variables, each from its own start.
+
+    Memory: about ``2 * MEMORY + 5`` times that of `starts`, and the objective's own.
+
+    Parameters
+    ----------
+    objective : callable
+        ``objective(points, problems)`` with points of shape (n, n_variables) and the
+        indices of the problems they belong to, shape (n,), returns values of shape (n,)
+        and gradients of shape (n, n_variables).
+    starts : ndarray of shape (n_problems, n_variables)
+    tolerance : float
+        A problem has converged when no entry of its gradient is larger. It then takes
+        one more quasi-Newton step, unseen; values and gradients are those before it.
+    max_evaluations : int
+        Of any one problem.
+
+    Returns
+    -------
+    Minima
+
+    Examples
+    --------
+    >>> centers = np.array([[1.0, 2.0], [-3.0, 0.5]])
+    >>> def bowls(points, problems):
+    ...     offset = points - centers[problems]
+    ...     return np.sum(offset**2, axis=1), 2.0 * offset
+    >>> minimize_batch(bowls, np.zeros((2, 2))).points.round(6).tolist()
+    [[1.0, 2.0], [-3.0, 0.5]]
+    """
+    n_problems = len(starts)
+    everyone = np.arange(n_problems)
+    values, gradients = objective(starts, everyone)
+    progress = _begin(starts, values, gradients)
+    n_evaluations = np.ones(n_problems, dtype=np.int64)
+    _aim_from_starts(progress, tolerance)
+    for _ in range(max_evaluations - 1):
+        active = np.flatnonzero(progress.status == ACTIVE)
+        if not len(active):
+            break
+        values, gradients = objective(progress.trials[active], active)
+        n_evaluations[active] += 1
+        _advance(progress, active, values, gradients, tolerance)
+    return Minima(
+        progress.points,
+        progress.values,
+        n_evaluations,
+        progress.status == CONVERGED,
+    )
+
+
+def _begin(starts, values, gradients):
+    n_problems, n_variables = starts.shape
+    remembered = (n_problems, MEMORY, n_variables)
+    return _Progress(
+        points=starts.astype(np.float64),
+        values=values.copy(),
+        gradients=gradients.copy(),
+        directions=np.empty_like(gradients),
+        trials=np.empty_like(gradients),
+        steps=np.empty(n_problems),
+        status=np.full(n_problems, ACTIVE),
+        moves=np.empty(remembered),
+        changes=np.empty(remembered),
+        inverse_curvatures=np.empty(remembered[:2]),
+        n_moves=np.zeros(n_problems, dtype=np.int64),
+    )
+
+
+@compiled_loosely
+def _aim_from_starts(p, tolerance):
+    """First directions: straight down."""
+    for q in range(len(p.points)):
+        if not np.isfinite(p.values[q]):
+            p.status[q] = STALLED
+        else:
+            _aim(p, q, tolerance)
+
+
+@compiled_loosely
+def _advance(p, active, values, gradients, tolerance):
+    """Take or shorten the step of every active problem."""
+    for i in range(len(active)):
+        q = active[i]
+        slope = np.dot(p.gradients[q], p.directions[q])
+        step = p.steps[q]
+        least = p.values[q] + SUFFICIENT * step * slope
+        noise = NOISE * (1.0 + abs(p.values[q]))
+        # Where descent is too small to be seen, the gradient still tells.
+        flatter = np.max(np.abs(gradients[i])) < np.max(np.abs(p.gradients[q]))
+        blind = -step * slope <= noise
+        if values[i] <= least or (
+            blind and flatter and values[i] <= p.values[q] + noise
+        ):
+            _remember(p, q, step, gradients[i])
+            p.points[q] = p.trials[q]
+            p.values[q] = values[i]
+            p.gradients[q] = gradients[i]
+            _aim(p, q, tolerance)
+        else:
+            _shorten(p, q, slope, values[i])
+
+
+@compiled_loosely
+def _remember(p, q, step, gradient):
+    """Keep a step and what it did to the gradient, if it shows curvature."""
+    slot = p.n_moves[q] % MEMORY
+    move, change = p.moves[q, slot], p.changes[q, slot]
+    product = move_sq = change_sq = 0.0
+    for f in range(len(gradient)):
+        m, c = step * p.directions[q, f], gradient[f] - p.gradients[q, f]
+        move[f], change[f] = m, c
+        product += m * c
+        move_sq += m * m
+        change_sq += c * c
+    if product > LEAST_CURVATURE * np.sqrt(move_sq * change_sq):
+        p.inverse_curvatures[q, slot] = 1.0 / product
+        p.n_moves[q] += 1
+
+
+@compiled_loosely
+def _aim(p, q, tolerance):
+    """A new direction and trial point; the last step, where the gradient vanishes."""
+    _point_downhill(p, q)
+    if np.max(np.abs(p.gradients[q])) <= tolerance:
+        # The quasi-Newton step is known by now, and a decade for nothing.
+        p.points[q] += p.directions[q]
+        p.status[q] = CONVERGED
+    else:
+        _start_step(p, q)
+
+
+@compiled_loosely
+def _point_downhill(p, q):
+    """The two-loop recursion: minus the gradient times the inverse curvature."""
+    gradient, direction = p.gradients[q], p.directions[q]
+    n_kept = min(p.n_moves[q], MEMORY)
+    shares = np.empty(MEMORY)
+    direction[:] = -gradient
+    for back in range(1, n_kept + 1):
+        slot = (p.n_moves[q] - back) % MEMORY
+        shares[slot] = p.inverse_curvatures[q, slot] * np.dot(
+            p.moves[q, slot], direction
+        )
+        direction -= shares[slot] * p.changes[q, slot]
+    if n_kept:
+        last = (p.n_moves[q] - 1) % MEMORY
+        change = p.changes[q, last]
+        direction /= p.inverse_curvatures[q, last] * np.dot(change, change)
+    for back in range(n_kept, 0, -1):
+        slot = (p.n_moves[q] - back) % MEMORY
+        share = p.inverse_curvatures[q, slot] * np.dot(p.changes[q, slot], direction)
+        direction += (shares[slot] - share) * p.moves[q, slot]
+    if np.any(gradient) and not np.dot(direction, gradient) < 0:
+        # Rounding has spoilt the memory: start over, straight down.
+        p.n_moves[q] = 0
+        direction[:] = -gradient
+
+
+@compiled_loosely
+def _start_step(p, q):
+    """The trial point of a new direction."""
+    direction = p.directions[q]
+    length = np.sqrt(np.dot(direction, direction))
+    p.steps[q] = min(1.0, LONGEST_STEP / length) if length > 0 else 1.0
+    p.trials[q] = p.points[q] + p.steps[q] * direction
+
+
+@compiled_loosely
+def _shorten(p, q, slope, value):
+    """A shorter step: to the minimum of the parabola through what is known."""
+    step = p.steps[q]
+    shorter = 0.1 * step
+    if np.isfinite(value):
+        bend = value - p.values[q] - slope * step
+        if bend > 0:
+            shorter = -0.5 * slope * step * step / bend
+        shorter = min(max(shorter, 0.1 * step), 0.5 * step)
+    promised = -slope * shorter
+    if promised <= ROUNDING * (1.0 + abs(p.values[q])):
+        _settle(p, q)
+    else:
+        p.steps[q] = shorter
+        p.trials[q] = p.points[q] + shorter * p.directions[q]
+
+
+@compiled_loosely
+def _settle(p, q):
+    """Rounding hides any further descent: once more straight down, then stop."""
+    if p.n_moves[q] == 0:
+        p.status[q] = STALLED
+        return
+    p.n_moves[q] = 0
+    p.directions[q] = -p.gradients[q]
+    _start_step(p, q)

@@ -1,0 +1,298 @@
+r"""The Sharma-Mittal Twin GP: Twin GPs under a whole family of divergences.
+
+    X, Y -> metric -> partition -> cover -> [machines] -> routing -> combination
+    -> prediction
+
+With :math:`A = (1 - \alpha)(K_X + \lambda_X W^{-1}) + \alpha (K_Y + \lambda_Y W^{-1})`
+and :math:`k = (1 - \alpha) k_X(x) + \alpha k_Y(y)`, the answer to a query minimises
+
+.. math:: F(y) = \log c_{xy}(y) - \alpha \log c_y(y), \qquad
+    c_{xy}(y) = (1 - \alpha)(1 + \lambda_X) + \alpha (1 + \lambda_Y) - k^\top A^{-1} k ,
+
+:math:`c_y` as in a Twin GP. The divergence's second parameter, :math:`\beta`, rescales
+it monotonically and does not move the minimum. As :math:`\alpha \to 0` it tends to
+`TwinGP`: what is minimised here is :math:`\eta F / \alpha`, whose limit is the
+Twin GP's objective.
+
+On the pivots of the output side (`twin_output`), :math:`k_Y(y) = B k_r(y)`, both
+:math:`c` are quadratic in :math:`k_r`: with :math:`T = A^{-1} B`,
+
+.. math:: c_{xy} = s - 2 \alpha (1 - \alpha) k_r^\top T^\top k_X(x)
+    - \alpha^2 k_r^\top B^\top T k_r .
+"""
+
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+
+from .._linalg import (
+    add_to_diagonal,
+    cholesky,
+    compiled_loosely,
+    inverse_factor,
+    pack_lower,
+    packed_column_norms_sq,
+    solve_cholesky,
+)
+from . import kernels, twin_state
+from .base import Answer
+from .twin_gp import TwinGP
+from .twin_objective import LEAST_C, lifted_rows, similarities
+from .twin_output import gaussian_gram, make_output_side
+
+
+class MixedCore(NamedTuple):
+    """As `TwinCore`, and what queries see of the mixed kernel matrix A."""
+
+    factor: np.ndarray
+    readout: np.ndarray
+    pivots: np.ndarray
+    C: np.ndarray
+    mixed_factor: np.ndarray
+    """Packed inverse Cholesky factor of A, shape (packed_size(size),)."""
+
+    T: np.ndarray
+    """``A^-1 B``, shape (size, r)."""
+
+    mixed_C: np.ndarray
+    """``B^T A^-1 B``, shape (r, r)."""
+
+
+class MixedLooks(NamedTuple):
+    """As `Looks`, and what is seen of the mixed kernel matrix."""
+
+    U: np.ndarray
+    unexplained: np.ndarray
+    means: np.ndarray
+    nearest: np.ndarray
+    taken: np.ndarray
+    mixed_U: np.ndarray
+    """``T^T k_X``, shape (n, r)."""
+
+    mixed_explained: np.ndarray
+    """``k_X^T A^-1 k_X``, shape (n,)."""
+
+    mixed_taken: np.ndarray
+    """What a row left out takes back of A^-1, shape (n, r); (0, r) for queries."""
+
+
+class SharmaMittalTwinGP(TwinGP):
+    """Twin GP under a Sharma-Mittal divergence.
+
+    Memory as a full model is O(n_samples^2).
+
+    Parameters
+    ----------
+    input_length_scale : "auto", float or array-like of shape (n_features,)
+        As in `TwinGP`.
+    output_length_scale : "auto", float or array-like of shape (n_outputs,)
+        As in `TwinGP`.
+    input_noise, output_noise : "auto" or float, default="auto"
+        As in `TwinGP`.
+    alpha : float between 0 and 1, default=0.5
+        How much the output kernel counts in the mixture; near 0 it is `TwinGP`.
+    beta : float, default=0.99
+        The divergence's second parameter; accepted because it has one, it changes no
+        prediction.
+    self_noise : bool, default=True
+        As in `TwinGP`.
+    n_starts : {1, 2}, default=1
+        As in `TwinGP`.
+    rank : "auto", "full" or int, default="auto"
+        As in `TwinGP`.
+    metric : {"rmse", "joint", "angle"} or callable, default="rmse"
+        As in `TwinGP`.
+    keep_factors : "auto" or bool, default="auto"
+        As in `TwinGP`.
+    random_state : int, RandomState or None, default=None
+        Decides which rows "auto" looks at; only used when fitted alone.
+
+    See Also
+    --------
+    TwinGP : has the same attributes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover import SharmaMittalTwinGP
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> model = SharmaMittalTwinGP(1.0, 1.0, 1e-3, 1e-3).fit(X, np.sin(X[:, 0]))
+    >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        input_length_scale="auto",
+        output_length_scale="auto",
+        input_noise="auto",
+        output_noise="auto",
+        *,
+        alpha=0.5,
+        beta=0.99,
+        self_noise=True,
+        n_starts=1,
+        rank="auto",
+        metric="rmse",
+        keep_factors="auto",
+        random_state=None,
+    ):
+        super().__init__(
+            input_length_scale,
+            output_length_scale,
+            input_noise,
+            output_noise,
+            self_noise=self_noise,
+            n_starts=n_starts,
+            rank=rank,
+            metric=metric,
+            keep_factors=keep_factors,
+            random_state=random_state,
+        )
+        self.alpha = alpha
+        self.beta = beta
+
+    def _make_core(self, rows, left):
+        scales, a = self._scales, self.alpha
+        core, looks = super()._make_core(rows, left)
+        outputs, _ = make_output_side(
+            rows.Z, scales.output_noise, rows.weights, self.rank
+        )
+        B = outputs.B if len(outputs.B) else np.eye(len(rows.Z))
+        K_xx = kernels.gram("rbf", rows.A)
+        mixed = (1.0 - a) * K_xx + a * gaussian_gram(rows.Z)
+        noise = (1.0 - a) * scales.input_noise + a * scales.output_noise
+        L, _ = cholesky(
+            add_to_diagonal(mixed, noise / rows.weights), "The mixed kernel matrix"
+        )
+        T, L_inv = solve_cholesky(L, B), inverse_factor(L)
+        mixed_core = MixedCore(
+            **core._asdict(), mixed_factor=pack_lower(L_inv), T=T, mixed_C=B.T @ T
+        )
+        # Rows left out: k^T A^-1 k falls by (p_i^T k)^2 / p_ii, p_i a column of A^-1.
+        columns = solve_cholesky(L, np.eye(len(rows.Z))[:, left])
+        diagonal = columns[left, np.arange(len(left))]
+        k_x = K_xx[:, left]
+        back = np.einsum("ij,ij->j", columns, k_x)
+        explained = np.einsum("ij,ij->j", k_x, solve_cholesky(L, k_x))
+        mixed_looks = MixedLooks(
+            **looks._asdict(),
+            mixed_U=k_x.T @ T - (back / diagonal)[:, None] * T[left],
+            mixed_explained=explained - back**2 / diagonal,
+            mixed_taken=T[left] / np.sqrt(diagonal)[:, None],
+        )
+        return mixed_core, mixed_looks
+
+    def _look(self, core, K_xq, Z):
+        looks = twin_state.look(twin_state.TwinCore(*core[:4]), K_xq, Z)
+        return MixedLooks(
+            **looks._asdict(),
+            mixed_U=K_xq.T @ core.T,
+            mixed_explained=packed_column_norms_sq(core.mixed_factor, K_xq),
+            mixed_taken=np.empty((0, core.T.shape[1])),
+        )
+
+    def _objective(self, core, looks):
+        scales, a = self._scales, self.alpha
+        own = (1.0 - a) * scales.own_input + a * scales.own_output
+        own_left = own - (1.0 - a) ** 2 * looks.mixed_explained
+        return SharmaMittalObjective(
+            core, looks, a, self._eta(looks), scales.own_output, own_left
+        )
+
+    def answer_fresh(self, rows, X_query, kept) -> Answer:
+        """As `TwinGP.answer_fresh`; the mixture leaves nothing that could be kept."""
+        machine = copy(self)
+        machine.rank = "full" if self.rank == "solve" else self.rank
+        core, _ = machine._make_core(rows, np.empty(0, dtype=np.intp))
+        looks = self._look(core, rows.similarities(X_query), rows.Z)
+        mean = rows.back(self._search(core, looks).points)
+        eta = self._eta(looks)
+        return Answer(mean, np.outer(eta, self._amplitude_sq(rows)), eta)
+
+    def _check_options(self, n_features, n_outputs):
+        super()._check_options(n_features, n_outputs)
+        if not 0 < self.alpha < 1:
+            raise ValueError(
+                f"alpha={self.alpha!r} must be above 0 and below 1; near 0 it is a "
+                "TwinGP."
+            )
+
+
+class SharmaMittalObjective:
+    """``(eta / alpha) F`` and its gradient for the queries of one subdomain.
+
+    Parameters
+    ----------
+    core : MixedCore
+    looks : MixedLooks
+    alpha : float
+    eta : ndarray of shape (n_queries,)
+    own : float
+        Similarity of an output to itself.
+    own_left : ndarray of shape (n_queries,)
+        The module's s: what of c_xy does not depend on y.
+    """
+
+    def __init__(self, core, looks, alpha, eta, own, own_left):
+        self.pivots, self.lifted = core.pivots, lifted_rows(core.pivots)
+        self.both_C = np.hstack([core.C, core.mixed_C])
+        self.looks, self.alpha = looks, alpha
+        self.eta, self.own, self.own_left = eta, own, own_left
+
+    def __call__(self, points, queries):
+        """Values of shape (n,) and gradients of shape (n, n_outputs)."""
+        K = similarities(points, self.lifted)
+        W = K @ self.both_C
+        values, sums = np.empty(len(points)), np.empty(len(points))
+        _weigh_mixed(
+            K,
+            W,
+            queries,
+            self.alpha,
+            self.eta,
+            self.own,
+            self.own_left,
+            self.looks.mixed_U,
+            self.looks.taken,
+            self.looks.mixed_taken,
+            values,
+            sums,
+        )
+        gradients = W[:, : K.shape[1]] @ self.pivots
+        gradients -= sums[:, None] * points
+        return values, gradients
+
+
+@compiled_loosely
+def _weigh_mixed(K, W, queries, a, eta, own, own_left, U, taken, mixed, values, sums):
+    """Values, and weights over the first half of the products they are made from."""
+    n, r = K.shape
+    for i in range(n):
+        q = queries[i]
+        k, v, m, u = K[i], W[i, :r], W[i, r:], U[q]
+        linear = quadratic = mixed_quadratic = 0.0
+        for j in range(r):
+            linear += k[j] * u[j]
+            quadratic += k[j] * v[j]
+            mixed_quadratic += k[j] * m[j]
+        back = mixed_back = 0.0
+        if len(taken):
+            b, t = taken[q], mixed[q]
+            for j in range(r):
+                back += b[j] * k[j]
+                mixed_back += t[j] * k[j]
+            for j in range(r):
+                v[j] -= back * b[j]
+                m[j] -= mixed_back * t[j]
+        c_y = max(own - quadratic + back * back, LEAST_C)
+        c_xy = own_left[q] - 2.0 * a * (1.0 - a) * linear
+        c_xy = max(c_xy - a * a * (mixed_quadratic - mixed_back * mixed_back), LEAST_C)
+        values[i] = eta[q] * (np.log(c_xy) / a - np.log(c_y))
+        by_y, by_xy, total = 2.0 * eta[q] / c_y, 2.0 * eta[q] / c_xy, 0.0
+        for j in range(r):
+            slope = by_y * v[j] - by_xy * ((1.0 - a) * u[j] + a * m[j])
+            v[j] = k[j] * slope
+            total += v[j]
+        sums[i] = total

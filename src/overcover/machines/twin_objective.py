@@ -1,0 +1,118 @@
+r"""What a Twin GP minimises, for a batch of queries at once.
+
+In kernel units :math:`z = (y - m) / \rho_Y`, with :math:`k = k_r(z)` the similarities
+of a candidate output to the pivots (`overcover.machines.twin_output`),
+
+.. math:: F(z) = -2 k^\top \tilde u - \eta \log c(z), \qquad
+    c(z) = \kappa + \lambda_Y - k^\top C k + (b^\top k)^2 ,
+
+:math:`\tilde u` and :math:`\eta` the query's, b zero unless the query is a training row
+that is left out (then it takes back what the row had added to C). Since
+:math:`\partial k_i / \partial z = -k_i (z - z_i)`,
+
+.. math:: \nabla F = \sum_i w_i z_i - \Bigl(\sum_i w_i\Bigr) z, \qquad
+    w = k \circ \frac{\partial F}{\partial k}, \qquad
+    \frac{\partial F}{\partial k} = 2 \frac{\eta}{c} (C k - b\, b^\top k) - 2 \tilde u .
+
+An evaluation is three matrix products over all queries still under way, one
+exponential, and one pass that makes values and weights.
+"""
+
+import numpy as np
+
+from .._linalg import compiled_loosely
+
+# c is the variance of a new output, at least the noise; rounding must not make it zero.
+LEAST_C = 1e-12
+
+
+def lifted_rows(Z):
+    """Rows with two more columns, such that products with `lifted_points` are
+    ``-|z - z'|^2 / 2``; shape (r, n_outputs + 2)."""
+    norms = -0.5 * np.einsum("ij,ij->i", Z, Z)
+    return np.column_stack([Z, norms, np.ones(len(Z))])
+
+
+def similarities(points, lifted):
+    """Gaussian similarities of points to rows, shape (n_points, r).
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_outputs)
+    lifted : ndarray of shape (r, n_outputs + 2)
+        From `lifted_rows`.
+    """
+    lifted_points = np.empty((len(points), lifted.shape[1]))
+    lifted_points[:, :-2] = points
+    lifted_points[:, -2] = 1.0
+    lifted_points[:, -1] = -0.5 * np.einsum("ij,ij->i", points, points)
+    K = lifted_points @ lifted.T
+    np.minimum(K, 0.0, out=K)
+    return np.exp(K, out=K)
+
+
+class TwinObjective:
+    """F and its gradient for the queries of one subdomain; see the module's formula.
+
+    Parameters
+    ----------
+    pivots : ndarray of shape (r, n_outputs)
+    times_C : ndarray of shape (r, r) or callable
+        C, or what multiplies rows with it.
+    U : ndarray of shape (n_queries, r)
+        The queries' weights on the pivots, ``B^T u``.
+    eta : ndarray of shape (n_queries,)
+    own : float
+        Similarity of an output to itself, with noise if it counts.
+    taken : ndarray of shape (n_queries, r), or (0, r) where no row is left out
+        The b of rows left out.
+    """
+
+    def __init__(self, pivots, times_C, U, eta, own, taken):
+        self.pivots, self.lifted = pivots, lifted_rows(pivots)
+        self.times_C = times_C if callable(times_C) else lambda K: K @ times_C
+        self.U, self.eta, self.own, self.taken = U, eta, own, taken
+
+    def __call__(self, points, queries):
+        """Values of shape (n,) and gradients of shape (n, n_outputs).
+
+        Parameters
+        ----------
+        points : ndarray of shape (n, n_outputs)
+        queries : ndarray of int of shape (n,)
+            Which query each point is a candidate of.
+        """
+        K = similarities(points, self.lifted)
+        W = self.times_C(K)
+        values, sums = np.empty(len(points)), np.empty(len(points))
+        _weigh(K, W, queries, self.U, self.eta, self.own, self.taken, values, sums)
+        gradients = W @ self.pivots
+        gradients -= sums[:, None] * points
+        return values, gradients
+
+
+@compiled_loosely
+def _weigh(K, W, queries, U, eta, own, taken, values, sums):
+    """Values; weights w, in place of the products ``C k``; and their sums."""
+    n, r = K.shape
+    for i in range(n):
+        k, w, u = K[i], W[i], U[queries[i]]
+        linear = quadratic = 0.0
+        for j in range(r):
+            linear += k[j] * u[j]
+            quadratic += k[j] * w[j]
+        back = 0.0
+        if len(taken):
+            b = taken[queries[i]]
+            for j in range(r):
+                back += b[j] * k[j]
+            for j in range(r):
+                w[j] -= back * b[j]
+        c = max(own - quadratic + back * back, LEAST_C)
+        e = eta[queries[i]]
+        values[i] = -2.0 * linear - e * np.log(c)
+        slope, total = 2.0 * e / c, 0.0
+        for j in range(r):
+            w[j] = k[j] * (slope * w[j] - 2.0 * u[j])
+            total += w[j]
+        sums[i] = total

@@ -1,0 +1,179 @@
+r"""The output side of a Twin GP: what of :math:`K_Y` a query has to see.
+
+A query's objective looks at a candidate output y only through
+
+.. math:: k_Y(y)^\top u \quad\text{and}\quad
+    c(y) = k_Y(y, y) + \lambda_Y - k_Y(y)^\top (K_Y + \lambda_Y W^{-1})^{-1} k_Y(y).
+
+:math:`K_Y` is usually of low numerical rank. A pivoted Cholesky factorisation
+:math:`K_Y \approx R^\top R` names r rows, the *pivots*, on which all similarities
+hang: :math:`k_Y(y) \approx B k_r(y)` with :math:`k_r` the similarities to the pivots
+alone and :math:`B^\top = R_1^{-1} R`, :math:`R_1` the triangle of the pivots. Then
+
+.. math:: k_Y(y)^\top u = k_r(y)^\top (B^\top u), \qquad
+    c(y) = k_Y(y, y) + \lambda_Y - k_r(y)^\top C k_r(y), \qquad
+    C = R_1^{-1} \, G (G + \lambda_Y I)^{-1} R_1^{-\top}, \qquad G = R W R^\top,
+
+so an evaluation costs :math:`O(r^2)` where the whole matrix costs :math:`O(M^2)`.
+
+*Error bound.* With :math:`\tau` the largest diagonal entry of :math:`K_Y - R^\top R`
+and :math:`\pi(y) = 1 - \lVert R_1^{-\top} k_r(y) \rVert^2 \le 1` the share of y that
+the pivots do not see, Cauchy and Schwarz give :math:`|k_Y(y) - B k_r(y)|_i \le
+\sqrt{\tau \pi(y)}` for every row i. Near the training outputs :math:`\pi` is itself of
+the order of :math:`\tau`.
+
+With every row a pivot nothing is approximated: the exact, dense path.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from .._linalg import (
+    add_to_diagonal,
+    cholesky,
+    inverse_from_cholesky,
+    solve_cholesky,
+    squared_distances,
+)
+
+# Largest unseen similarity, relative to the noise: moves predictions by less than 0.1 %
+# of the outputs' deviation (docs/numerics.md).
+UNSEEN_SHARE = 1e-2
+# With more pivots than this share of the rows, the dense path is as quick.
+MOST_PIVOTS = 0.9
+
+
+class OutputSide(NamedTuple):
+    """Everything about the outputs of one subdomain that its queries look at."""
+
+    pivots: np.ndarray
+    """Outputs of the pivots in kernel units, shape (r, n_outputs)."""
+
+    C: Any
+    """Shape (r, r), symmetric; or a function that multiplies rows with it."""
+
+    B: np.ndarray
+    """How similarities to the pivots become those to all rows, shape (size, r); of
+    shape (0, r) where every row is a pivot, in order."""
+
+    unseen: float
+    """The error bound's tau; 0 in the dense path."""
+
+
+def gaussian_gram(Z):
+    """``exp(-|z - z'|^2 / 2)`` between rows in kernel units, shape (n, n)."""
+    K = squared_distances(Z, Z)
+    np.fill_diagonal(K, 0.0)
+    K *= -0.5
+    return np.exp(K, out=K)
+
+
+def make_output_side(Z, noise, weights, rank, left=()):
+    r"""Summarise the outputs of a subdomain.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (size, n_outputs)
+        Outputs in kernel units, centred.
+    noise : float
+        The paper's lambda_Y.
+    weights : ndarray of shape (size,)
+        What the noise of each row is divided by.
+    rank : "auto", "full" or int
+        Pivots: as many as the noise calls for, all, or at most so many.
+    left : ndarray of int
+        Rows that will be left out.
+
+    Returns
+    -------
+    outputs : OutputSide
+    taken : ndarray of shape (len(left), r)
+        What leaving out row i takes back: with :math:`P = (K_Y + \lambda W^{-1})^{-1}`,
+        :math:`k^\top P k` falls by :math:`(b_i^\top k_r)^2`,
+        :math:`b_i = B^\top P_{:, i} / \sqrt{P_{ii}}`.
+    """
+    K_yy = gaussian_gram(Z)
+    left = np.asarray(left, dtype=np.intp)
+    if rank != "full":
+        factor = pivoted_cholesky(K_yy.copy(), UNSEEN_SHARE * noise, rank)
+        if len(factor.R) <= MOST_PIVOTS * len(Z) or rank != "auto":
+            return _of_pivots(factor, Z, noise, weights, left)
+    L, _ = cholesky(add_to_diagonal(K_yy, noise / weights), "The output kernel matrix")
+    C = inverse_from_cholesky(L)
+    taken = C[left] / np.sqrt(C[left, left])[:, None]
+    return OutputSide(Z, C, np.empty((0, len(Z))), 0.0), taken
+
+
+def solved_output_side(Z, noise, weights) -> OutputSide:
+    """The exact output side for a single query: solves instead of an inverse.
+
+    Parameters as in `make_output_side`.
+    """
+    K_yy = add_to_diagonal(gaussian_gram(Z), noise / weights)
+    L, _ = cholesky(K_yy, "The output kernel matrix")
+    nothing = np.empty((0, len(Z)))
+    return OutputSide(Z, lambda K: solve_cholesky(L, K.T).T, nothing, 0.0)
+
+
+class PivotedFactor(NamedTuple):
+    """``K[order][:, order] ~ R^T R``."""
+
+    R: np.ndarray
+    """Upper trapezoidal, shape (r, n), columns in pivot order."""
+
+    order: np.ndarray
+    """The pivots come first, shape (n,)."""
+
+    unseen: float
+    """Largest diagonal entry of the remainder."""
+
+
+def pivoted_cholesky(K, tolerance, most="auto") -> PivotedFactor:
+    """Cholesky factorisation that takes the row least seen so far, until all are seen.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        With a unit diagonal. Overwritten.
+    tolerance : float
+        Stop when no diagonal entry of the remainder is larger.
+    most : "auto" or int
+        Stop at so many rows of R, at the latest.
+
+    Returns
+    -------
+    PivotedFactor
+    """
+    R, order, rank, _ = lapack.dpstrf(K.T, tol=tolerance, lower=0, overwrite_a=1)
+    rank = max(1, int(rank)) if most == "auto" else max(1, min(int(rank), int(most)))
+    R = np.triu(R[:rank])
+    seen = np.einsum("ij,ij->j", R, R)
+    return PivotedFactor(R, order - 1, float(max(0.0, np.max(1.0 - seen))))
+
+
+def _of_pivots(factor, Z, noise, weights, left):
+    """`make_output_side` from a pivoted factor."""
+    R, order, unseen = factor
+    n_pivots = len(R)
+    R_1 = np.asfortranarray(R[:, :n_pivots])
+    B = np.empty((len(Z), n_pivots))
+    B[order] = lapack.dtrtrs(R_1, R, lower=0)[0].T
+    G = (R * weights[order]) @ R.T
+    L, _ = cholesky(add_to_diagonal(G, noise), "The output kernel matrix")
+    # G (G + l)^-1 = I - l (G + l)^-1, sandwiched between R_1^-1 and R_1^-T.
+    shrunk = inverse_from_cholesky(L)
+    shrunk *= -noise
+    add_to_diagonal(shrunk, 1.0)
+    half, _ = lapack.dtrtrs(R_1, shrunk, lower=0)
+    C, _ = lapack.dtrtrs(R_1, half.T, lower=0)
+    # Columns of P by Woodbury: P_ii = (w / l) (1 - w h), h = R_i^T (G + l)^-1 R_i.
+    R_left = R[:, np.argsort(order)[left]]
+    solved = solve_cholesky(L, R_left)
+    w = weights[left]
+    leverages = np.einsum("ij,ij->j", R_left, solved)
+    diagonal = np.maximum(1.0 - w * leverages, 1e-12) * w / noise
+    seen_by_pivots, _ = lapack.dtrtrs(R_1, solved, lower=0)
+    taken = (seen_by_pivots * (w / np.sqrt(diagonal))).T
+    return OutputSide(Z[order[:n_pivots]], 0.5 * (C + C.T), B, unseen), taken

@@ -1,0 +1,260 @@
+"""One subdomain of a Twin GP: what is precomputed, and what queries see of it.
+
+Notation as in `overcover.machines.twin_gp`: A stands for the input kernel matrix with
+noise, u and eta for what a query gets from it; the output side is in `twin_output`,
+what is minimised in `twin_objective`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._linalg import (
+    add_to_diagonal,
+    cholesky,
+    inverse_factor,
+    pack_lower,
+    packed_column_norms_sq,
+    solve_cholesky,
+)
+from . import kernels
+from .twin_output import OutputSide, make_output_side
+
+# A query's own variance is never taken to be smaller.
+LEAST_DOUBT = 1e-12
+
+
+class Scales(NamedTuple):
+    """The hyperparameters of a Twin GP."""
+
+    inputs: np.ndarray
+    """Length scales rho_X, shape (n_features,); infinite for an ignored column."""
+
+    outputs: np.ndarray
+    """Length scales rho_Y, shape (n_outputs,); infinite for a constant output."""
+
+    input_noise: float
+    output_noise: float
+    self_noise: bool
+    """Whether noise counts in the similarity of a query, and an output, to itself."""
+
+    @property
+    def own_input(self):
+        """Similarity of a query to itself."""
+        return 1.0 + self.input_noise if self.self_noise else 1.0
+
+    @property
+    def own_output(self):
+        """Similarity of an output to itself."""
+        return 1.0 + self.output_noise if self.self_noise else 1.0
+
+
+class TwinRows(NamedTuple):
+    """The rows of a subdomain as the kernels want them."""
+
+    A: np.ndarray
+    """Inputs in kernel units, minus `center`, shape (size, n_features)."""
+
+    center: np.ndarray
+    """Mean input in kernel units, shape (n_features,)."""
+
+    Z: np.ndarray
+    """Outputs in kernel units, minus their mean, shape (size, n_outputs)."""
+
+    Y_mean: np.ndarray
+    """Shape (n_outputs,)."""
+
+    weights: np.ndarray
+    """What the noise of each row is divided by, shape (size,)."""
+
+    input_scales: np.ndarray
+    """Shape (n_features,)."""
+
+    output_scales: np.ndarray
+    """Shape (n_outputs,)."""
+
+    def similarities(self, X_query):
+        """Similarities of the rows to queries, shape (size, n_queries)."""
+        B = X_query / self.input_scales - self.center
+        return kernels.cross("rbf", self.A, B)
+
+    def back(self, points):
+        """Outputs in their own units from points in kernel units."""
+        return self.Y_mean + points * finite(self.output_scales)
+
+
+def make_rows(X, Y, weights, scales: Scales) -> TwinRows:
+    """Centre the rows of a subdomain and divide them by the length scales."""
+    A = X / scales.inputs
+    center = A.mean(axis=0)
+    Y_mean = np.average(Y, axis=0, weights=weights)
+    Z = (Y - Y_mean) / scales.outputs
+    return TwinRows(
+        A - center, center, Z, Y_mean, weights, scales.inputs, scales.outputs
+    )
+
+
+def finite(scales):
+    """Length scales as factors back to units; a constant output stays where it is."""
+    return np.where(np.isfinite(scales), scales, 0.0)
+
+
+class TwinCore(NamedTuple):
+    """What queries look at, and what can be made again from the rows."""
+
+    factor: np.ndarray
+    """Packed ``L^-1`` of the input kernel matrix with noise, shape (packed_size,)."""
+
+    readout: np.ndarray
+    """``A^-1 [B, Z]``, shape (size, r + n_outputs): times the similarities of a query,
+    its weights on the pivots, and what a GP would say."""
+
+    pivots: np.ndarray
+    """Outputs of the pivots in kernel units, shape (r, n_outputs)."""
+
+    C: np.ndarray
+    """Shape (r, r); see `twin_output`."""
+
+
+class Looks(NamedTuple):
+    """What queries, or rows left out, get to see of a subdomain."""
+
+    U: np.ndarray
+    """Weights on the pivots, ``B^T u``, shape (n, r)."""
+
+    unexplained: np.ndarray
+    """Posterior input variance without noise, between 0 and 1, shape (n,)."""
+
+    means: np.ndarray
+    """What a GP would say, in kernel units, shape (n, n_outputs)."""
+
+    nearest: np.ndarray
+    """Output of the most similar row, in kernel units, shape (n, n_outputs)."""
+
+    taken: np.ndarray
+    """See `TwinObjective`; of shape (0, r) for queries."""
+
+
+def factorize_inputs(rows: TwinRows, noise):
+    """Cholesky factor of the input kernel matrix with noise, shape (size, size)."""
+    K_xx = add_to_diagonal(kernels.gram_lower("rbf", rows.A), noise / rows.weights)
+    return cholesky(K_xx, "The input kernel matrix")[0]
+
+
+def make_core(rows: TwinRows, scales: Scales, rank, left):
+    """Factorise both kernel matrices, and look at rows as if they were left out.
+
+    Parameters
+    ----------
+    rows : TwinRows
+    scales : Scales
+    rank : "auto", "full" or int
+    left : ndarray of int of shape (n_left,)
+
+    Returns
+    -------
+    core : TwinCore
+    looks : Looks
+        Of the rows `left`.
+    """
+    A, Z, weights = rows.A, rows.Z, rows.weights
+    L = factorize_inputs(rows, scales.input_noise)
+    outputs, taken = make_output_side(Z, scales.output_noise, weights, rank, left)
+    B = outputs.B if len(outputs.B) else np.eye(len(Z))
+    readout = solve_cholesky(L, np.hstack([B, Z]))
+    L_inv = inverse_factor(L)
+    core = TwinCore(pack_lower(L_inv), readout, outputs.pivots, outputs.C)
+    seen = np.hstack([B[left], Z[left]])
+    unexplained, seen = left_out(L_inv, readout, seen, left, scales, weights)
+    r = B.shape[1]
+    nearest = nearest_of_left_out(A, Z, left)
+    return core, Looks(seen[:, :r], unexplained, seen[:, r:], nearest, taken)
+
+
+def left_out(L_inv, readout, own, left, scales, weights):
+    r"""Rows as if each were a query and had never been in the subdomain.
+
+    With :math:`a_i = [A^{-1}]_{ii}` all is in closed form: :math:`u = -A^{-1}_{:, i} /
+    a_i` but for its own entry, which is zero, and :math:`\eta = 1 / a_i`.
+
+    Parameters
+    ----------
+    L_inv : ndarray of shape (size, size)
+    readout : ndarray of shape (size, n)
+        ``A^-1 V`` for some values V of the rows.
+    own : ndarray of shape (n_left, n)
+        V of the rows left out.
+    left : ndarray of int of shape (n_left,)
+    scales : Scales
+    weights : ndarray of shape (size,)
+
+    Returns
+    -------
+    unexplained : ndarray of shape (n_left,)
+    seen : ndarray of shape (n_left, n)
+        ``V^T u``.
+    """
+    columns = L_inv[:, left]
+    precision = np.einsum("ij,ij->j", columns, columns)
+    unexplained = 1.0 / precision - scales.input_noise / weights[left]
+    seen = own - readout[left] / precision[:, None]
+    return np.clip(unexplained, LEAST_DOUBT, 1.0), seen
+
+
+def nearest_of_left_out(A, Z, left):
+    """Output of the row most similar to each of those left out; their own if alone."""
+    K = kernels.cross("rbf", A, A[left])
+    K[left, np.arange(len(left))] = -1.0
+    return Z[np.argmax(K, axis=0)]
+
+
+def look(core: TwinCore, K_xq, Z) -> Looks:
+    """Queries, from their similarities to the rows.
+
+    Parameters
+    ----------
+    core : TwinCore
+    K_xq : ndarray of shape (size, n_queries)
+    Z : ndarray of shape (size, n_outputs)
+
+    Returns
+    -------
+    Looks
+    """
+    seen, r = K_xq.T @ core.readout, len(core.pivots)
+    return Looks(
+        U=seen[:, :r],
+        unexplained=unexplained_of(core.factor, K_xq),
+        means=seen[:, r:],
+        nearest=Z[np.argmax(K_xq, axis=0)],
+        taken=np.empty((0, r)),
+    )
+
+
+def unexplained_of(factor, K_xq):
+    """Posterior input variance without noise, shape (n_queries,)."""
+    explained = packed_column_norms_sq(factor, K_xq)
+    return np.clip(1.0 - explained, LEAST_DOUBT, 1.0)
+
+
+def look_fresh(K_xq, u, Z, outputs: OutputSide) -> Looks:
+    """Queries, from their weights on all rows: nothing has been precomputed.
+
+    Parameters
+    ----------
+    K_xq, u : ndarray of shape (size, n_queries)
+    Z : ndarray of shape (size, n_outputs)
+    outputs : OutputSide
+
+    Returns
+    -------
+    Looks
+    """
+    explained = np.einsum("ij,ij->j", K_xq, u)
+    return Looks(
+        U=u.T @ outputs.B if len(outputs.B) else np.ascontiguousarray(u.T),
+        unexplained=np.clip(1.0 - explained, LEAST_DOUBT, 1.0),
+        means=u.T @ Z,
+        nearest=Z[np.argmax(K_xq, axis=0)],
+        taken=np.empty((0, len(outputs.pivots))),
+    )

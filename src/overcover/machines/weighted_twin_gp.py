@@ -1,0 +1,282 @@
+r"""The importance-weighted Twin GP: trained where the queries will be.
+
+    X, Y -> metric -> partition -> cover -> [machines] -> routing -> combination
+    -> prediction
+
+Where queries come from elsewhere than the training rows (covariate shift), a row counts
+by the relative density ratio :math:`w(x)` of the two (`overcover.density_ratio`):
+:math:`K \to W^{1/2} K W^{1/2}` and :math:`k \to W^{1/2} k` on both sides. Because
+
+.. math:: W^{1/2} (W^{1/2} K W^{1/2} + \lambda I)^{-1} W^{1/2}
+    = (K + \lambda W^{-1})^{-1},
+
+that is a Twin GP whose noise is :math:`\lambda / w_i` for row i: the exact inverse is
+one Cholesky factorisation, shared by all queries. With w = 1 it is `TwinGP`.
+
+The paper's "quadratic" formula,
+
+.. math:: (D A D + \lambda I)^{-1} \overset{?}{=} D^{-1} A^{-1} D^{-1} - \frac{\lambda
+    D^{-2} A^{-2} D^{-2}}{1 + \lambda \operatorname{tr}(D^{-1} A^{-1} D^{-1})} ,
+
+applies a lemma for matrices of rank one to :math:`\lambda I`, and is wrong, not
+approximate; ``inverse="paper"`` is here to show by how much.
+"""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from .._linalg import add_to_diagonal, cholesky, inverse_from_cholesky
+from .._validation import check_choice
+from ..density_ratio import RelativeDensityRatio
+from . import kernels
+from .twin_gp import TwinGP
+from .twin_output import gaussian_gram
+from .twin_state import LEAST_DOUBT, Looks
+
+# No row's noise is multiplied by more than the inverse of this.
+LEAST_WEIGHT = 1e-6
+
+
+class ImportanceWeightedTwinGP(TwinGP):
+    """Twin GP for queries that come from elsewhere than the training rows.
+
+    Without targets it is a `TwinGP`: give `fit` the inputs to come as ``X_target``, or
+    set ``transductive=True``. Memory as a full model is O(n_samples^2).
+
+    Parameters
+    ----------
+    input_length_scale : "auto", float or array-like of shape (n_features,)
+        As in `TwinGP`.
+    output_length_scale : "auto", float or array-like of shape (n_outputs,)
+        As in `TwinGP`.
+    input_noise, output_noise : "auto" or float, default="auto"
+        As in `TwinGP`.
+    alpha : float in [0, 1], default=0.5
+        Of the ratio ``p_target / ((1 - alpha) p_target + alpha p_train)``: 1 is the
+        plain ratio, which may explode; weights are at most ``1 / (1 - alpha)``.
+    transductive : bool, default=False
+        Weights from the queries of each `predict`, subdomain by subdomain, as in the
+        paper: then a prediction depends on what is asked along with it, and every call
+        factorises anew.
+    inverse : {"exact", "paper"}, default="exact"
+        "paper" is the printed formula, for comparison only.
+    n_centers : int, default=100
+        Target rows that the ratio is modelled with.
+    self_noise : bool, default=True
+        As in `TwinGP`.
+    n_starts : {1, 2}, default=1
+        As in `TwinGP`.
+    rank : "auto", "full" or int, default="auto"
+        As in `TwinGP`.
+    metric : {"rmse", "joint", "angle"} or callable, default="rmse"
+        As in `TwinGP`.
+    keep_factors : "auto" or bool, default="auto"
+        As in `TwinGP`.
+    random_state : int, RandomState or None, default=None
+        Decides which rows "auto" looks at; only used when fitted alone.
+
+    Attributes
+    ----------
+    importance_ : RelativeDensityRatio
+        With ``weights_`` of the training rows and ``effective_sample_size_``; only if
+        `fit` was given targets.
+
+    See Also
+    --------
+    TwinGP : has the same attributes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover import ImportanceWeightedTwinGP
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(0, 1, (200, 1)), rng.normal(1, 0.5, (80, 1))
+    >>> model = ImportanceWeightedTwinGP(0.5, 1.0, 0.01, 0.01)
+    >>> model.fit(X, np.sin(2 * X[:, 0]), X_target=X_target)
+    ImportanceWeightedTwinGP(input_length_scale=0.5, input_noise=0.01,
+                             output_length_scale=1.0, output_noise=0.01)
+    >>> bool(abs(model.predict([[1.0]])[0] - np.sin(2.0)) < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        input_length_scale="auto",
+        output_length_scale="auto",
+        input_noise="auto",
+        output_noise="auto",
+        *,
+        alpha=0.5,
+        transductive=False,
+        inverse="exact",
+        n_centers=100,
+        self_noise=True,
+        n_starts=1,
+        rank="auto",
+        metric="rmse",
+        keep_factors="auto",
+        random_state=None,
+    ):
+        super().__init__(
+            input_length_scale,
+            output_length_scale,
+            input_noise,
+            output_noise,
+            self_noise=self_noise,
+            n_starts=n_starts,
+            rank=rank,
+            metric=metric,
+            keep_factors=keep_factors,
+            random_state=random_state,
+        )
+        self.alpha = alpha
+        self.transductive = transductive
+        self.inverse = inverse
+        self.n_centers = n_centers
+
+    def fit(self, X, y, sample_weight=None, X_target=None):
+        """Fit the full model, weighing rows by how much they are like the targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies the weights by density ratio.
+        X_target : array-like of shape (n_targets, n_features), default=None
+            Inputs like those that will be asked; no outputs are needed.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, X_target)
+
+    def weigh(self, X, sample_weight, X_target, random_state):
+        """Weights of the rows: given ones times the ratio of densities."""
+        if X_target is None:
+            return sample_weight
+        self._check_weighing()
+        self.importance_ = self._ratio(random_state).fit(X, X_target)
+        weights = np.maximum(self.importance_.weights_, LEAST_WEIGHT)
+        return weights if sample_weight is None else weights * sample_weight
+
+    def _ratio(self, random_state):
+        return RelativeDensityRatio(
+            self.alpha, n_centers=self.n_centers, random_state=random_state
+        )
+
+    # -- queries as targets ----------------------------------------------------------
+
+    def answer(self, state, X_query, variance=False):
+        """As `TwinGP.answer`; if transductive, with weights from these queries."""
+        if self.transductive and len(state.rows.A) > 1:
+            state = self._weighed_by_queries(state, X_query)
+        return super().answer(state, X_query, variance)
+
+    def _weighed_by_queries(self, state, X_query):
+        rows = state.rows
+        B = X_query / rows.input_scales - rows.center
+        with warnings.catch_warnings():
+            # A handful of queries seldom resembles a subdomain, and that is no news.
+            warnings.simplefilter("ignore", UserWarning)
+            found = self._ratio(0).fit(rows.A, B)
+        weights = rows.weights * np.maximum(found.weights_, LEAST_WEIGHT)
+        rows = rows._replace(weights=weights)
+        return state._replace(rows=rows, core=None)
+
+    # -- the printed formula -----------------------------------------------------------
+
+    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True):
+        """As `TwinGP.fit_state`; standard deviations are those of the exact inverse."""
+        state = super().fit_state(X, Y, sample_weight, n_owned, keep)
+        if self.inverse == "exact" or not keep:
+            return state
+        return state._replace(core=paper_core(state.rows, self._scales))
+
+    def _core(self, state):
+        if state.core is None and self.inverse == "paper":
+            return paper_core(state.rows, self._scales)
+        return super()._core(state)
+
+    def doubt(self, state, X_query):
+        """Posterior input variance of the exact inverse, whatever answers."""
+        if self.inverse == "paper":
+            state = state._replace(core=super()._core(state._replace(core=None)))
+        return super().doubt(state, X_query)
+
+    def _look(self, core, K_xq, Z):
+        if not isinstance(core, PaperCore):
+            return super()._look(core, K_xq, Z)
+        seen, r = K_xq.T @ core.readout, len(core.pivots)
+        explained = np.einsum("ij,ij->j", K_xq, core.factor @ K_xq)
+        return Looks(
+            U=seen[:, :r],
+            unexplained=np.clip(1.0 - explained, LEAST_DOUBT, 1.0),
+            means=seen[:, r:],
+            nearest=Z[np.argmax(K_xq, axis=0)],
+            taken=np.empty((0, r)),
+        )
+
+    def _check_options(self, n_features, n_outputs):
+        super()._check_options(n_features, n_outputs)
+        self._check_weighing()
+        if self.inverse == "paper":
+            warnings.warn(
+                "inverse='paper' is the printed formula, which is wrong by a factor on "
+                "most data: use it for comparison only.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _check_weighing(self):
+        check_choice("inverse", self.inverse, ("exact", "paper"))
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(
+                f"alpha={self.alpha!r} must be between 0 and 1: 0.5 is robust, 1 the "
+                "plain ratio of densities."
+            )
+
+
+class PaperCore(NamedTuple):
+    """As `TwinCore`, from the printed formula: matrices that are no inverses."""
+
+    factor: np.ndarray
+    """What should be ``(K_X + lambda W^-1)^-1``, shape (size, size)."""
+
+    readout: np.ndarray
+    pivots: np.ndarray
+    C: np.ndarray
+
+
+def paper_core(rows, scales) -> PaperCore:
+    """What queries look at under the printed formula."""
+    d = np.sqrt(rows.weights)
+    A_inv = paper_inverse(kernels.gram("rbf", rows.A), d, scales.input_noise)
+    C = paper_inverse(gaussian_gram(rows.Z), d, scales.output_noise)
+    readout = np.hstack([A_inv, A_inv @ rows.Z])
+    return PaperCore(A_inv, readout, rows.Z, C)
+
+
+def paper_inverse(K, d, noise):
+    r"""The printed formula for :math:`D (D K D + \lambda I)^{-1} D`.
+
+    Parameters
+    ----------
+    K : ndarray of shape (size, size)
+    d : ndarray of shape (size,)
+        The diagonal of D, roots of the weights.
+    noise : float
+
+    Returns
+    -------
+    ndarray of shape (size, size)
+    """
+    L, _ = cholesky(add_to_diagonal(K.copy(), 1e-10))
+    inverse = inverse_from_cholesky(L)
+    scaled = inverse / np.outer(d, d)
+    squared = (inverse @ inverse) / np.outer(d**2, d**2)
+    wrong = scaled - noise * squared / (1.0 + noise * np.trace(scaled))
+    return wrong * np.outer(d, d)

@@ -1,0 +1,204 @@
+"""Neighbourhoods on which Twin GPs are tried: what they see, what they must predict.
+
+A set stands for a subdomain: rows near to each other to learn from, and rows held out
+that lie among them. Rows are held out in runs of the order they came in, because frames
+of a film or points of a track resemble their neighbours in time: with one of them known
+the next is no test. Shuffled rows lose nothing by it. Where rows are few, each is left
+out in turn instead.
+"""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from .._linalg import squared_distances
+from ..machines.twin_output import gaussian_gram
+from ._search import nearest_rows
+
+# Up to this many rows each is left out in turn.
+FEW_ROWS = 300
+N_SETS, SET_SIZE, N_HELD_OUT = 4, 800, 75
+RUN_LENGTH = 16
+HELD_OUT_SHARE = 0.2
+# Factorised sides kept per set, so that a grid makes each once: some 100 MB.
+MOST_KEPT = 12
+# Rows on which alignments and median distances are measured.
+N_MEASURED = 300
+
+
+def make_sets(X, Y, weights, units, subdomain_size, random_state, n_jobs):
+    """What hyperparameters are tried on, for every input metric.
+
+    The rows held out are the same for all; the rows to learn from are those nearest in
+    the metric, as they will be in a cover.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_outputs)
+    weights : ndarray of shape (n_samples,)
+    units : dict from name to ndarray of shape (n_features,)
+        Neighbours are near in ``X / unit``.
+    subdomain_size : int
+    random_state : RandomState
+    n_jobs : int or None
+
+    Returns
+    -------
+    dict from name to a list of LocalSet or LeaveOneOut
+    """
+    if len(X) <= FEW_ROWS:
+        alone = [LeaveOneOut(*merge_duplicates(X, Y, weights))]
+        return dict.fromkeys(units, alone)
+    length = max(1, min(RUN_LENGTH, len(X) // 50))
+    runs = np.arange(len(X)) // length
+    chosen = random_state.permutation(runs[-1] + 1)
+    chosen = chosen[: max(2, int(HELD_OUT_SHARE * len(chosen)))]
+    is_held = np.isin(runs, chosen)
+    rest, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
+    size = min(subdomain_size, SET_SIZE, len(rest))
+    n_sets = N_SETS if size < len(rest) else 1
+    n_asked = N_HELD_OUT * (N_SETS // n_sets)
+    A = X / next(iter(units.values()))
+    asked = [random_cell(A, held, n_asked, random_state) for _ in range(n_sets)]
+    sets = {}
+    for name, unit in units.items():
+        A = X / unit
+        centers = np.array([A[rows].mean(axis=0) for rows in asked])
+        near = rest[nearest_rows(A[rest], centers, size, n_jobs)]
+        sets[name] = [
+            LocalSet(X[i], Y[i], weights[i], X[j], Y[j], weights[j])
+            for i, j in zip(near, asked)
+        ]
+    return sets
+
+
+def random_cell(A, rows, size, random_state):
+    """Some of the rows that lie together: halved along random lines, a half at random.
+
+    Every row is as likely to be in it as any other, also at the edge of the data, where
+    the nearest rows of anything seldom are.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n_samples, n_features)
+    rows : ndarray of int
+    size : int
+        How many at most; more than half as many if there are.
+    random_state : RandomState
+
+    Returns
+    -------
+    ndarray of int, sorted
+    """
+    while len(rows) > size:
+        i, j = random_state.choice(rows, 2, replace=False)
+        order = np.argsort(A[rows] @ (A[i] - A[j]), kind="stable")
+        half = len(rows) // 2
+        rows = rows[order[half:] if random_state.uniform() < 0.5 else order[:half]]
+    return np.sort(rows)
+
+
+def merge_duplicates(X, Y, weights):
+    """Each distinct row once, with the sum of its weights, in an order of its own.
+
+    Then w equal rows and one of weight w are the same thing from the start.
+    """
+    rows, which = np.unique(np.hstack([X, Y]), axis=0, return_inverse=True)
+    X, Y = np.split(rows, [X.shape[1]], axis=1)
+    return X, Y, np.bincount(which.ravel(), weights)
+
+
+def median_distance(rows, unit):
+    """Median distance between some rows in given units; 1 if most coincide."""
+    A = rows[:: 1 + (len(rows) - 1) // N_MEASURED] / unit
+    dist_sq = squared_distances(A - A.mean(axis=0), A - A.mean(axis=0))
+    apart = dist_sq[np.triu_indices(len(A), 1)]
+    median = np.sqrt(np.median(apart)) if len(apart) else 0.0
+    if median > 0:
+        return float(median)
+    return float(np.sqrt(apart.mean())) if apart.any() else 1.0
+
+
+class _Rows:
+    """Rows to learn from, and how alike their two kernel matrices are."""
+
+    def __init__(self, X, Y, weights):
+        self.X, self.Y, self.weights = X, Y, weights
+        self._made: dict[tuple, Any] = {}
+
+    def alignment(self, scales):
+        """Centred alignment of the kernel matrices, between -1 and 1."""
+        step = 1 + (len(self.X) - 1) // N_MEASURED
+
+        def gram(values, scale):
+            return lambda: centered_gram(values[::step] / scale)
+
+        K_xx = self.kept(("K_xx", scales.inputs.tobytes()), gram(self.X, scales.inputs))
+        K_yy = self.kept(
+            ("K_yy", scales.outputs.tobytes()), gram(self.Y, scales.outputs)
+        )
+        return float(np.sum(K_xx * K_yy))
+
+    def kept(self, key, make):
+        """What was made before under the same key, or what `make()` gives."""
+        found = self._made.get(key)
+        if found is None:
+            found = make()
+            while len(self._made) >= MOST_KEPT:
+                self._made.pop(next(iter(self._made)), None)
+            self._made[key] = found
+        return found
+
+
+class LeaveOneOut(_Rows):
+    """A few rows, each of them left out in turn."""
+
+    def error(self, machine, metric):
+        """Error of a machine with hyperparameters, by a metric."""
+        rows = machine.in_kernel_units(self.X, self.Y, self.weights)
+        said = machine.answer_left_out(rows, np.arange(len(self.X)))
+        return metric(self.Y, said, self.weights)
+
+    def excess(self, machine, coverage):
+        """Nothing: rows left out are what intervals are made from."""
+        return np.empty(0)
+
+
+class LocalSet(_Rows):
+    """A neighbourhood, and rows held out that lie in it."""
+
+    def __init__(self, X, Y, weights, X_held, Y_held, weights_held):
+        super().__init__(X, Y, weights)
+        self.X_held, self.Y_held, self.weights_held = X_held, Y_held, weights_held
+
+    def error(self, machine, metric):
+        """Error of a machine with hyperparameters, by a metric."""
+        rows = machine.in_kernel_units(self.X, self.Y, self.weights)
+        said = machine.answer_fresh(rows, self.X_held, self.kept).mean
+        return metric(self.Y_held, said, self.weights_held)
+
+    def excess(self, machine, coverage):
+        """Errors of held-out rows over half the width of their intervals.
+
+        Returns
+        -------
+        ndarray of shape (n_held_out, n_outputs that vary)
+        """
+        machine = copy(machine)
+        state = machine.fit_state(self.X, self.Y, self.weights)
+        machine.calibrate([state])
+        said = machine.answer(state, self.X_held, variance=True)
+        half = machine.half_width(coverage) * np.sqrt(said.variance)
+        varies = (half > 0).all(axis=0)
+        return np.abs(self.Y_held - said.mean)[:, varies] / half[:, varies]
+
+
+def centered_gram(A):
+    """Gaussian kernel matrix of rows in kernel units, centred, of norm one."""
+    K = gaussian_gram(A - A.mean(axis=0))
+    K -= K.mean(axis=0)
+    K -= K.mean(axis=1)[:, None]
+    norm = np.linalg.norm(K)
+    return K / norm if norm > 0 else K

@@ -1,0 +1,372 @@
+r"""Hyperparameters "auto" of Twin GPs: held-out error, searched along a ridge.
+
+    X, Y -> [metric] -> partition -> cover -> machines -> routing -> combination
+    -> prediction
+
+Nothing but the error of predictions tells good values from bad ones, and good ones lie
+on a narrow ridge, where :math:`K_X` and :math:`K_Y` resemble each other. So
+
+1. *ridge*: for inputs in column deviations, as they are, and in the length scales that
+   a GP finds for every column, and a few multiples :math:`\rho_X` of each: the
+   :math:`\rho_Y` that maximises the centred alignment :math:`\langle K_X, K_Y \rangle
+   / (\lVert K_X \rVert \lVert K_Y \rVert)`, which needs no prediction;
+2. *coarse*: the error there, for a few noises, outputs in deviations and as they are;
+3. *fine*: from the best, steps along and across the ridge and in both noises, halved
+   twice, while the error falls.
+
+The error is that of Twin GPs on neighbourhoods as large as a subdomain, or of rows left
+out one by one where there are few (`overcover.tuning._twin_sets`). Factorised sides are
+kept, so a grid costs little more than its searches. The number of trials is bounded,
+and none grows with the number of rows.
+
+Rows held out in runs can be farther from the rest than rows left out one by one, which
+standard deviations are made from: by how much these are too small is measured too.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._parallel import run_tasks
+from ..machines.twin_state import Scales
+from ._problem import MOST_SCALES, is_constant, standardize
+from ._search import by_likelihood, by_prediction
+from ._twin_sets import make_sets, median_distance
+
+METRICS = ("rmse", "joint", "angle")
+# Multiples of the median distance between the rows of a set.
+INPUT_FACTORS = (0.5, 1.0, 2.0, 4.0)
+OUTPUT_FACTORS = tuple(2.0 ** (0.5 * k) for k in range(-4, 9))
+NOISES = ((1e-3, 1e-3), (1e-2, 1e-2), (1e-2, 1e-3), (1e-4, 1e-4))
+FACTOR_BOUNDS, NOISE_BOUNDS = (1e-2, 1e3), (1e-6, 1.0)
+# Steps of the refinement in (rho_X, rho_Y, lambda_X, lambda_Y): factors of two for the
+# scales, of ten for the noises.
+MOVES = (
+    *((1, 1, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0)),
+    *((0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 1, 1), (1, 1, 1, 1)),
+)
+MOST_ROUNDS = 4
+# The ridge, and four times its output scale: few outputs that noise hardly touches want
+# a kernel that is wide.
+WIDER = (0, 2)
+# An input metric with more than this times the least error is given up.
+FAR_BEHIND = 1.5
+# Rows whose prediction finds a length scale per column.
+N_ANCHORS = 600
+# An error must fall by this share to be worth a step.
+LEAST_GAIN = 2e-3
+
+
+class TunedTwin(NamedTuple):
+    """The hyperparameters found, and what else was tried."""
+
+    scales: Scales
+    scores: list[dict]
+    """Hyperparameters and held-out error of every trial, best first."""
+
+    inflation: float
+    """What variances from rows left out one by one must be multiplied with."""
+
+
+class Point(NamedTuple):
+    """A place in the search: units of both sides, multiples of them, noises."""
+
+    inputs: str
+    outputs: str
+    input_factor: float
+    output_factor: float
+    input_noise: float
+    output_noise: float
+
+
+def tune(machine, X, Y, weights, subdomain_size, random_state, n_jobs=None):
+    """Find length scales and noises.
+
+    Parameters
+    ----------
+    machine : TwinGP
+        Whose options are "auto" or fixed.
+    X : ndarray of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_outputs)
+    weights : ndarray of shape (n_samples,) or None
+    subdomain_size : int
+    random_state : RandomState
+    n_jobs : int or None
+
+    Returns
+    -------
+    TunedTwin
+    """
+    space = Space(machine, X, Y, weights, random_state, n_jobs)
+    if not space.is_free() or len(X) < 3:
+        return TunedTwin(space.scales(space.start), [], 1.0)
+    weights = np.ones(len(X)) if weights is None else weights
+    sets = make_sets(X, Y, weights, space.inputs, subdomain_size, random_state, n_jobs)
+    space.measure(sets)
+    trials = Trials(space, sets, machine, Y, n_jobs)
+    coarse(trials, space)
+    fine(trials, space)
+    best = trials.best()
+    scales = space.scales(best)
+    inflation = variance_inflation(machine.with_scales(scales), sets[best.inputs])
+    return TunedTwin(scales, trials.scores(), inflation)
+
+
+def variance_inflation(machine, sets):
+    """How far variances made by leaving rows out fall short on rows held out in runs.
+
+    The factor that makes nominal 95 % intervals hold 95 % of all outputs together; it
+    is at least one.
+    """
+    widths = [local.excess(machine, 0.95) for local in sets]
+    excess = np.concatenate([width.ravel() for width in widths])
+    if not len(excess):
+        return 1.0
+    return float(max(1.0, np.quantile(excess, 0.95)) ** 2)
+
+
+def coarse(trials, space):
+    """Try the ridge and its wide side, then noises and the units of the outputs."""
+    ridge = space.ridge(trials.sets)
+    trials.run([space.moved(p, (0, wide, 0, 0)) for p in ridge for wide in WIDER])
+    for name in space.inputs:
+        best = trials.best(name)
+        trials.run([space.moved(best, noises=noises) for noises in NOISES])
+        best, local = trials.best(name), trials.sets[name][0]
+        trials.run(
+            [space.in_other_units(best, other, local) for other in space.outputs]
+        )
+
+
+def fine(trials, space):
+    """Steps around the best while its error falls, then smaller steps.
+
+    Large steps are taken from the best of every input metric that is not far behind:
+    what is best on the ridge need not be best off it.
+    """
+    for name in space.inputs:
+        best = trials.errors[trials.best()]
+        if trials.errors[trials.best(name)] < FAR_BEHIND * best:
+            descend(trials, space, 1.0, name)
+    for size in (0.5, 0.25):
+        descend(trials, space, size)
+
+
+def descend(trials, space, size, name=None):
+    """Steps of one size around the best, while its error falls."""
+    for _ in range(MOST_ROUNDS):
+        best = trials.best(name)
+        before = trials.errors[best]
+        signed = [size * sign * np.array(m) for m in MOVES for sign in (1, -1)]
+        trials.run([space.moved(best, step) for step in signed])
+        if trials.errors[trials.best(name)] > (1.0 - LEAST_GAIN) * before:
+            break
+
+
+class Space:
+    """From points to hyperparameters; what the user has fixed stays as it is.
+
+    Attributes
+    ----------
+    inputs, outputs : dict from name to ndarray
+        Units in which length scales are tried, one per column; infinite for a constant
+        column.
+    free : tuple of bool
+        Whether rho_X, rho_Y, lambda_X, lambda_Y are to be found.
+    start : Point
+        What is used if nothing can be tried.
+    """
+
+    def __init__(self, machine, X, Y, weights, random_state, n_jobs):
+        given = (machine.input_length_scale, machine.output_length_scale)
+        noises = (machine.input_noise, machine.output_noise)
+        self.free = tuple(isinstance(value, str) for value in (*given, *noises))
+        self.self_noise = machine.self_noise
+        self.inputs = units(X) if self.free[0] else {"given": full(given[0], X)}
+        self.outputs = units(Y) if self.free[1] else {"given": full(given[1], Y)}
+        if not self.free[1]:
+            # A constant output has nothing to say, whatever scale it was given.
+            constant = is_constant(Y, Y.std(axis=0))
+            self.outputs["given"] = np.where(constant, np.inf, self.outputs["given"])
+        if self.free[0] and self.is_free():
+            found = relevant_scales(X, Y, weights, random_state, n_jobs)
+            self.inputs |= {} if found is None else {"relevance": found}
+        self.start = Point(
+            next(iter(self.inputs)),
+            next(iter(self.outputs)),
+            1.0,
+            1.0,
+            1e-3 if self.free[2] else float(noises[0]),
+            1e-3 if self.free[3] else float(noises[1]),
+        )
+
+    def is_free(self):
+        """Whether there is anything to find."""
+        sides = (self.inputs, self.outputs)
+        varies = [np.isfinite(next(iter(side.values()))).any() for side in sides]
+        return any(self.free) and all(varies)
+
+    def measure(self, sets):
+        """Units such that the median distance between rows of a set is one."""
+        for name in self.inputs if self.free[0] else ():
+            self.inputs[name] *= median_distance(sets[name][0].X, self.inputs[name])
+        some = next(iter(sets.values()))[0]
+        for name in self.outputs if self.free[1] else ():
+            self.outputs[name] *= median_distance(some.Y, self.outputs[name])
+
+    def scales(self, point) -> Scales:
+        """Hyperparameters at a point."""
+        return Scales(
+            self.inputs[point.inputs] * point.input_factor,
+            self.outputs[point.outputs] * point.output_factor,
+            point.input_noise,
+            point.output_noise,
+            self.self_noise,
+        )
+
+    def moved(self, point, step=(0, 0, 0, 0), noises=None):
+        """The point a step away, or with other noises; what is fixed does not move."""
+        if noises is None:
+            noises = (point.input_noise, point.output_noise)
+        factors = (point.input_factor, point.output_factor)
+        moved = [f * 2.0**s for f, s in zip(factors, step[:2])]
+        moved += [n * 10.0**s for n, s in zip(noises, step[2:])]
+        bounds = (FACTOR_BOUNDS, FACTOR_BOUNDS, NOISE_BOUNDS, NOISE_BOUNDS)
+        return point._replace(
+            **{
+                name: float(f"{np.clip(value, *bound):.6g}")
+                for name, value, bound, is_free in zip(
+                    Point._fields[2:], moved, bounds, self.free
+                )
+                if is_free
+            }
+        )
+
+    def ridge(self, sets):
+        """For every input scale the output scale most alike; a list of points."""
+        factors = INPUT_FACTORS if self.free[0] else (1.0,)
+        starts = [
+            self.start._replace(inputs=name, input_factor=factor)
+            for name in self.inputs
+            for factor in factors
+        ]
+        return [self._most_alike(start, sets[start.inputs][0]) for start in starts]
+
+    def in_other_units(self, point, outputs, local):
+        """The place on the ridge with outputs in other units, as far off as before."""
+        off = point.output_factor / self._most_alike(point, local).output_factor
+        other = self._most_alike(point._replace(outputs=outputs), local)
+        return other._replace(output_factor=float(f"{other.output_factor * off:.6g}"))
+
+    def _most_alike(self, point, local):
+        if not self.free[1]:
+            return point
+        tried = [point._replace(output_factor=f) for f in OUTPUT_FACTORS]
+        alike = [local.alignment(self.scales(p)) for p in tried]
+        return tried[int(np.argmax(alike))]
+
+
+class Trials:
+    """Held-out errors of points, each tried once."""
+
+    def __init__(self, space, sets, machine, Y, n_jobs):
+        self.space, self.sets, self.n_jobs = space, sets, n_jobs
+        self.metric = metric_of(machine.metric, Y)
+        self.machine = machine
+        self.errors: dict[Point, float] = {}
+
+    def run(self, points):
+        """Try all that are new, every one on every set."""
+        new = [p for p in dict.fromkeys(points) if p not in self.errors]
+        n_sets = len(next(iter(self.sets.values())))
+        # Set by set, because a set keeps what it has factorised.
+        tasks = [(self.sets[p.inputs][k], p) for k in range(n_sets) for p in new]
+        errors = np.reshape(
+            list(run_tasks(self._try, tasks, self.n_jobs)), (n_sets, -1)
+        )
+        self.errors |= zip(new, map(float, errors.mean(axis=0)))
+
+    def _try(self, local, point):
+        machine = self.machine.with_scales(self.space.scales(point))
+        try:
+            return local.error(machine, self.metric)
+        except np.linalg.LinAlgError:
+            return np.inf  # not positive definite: not a place to be
+
+    def ranked(self):
+        """Points, the best first; the first tried wins ties."""
+        return sorted(self.errors, key=self.errors.__getitem__)
+
+    def best(self, inputs=None):
+        """The point with the least error, of all or of one input metric."""
+        return next(p for p in self.ranked() if inputs in (None, p.inputs))
+
+    def scores(self):
+        """Points and their errors, the best first."""
+        return [p._asdict() | {"error": self.errors[p]} for p in self.ranked()]
+
+
+def full(value, columns):
+    """A length scale for every column."""
+    return np.broadcast_to(np.asarray(value, dtype=float), columns.shape[1:]).copy()
+
+
+def units(columns):
+    """Column deviations, and one unit for all; infinite for a constant column."""
+    deviation = columns.std(axis=0)
+    constant = is_constant(columns, deviation)
+    deviation = np.where(constant, np.inf, deviation)
+    typical = np.sqrt(np.mean(deviation[~constant] ** 2)) if not constant.all() else 1.0
+    return {"deviation": deviation, "plain": np.where(constant, np.inf, typical)}
+
+
+def relevant_scales(X, Y, weights, random_state, n_jobs):
+    """A length scale for every column, as a GP finds them; None if there is no use.
+
+    Returns
+    -------
+    ndarray of shape (n_features,) or None
+    """
+    if not 1 < X.shape[1] <= MOST_SCALES:
+        return None
+    theta = np.full(X.shape[1] + 1, np.nan)
+    problem, start, restore = standardize("rbf", X, Y, weights, theta, n_jobs)
+    if problem.free[:-1].sum() < 2:
+        return None
+    everyone = np.arange(len(X))
+    if len(X) <= 1000:
+        start = by_likelihood(problem, start, [everyone], 10, tied=True)
+        found = by_likelihood(problem, start, [everyone], 30)
+    else:
+        tried = by_prediction(problem, start, everyone, random_state, N_ANCHORS)
+        found = list(tried.values())[-1]
+    return np.exp(restore(found)[:-1])
+
+
+def metric_of(metric, Y):
+    """``metric(Y_true, Y_predicted, weights)``, the smaller the better.
+
+    Parameters
+    ----------
+    metric : {"rmse", "joint", "angle"} or callable
+    Y : ndarray of shape (n_samples, n_outputs)
+        For the deviations that errors of "rmse" are measured in.
+    """
+    deviation = Y.std(axis=0)
+    varies = ~is_constant(Y, deviation)
+
+    def rmse(truth, said, weights):
+        z = (said - truth)[:, varies] / deviation[varies]
+        return np.sqrt(np.average(z**2, axis=0, weights=weights)).mean()
+
+    def joint(truth, said, weights):
+        offsets = (said - truth).reshape(len(truth), -1, 3)
+        return np.average(np.linalg.norm(offsets, axis=2).mean(axis=1), weights=weights)
+
+    def angle(truth, said, weights):
+        turned = np.abs((said - truth + 180.0) % 360.0 - 180.0)
+        return np.average(turned.mean(axis=1), weights=weights)
+
+    if callable(metric):
+        return lambda truth, said, weights: float(metric(truth, said))
+    return {"rmse": rmse, "joint": joint, "angle": angle}[metric]
