@@ -1,0 +1,403 @@
+"""Twin GPs: batched search, low rank, cover against NN scheme, tuning, covariate shift.
+
+    python benchmarks/twin.py [--section search,cover,tuning,shift] [--quick]
+
+Prints a table per section and writes benchmarks/results/twin_SECTION.json. Errors are
+in standardised units, of poserlike in degrees. Every contender has one BLAS thread.
+"""
+
+import argparse
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsRegressor
+from threadpoolctl import threadpool_limits
+
+import _common
+import _pose
+from _common import interleaved, note, print_table
+from overcover import (
+    GP,
+    ImportanceWeightedTwinGP,
+    NeighborhoodRegressor,
+    OverlappingCoverRegressor,
+    TwinGP,
+)
+from overcover.machines.twin_state import LEAST_DOUBT, finite, look
+
+# -- definitions -----------------------------------------------------------------------
+
+
+class Settings(NamedTuple):
+    """How much of everything."""
+
+    sizes: tuple[int, ...]
+    n_queries: int
+    n_loop: int
+    """Queries that a loop, or the NN scheme, answers: it takes milliseconds each."""
+
+    n_rows: int
+    subdomain_size: int
+    n_repeats: int
+    n_train: int | None
+    n_seeds: int
+
+
+FULL = Settings((200, 400, 800, 1600), 2000, 100, 6000, 800, 3, None, 10)
+QUICK = Settings((50, 100), 60, 10, 500, 100, 1, 400, 2)
+
+
+def pose_machine(data, settings):
+    """A Twin GP with the hyperparameters that "auto" finds on training rows, fixed."""
+    machine = TwinGP()
+    rng = np.random.RandomState(_common.SEED)
+    machine.tune(data.X_train, data.Y_train, None, settings.subdomain_size, rng, 2)
+    return TwinGP(
+        machine.input_length_scale_,
+        finite(machine.output_length_scale_),
+        machine.input_noise_,
+        machine.output_noise_,
+    )
+
+
+# -- search: all queries of one subdomain ----------------------------------------------
+
+
+def search(settings):
+    """Batched against a loop, low rank against dense, and the GEMM rate, by size."""
+    data = _pose.make(settings.n_rows)
+    machine = pose_machine(data, settings)
+    rows = [search_row(data, machine, size, settings) for size in settings.sizes]
+    print_table("One subdomain, one thread, microseconds per query", rows)
+    return rows
+
+
+def search_row(data, machine, size, settings):
+    """One size of subdomain."""
+    note(f"search: {size} rows")
+    near = nearest_to(data.X_train, data.X_train[0], machine.input_length_scale, size)
+    X, Y = data.X_train[near], data.Y_train[near]
+    asked = np.random.default_rng(_common.SEED).integers(size, size=settings.n_queries)
+    X_query = X[asked] + 0.05 * np.random.default_rng(1).normal(size=X[asked].shape)
+    dense, low = (fitted(machine, X, Y, rank) for rank in ("full", "auto"))
+    loop = LoopedSearch(dense, X_query[: settings.n_loop])
+    seconds = interleaved(
+        {
+            "dense": lambda: dense.search(dense.state_, X_query),
+            "low_rank": lambda: low.search(low.state_, X_query),
+            "loop": loop.run,
+        },
+        settings.n_repeats,
+    )
+    found = dense.search(dense.state_, X_query)
+    other = low.search(low.state_, X_query)
+    us = {k: 1e6 * s / len(X_query) for k, s in seconds.items()}
+    us["loop"] = 1e6 * seconds["loop"] / settings.n_loop
+    moved = np.abs(other.points - found.points) * finite(dense.output_length_scale_)
+    flops = search_flops(dense, found, X_query)
+    rate = _common.gemm_rate(size, settings.n_queries)
+    excess = found.values[: settings.n_loop] - loop.values
+    return {
+        "size": size,
+        "rank": len(low.state_.core.pivots),
+        "us_loop": us["loop"],
+        "us_dense": us["dense"],
+        "us_low_rank": us["low_rank"],
+        "dense_speed_up": us["loop"] / us["dense"],
+        "low_rank_speed_up": us["loop"] / us["low_rank"],
+        "evaluations": float(found.n_evaluations.mean()),
+        "loop_evaluations": loop.n_evaluations / settings.n_loop,
+        "converged": float(found.converged.mean()),
+        "above_loop": float(excess.max()),
+        "gemm_share_dense": flops / seconds["dense"] / rate,
+        "low_rank_change": float(moved.mean()),
+        "low_rank_change_99": float(np.quantile(moved, 0.99)),
+    }
+
+
+def search_flops(model, found, X_query):
+    """Of all products: similarities, eta and readout once; three per evaluation."""
+    size, n_outputs = model.state_.rows.Z.shape
+    once = size * (2.0 * X_query.shape[1] + size + 2.0 * (size + n_outputs))
+    each = 2.0 * size**2 + 4.0 * size * n_outputs
+    return len(X_query) * once + found.n_evaluations.sum() * each
+
+
+def fitted(machine, X, Y, rank):
+    """A full model; its standard deviations are not looked at."""
+    return TwinGP(**machine.get_params() | {"rank": rank}).fit(X, Y)
+
+
+def nearest_to(X, x, scales, size):
+    """Rows nearest to one, as a subdomain would hold."""
+    return np.argsort(np.sum(((X - x) / scales) ** 2, axis=1), kind="stable")[:size]
+
+
+class LoopedSearch:
+    """The rival: scipy's L-BFGS per query, with both inverses precomputed."""
+
+    def __init__(self, model, X_query):
+        self.core, self.Z = model.state_.core, model.state_.rows.Z
+        self.own = 1.0 + model.output_noise_
+        self.model, self.X_query = model, X_query
+
+    def run(self):
+        """Answer the queries one by one."""
+        state = self.model.state_
+        self.n_evaluations, values = 0, []
+        for x in self.X_query:
+            K_xq = state.rows.similarities(x[None])
+            seen = self.core.readout.T @ K_xq[:, 0]
+            u, start = seen[: len(self.Z)], seen[len(self.Z) :]
+            explained = K_xq[:, 0] @ u
+            eta = max(1.0 - explained, LEAST_DOUBT) + self.model.input_noise_
+            found = minimize(self._objective, start, (u, eta), "L-BFGS-B", jac=True)
+            self.n_evaluations += found.nfev
+            values.append(found.fun)
+        self.values = np.array(values)
+
+    def _objective(self, z, u, eta):
+        offset = self.Z - z
+        k = np.exp(-0.5 * np.einsum("ij,ij->i", offset, offset))
+        v = self.core.C @ k
+        c = self.own - k @ v
+        w = k * (2.0 * eta / c * v - 2.0 * u)
+        return -2.0 * (k @ u) - eta * np.log(c), w @ offset
+
+
+# -- cover: against the NN scheme and the full model -----------------------------------
+
+
+def cover(settings):
+    """Prediction per query with the same hyperparameters, one thread, and errors."""
+    data = _pose.make(settings.n_rows)
+    machine = pose_machine(data, settings)
+    note("cover: fits")
+    size = settings.subdomain_size
+    options = {"random_state": _common.SEED, "n_jobs": 1}
+    model = OverlappingCoverRegressor(machine, subdomain_size=size, **options)
+    scheme = NeighborhoodRegressor(machine, size, n_jobs=1)
+    full = TwinGP(**machine.get_params())
+    for contender in (model, scheme, full):
+        contender.fit(data.X_train, data.Y_train)
+    some = data.some_test_rows(settings.n_loop)
+    tasks = {
+        "cover": lambda: model.predict(data.X_test),
+        "cover_std": lambda: model.predict(data.X_test, return_std=True),
+        "nn": lambda: scheme.predict(data.X_test[some]),
+        "full": lambda: full.predict(data.X_test),
+    }
+    note("cover: predictions")
+    seconds = interleaved(tasks, settings.n_repeats)
+    asked = {k: len(some) if k == "nn" else len(data.X_test) for k in tasks}
+    us = {k: 1e6 * s / asked[k] for k, s in seconds.items()}
+    errors = {
+        "cover": error_of(data, model.predict(data.X_test)),
+        "nn": error_of(
+            data,
+            NeighborhoodRegressor(machine, size, n_jobs=2)
+            .fit(data.X_train, data.Y_train)
+            .predict(data.X_test),
+        ),
+        "full": error_of(data, full.predict(data.X_test)),
+    }
+    row = {
+        "n_train": len(data.X_train),
+        "n_test": len(data.X_test),
+        "size": size,
+        **{f"us_{k}": v for k, v in us.items()},
+        "speed_up": us["nn"] / us["cover"],
+        "speed_up_std": us["nn"] / us["cover_std"],
+        **{f"rmse_{k}": v for k, v in errors.items()},
+        "rmse_ratio": errors["cover"] / errors["nn"],
+        "machines_s": model.timings_["machines"],
+    }
+    print_table("Cover, NN scheme and full model, one thread", [row])
+    return [row]
+
+
+def error_of(data, mean):
+    """Mean over outputs of the root mean squared error."""
+    return float(_common.rmse(data.Y_test, mean).mean())
+
+
+# -- tuning: beside other systems, and what a grid on test rows would have found -------
+
+
+def tuning(settings):
+    """ "auto" on real data, beside GP, neighbours and ridge; regret; coverage."""
+    rows = []
+    for name in ("poserlike", "sarcos_small"):
+        rows += tuning_rows(name, settings)
+    print_table("Hyperparameters found on training rows", rows)
+    return rows
+
+
+def tuning_rows(name, settings):
+    """One data set."""
+    data, error, metric = real_problem(name, settings)
+    size, seed = settings.subdomain_size, _common.SEED
+    options = {"subdomain_size": size, "random_state": seed, "n_jobs": 2}
+    contenders = {
+        "TwinGP": OverlappingCoverRegressor(TwinGP(metric=metric), **options),
+        "GP": OverlappingCoverRegressor(GP(), **options),
+        "neighbours": GridSearchCV(
+            KNeighborsRegressor(weights="distance"),
+            {"n_neighbors": [2, 3, 5, 8, 12]},
+            scoring="neg_mean_squared_error",
+        ),
+        "ridge": RidgeCV(np.logspace(-4, 4, 17)),
+    }
+    rows = []
+    for label, model in contenders.items():
+        note(f"tuning: {name}, {label}")
+        _, seconds = _common.timed(model.fit, data.X_train, data.Y_train)
+        row = {"data": name, "method": label, "fit_s": seconds}
+        row["error"] = error(model.predict(data.X_test))
+        if hasattr(model, "predict_interval"):
+            low, high = model.predict_interval(data.X_test, 0.95)
+            varies = data.Y_train.std(axis=0) > 0
+            row["coverage_95"] = _common.coverage(
+                data.Y_test[:, varies], low[:, varies], high[:, varies]
+            )
+        rows.append(row)
+    tuned = contenders["TwinGP"].machine_
+    rows[0]["tuning_s"] = contenders["TwinGP"].timings_["tuning"]
+    rows[0]["n_trials"] = len(tuned.tuning_scores_)
+    best = best_of_grid(data, error, tuned, options)
+    rows[0]["best_of_grid_on_test"] = best
+    rows[0]["regret"] = rows[0]["error"] / best - 1.0
+    return rows
+
+
+def real_problem(name, settings):
+    """Data, the error of a mean in its usual unit, and the metric to tune for."""
+    data = _common.load(name).first(settings.n_train, None)
+    if name != "poserlike":
+        return data, lambda mean: error_of(data, mean), "rmse"
+    with np.load(_common.data_folder() / f"{name}.npz") as arrays:
+        unit = arrays["Y_train"].astype(float).std(axis=0)
+
+    def degrees(mean):
+        turned = (mean - data.Y_test) * unit
+        return float(np.mean(np.abs((turned + 180.0) % 360.0 - 180.0)))
+
+    # In standard units the error of an output counts by its deviation.
+    def metric(truth, said):
+        return float(np.mean(np.abs(said - truth) * unit))
+
+    return data, degrees, metric
+
+
+# A generous grid, in multiples of the median distance and absolute noises; and one around
+# what was found, in multiples of it.
+GRID = (
+    (1.0, 2.0, 4.0),
+    (0.35, 0.7, 1.4, 4.0),
+    (1e-4, 1e-3, 1e-2),
+    (1e-3, 1e-2),
+)
+AROUND = ((0.7, 1.0, 1.4), (0.7, 1.0, 1.4), (0.3, 1.0, 3.0), (0.3, 1.0, 3.0))
+
+
+def best_of_grid(data, error, tuned, options):
+    """Least test error over both grids, in every input metric."""
+    found = (
+        tuned.input_length_scale_,
+        tuned.output_length_scale_,
+        tuned.input_noise_,
+        tuned.output_noise_,
+    )
+    candidates = [
+        [value * factor for value, factor in zip(found, factors)]
+        for factors in product(*AROUND)
+    ]
+    X, Y = data.X_train, data.Y_train
+    inputs = units(X)
+    rng = np.random.RandomState(_common.SEED)
+    inputs["relevance"] = relevant_scales(X, Y, None, rng, 2)
+    outputs = units(Y)["deviation"]
+    outputs = outputs * median_distance(Y, outputs)
+    for unit in inputs.values():
+        unit = unit * median_distance(X, unit)
+        candidates += [
+            [unit * f, outputs * g, *noises] for f, g, *noises in product(*GRID)
+        ]
+    best = np.inf
+    for i, (f, g, n, m) in enumerate(candidates):
+        if i % 20 == 0:
+            note(f"tuning: {data.name}, {i} of {len(candidates)} on test rows: {best}")
+        machine = TwinGP(f, g, min(n, 1.0), min(m, 1.0))
+        model = OverlappingCoverRegressor(machine, **options)
+        model.fit(data.X_train, data.Y_train)
+        best = min(best, error(model.predict(data.X_test)))
+    return best
+
+
+# -- shift: importance weights ---------------------------------------------------------
+
+
+def shift(settings):
+    """Twin GP with and without weights where queries come from elsewhere."""
+    rows = [shift_row(seed) for seed in range(settings.n_seeds)]
+    print_table("Covariate shift, RMSE on target rows", rows)
+    return rows
+
+
+def shift_row(seed):
+    """A curve that one wide kernel cannot follow everywhere, asked at its far end."""
+    rng = np.random.default_rng(seed)
+    X, X_target = rng.normal(0.0, 1.0, (400, 1)), rng.normal(2.0, 0.4, (200, 1))
+
+    def curve(x):
+        return np.hstack([np.sin(x**2), np.cos(1.5 * x)])
+
+    Y = curve(X) + 0.1 * rng.normal(size=(len(X), 2))
+    scales = (1.5, 1.5, 0.1, 0.1)
+    plain = TwinGP(*scales).fit(X, Y)
+    weighted = ImportanceWeightedTwinGP(*scales).fit(X, Y, X_target=X_target)
+    errors = [
+        float(_common.rmse(curve(X_target), model.predict(X_target)).mean())
+        for model in (plain, weighted)
+    ]
+    size = weighted.importance_.effective_sample_size_
+    return {
+        "seed": seed,
+        "rmse_plain": errors[0],
+        "rmse_weighted": errors[1],
+        "ratio": errors[1] / errors[0],
+        "effective_sample_size": float(size),
+    }
+
+
+# -- the command -----------------------------------------------------------------------
+
+SECTIONS = {"search": search, "cover": cover, "tuning": tuning, "shift": shift}
+
+
+def main(arguments=None):
+    """Run the chosen sections."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--section", default=",".join(SECTIONS))
+    parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
+    parser.add_argument("--results", type=Path, help="folder for the JSON files")
+    options = parser.parse_args(arguments)
+    names = options.section.split(",")
+    for name in names:
+        if name not in SECTIONS:
+            parser.error(f"no section {name!r}; choose among {', '.join(SECTIONS)}")
+    folder = options.results or (None if options.quick else _common.RESULTS)
+    for name in names:
+        with threadpool_limits(1):
+            rows = SECTIONS[name](QUICK if options.quick else FULL)
+        if folder:
+            print(f"-> {_common.write_json(f'twin_{name}', rows, folder)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
