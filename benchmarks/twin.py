@@ -28,7 +28,9 @@ from overcover import (
     OverlappingCoverRegressor,
     TwinGP,
 )
-from overcover.machines.twin_state import LEAST_DOUBT, finite, look
+from overcover.machines.twin_state import LEAST_DOUBT, finite
+from overcover.tuning._twin_sets import median_distance
+from overcover.tuning.twin import relevant_scales, units
 
 # -- definitions -----------------------------------------------------------------------
 
@@ -294,8 +296,8 @@ def real_problem(name, settings):
     return data, degrees, metric
 
 
-# A generous grid, in multiples of the median distance and absolute noises; and one around
-# what was found, in multiples of it.
+# A generous grid, in multiples of the median distance and absolute noises; and one
+# around what was found, in multiples of it.
 GRID = (
     (1.0, 2.0, 4.0),
     (0.35, 0.7, 1.4, 4.0),
