@@ -31,6 +31,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/partition.py
 	$(BIN)/python benchmarks/gp.py
 	$(BIN)/python benchmarks/constants.py
+	$(BIN)/python benchmarks/twin.py
 	$(BIN)/python benchmarks/scaling.py
 
 clean:

@@ -80,6 +80,12 @@ def load(name):
     return Data(name, *_standardize(X_train, X_test, Y_train, Y_test))
 
 
+def output_units(name):
+    """Deviations of the outputs of a data set, in which `load` measures them."""
+    with np.load(data_folder() / f"{name}.npz") as arrays:
+        return _split(arrays)[1].astype(np.float64).std(axis=0)
+
+
 def _split(arrays):
     """The file's own split, else the first 80 % of a permutation with seed 0."""
     if "X_train" in arrays:

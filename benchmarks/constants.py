@@ -36,7 +36,7 @@ def settle(name, quick=False):
     if quick:
         X, Y = X[:900], Y[:900]
     size, n_neighbors = (100, 50) if quick else (SIZE, N_NEIGHBORS)
-    held_out = 300 if quick else N_HELD_OUT
+    held_out = min(300, len(X) // 3) if quick else N_HELD_OUT
     X, X_held, Y, Y_held = train_test_split(X, Y, test_size=held_out, random_state=5)
     machine = GP()
     machine.tune(X, Y, None, size, np.random.RandomState(_common.SEED), 2)

@@ -7,6 +7,7 @@ in standardised units, of poserlike in degrees. Every contender has one BLAS thr
 """
 
 import argparse
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -46,22 +47,25 @@ class Settings(NamedTuple):
     n_rows: int
     subdomain_size: int
     n_repeats: int
-    n_train: int | None
     n_seeds: int
+    n_grid: int | None
+    """Combinations tried on test rows."""
 
 
-FULL = Settings((200, 400, 800, 1600), 2000, 100, 6000, 800, 3, None, 10)
-QUICK = Settings((50, 100), 60, 10, 500, 100, 1, 400, 2)
+FULL = Settings((200, 400, 800, 1600), 2000, 100, 6000, 800, 3, 10, None)
+QUICK = Settings((50, 100), 60, 10, 320, 100, 1, 2, 3)
 
 
-def pose_machine(data, settings):
-    """A Twin GP with the hyperparameters that "auto" finds on training rows, fixed."""
-    machine = TwinGP()
+@cache
+def pose_problem(settings):
+    """The pose-like data, and a Twin GP with what "auto" finds on its training rows."""
+    note("pose: hyperparameters")
+    data, machine = _pose.make(settings.n_rows), TwinGP()
     rng = np.random.RandomState(_common.SEED)
     machine.tune(data.X_train, data.Y_train, None, settings.subdomain_size, rng, 2)
-    return TwinGP(
+    return data, TwinGP(
         machine.input_length_scale_,
-        finite(machine.output_length_scale_),
+        machine.output_length_scale_,
         machine.input_noise_,
         machine.output_noise_,
     )
@@ -72,8 +76,7 @@ def pose_machine(data, settings):
 
 def search(settings):
     """Batched against a loop, low rank against dense, and the GEMM rate, by size."""
-    data = _pose.make(settings.n_rows)
-    machine = pose_machine(data, settings)
+    data, machine = pose_problem(settings)
     rows = [search_row(data, machine, size, settings) for size in settings.sizes]
     print_table("One subdomain, one thread, microseconds per query", rows)
     return rows
@@ -177,15 +180,20 @@ class LoopedSearch:
 
 def cover(settings):
     """Prediction per query with the same hyperparameters, one thread, and errors."""
-    data = _pose.make(settings.n_rows)
-    machine = pose_machine(data, settings)
-    note("cover: fits")
-    size = settings.subdomain_size
+    data, machine = pose_problem(settings)
+    full = TwinGP(**machine.get_params()).fit(data.X_train, data.Y_train)
+    rows = [cover_row(data, machine, full, size, settings) for size in settings.sizes]
+    print_table("Cover, NN scheme and full model, one thread", rows)
+    return rows
+
+
+def cover_row(data, machine, full, size, settings):
+    """One size of subdomains and neighbourhoods."""
+    note(f"cover: {size} rows")
     options = {"random_state": _common.SEED, "n_jobs": 1}
     model = OverlappingCoverRegressor(machine, subdomain_size=size, **options)
     scheme = NeighborhoodRegressor(machine, size, n_jobs=1)
-    full = TwinGP(**machine.get_params())
-    for contender in (model, scheme, full):
+    for contender in (model, scheme):
         contender.fit(data.X_train, data.Y_train)
     some = data.some_test_rows(settings.n_loop)
     tasks = {
@@ -194,21 +202,15 @@ def cover(settings):
         "nn": lambda: scheme.predict(data.X_test[some]),
         "full": lambda: full.predict(data.X_test),
     }
-    note("cover: predictions")
     seconds = interleaved(tasks, settings.n_repeats)
     asked = {k: len(some) if k == "nn" else len(data.X_test) for k in tasks}
     us = {k: 1e6 * s / asked[k] for k, s in seconds.items()}
+    scheme.set_params(n_jobs=2)
     errors = {
-        "cover": error_of(data, model.predict(data.X_test)),
-        "nn": error_of(
-            data,
-            NeighborhoodRegressor(machine, size, n_jobs=2)
-            .fit(data.X_train, data.Y_train)
-            .predict(data.X_test),
-        ),
-        "full": error_of(data, full.predict(data.X_test)),
+        name: error_of(data, contender.predict(data.X_test))
+        for name, contender in (("cover", model), ("nn", scheme), ("full", full))
     }
-    row = {
+    return {
         "n_train": len(data.X_train),
         "n_test": len(data.X_test),
         "size": size,
@@ -219,8 +221,6 @@ def cover(settings):
         "rmse_ratio": errors["cover"] / errors["nn"],
         "machines_s": model.timings_["machines"],
     }
-    print_table("Cover, NN scheme and full model, one thread", [row])
-    return [row]
 
 
 def error_of(data, mean):
@@ -242,7 +242,7 @@ def tuning(settings):
 
 def tuning_rows(name, settings):
     """One data set."""
-    data, error, metric = real_problem(name, settings)
+    data, error, metric = real_problem(name)
     size, seed = settings.subdomain_size, _common.SEED
     options = {"subdomain_size": size, "random_state": seed, "n_jobs": 2}
     contenders = {
@@ -271,19 +271,18 @@ def tuning_rows(name, settings):
     tuned = contenders["TwinGP"].machine_
     rows[0]["tuning_s"] = contenders["TwinGP"].timings_["tuning"]
     rows[0]["n_trials"] = len(tuned.tuning_scores_)
-    best = best_of_grid(data, error, tuned, options)
+    best = best_of_grid(data, error, tuned, options, settings.n_grid)
     rows[0]["best_of_grid_on_test"] = best
     rows[0]["regret"] = rows[0]["error"] / best - 1.0
     return rows
 
 
-def real_problem(name, settings):
+def real_problem(name):
     """Data, the error of a mean in its usual unit, and the metric to tune for."""
-    data = _common.load(name).first(settings.n_train, None)
+    data = _common.load(name)
     if name != "poserlike":
         return data, lambda mean: error_of(data, mean), "rmse"
-    with np.load(_common.data_folder() / f"{name}.npz") as arrays:
-        unit = arrays["Y_train"].astype(float).std(axis=0)
+    unit = _common.output_units(name)
 
     def degrees(mean):
         turned = (mean - data.Y_test) * unit
@@ -307,7 +306,7 @@ GRID = (
 AROUND = ((0.7, 1.0, 1.4), (0.7, 1.0, 1.4), (0.3, 1.0, 3.0), (0.3, 1.0, 3.0))
 
 
-def best_of_grid(data, error, tuned, options):
+def best_of_grid(data, error, tuned, options, most):
     """Least test error over both grids, in every input metric."""
     found = (
         tuned.input_length_scale_,
@@ -331,7 +330,7 @@ def best_of_grid(data, error, tuned, options):
             [unit * f, outputs * g, *noises] for f, g, *noises in product(*GRID)
         ]
     best = np.inf
-    for i, (f, g, n, m) in enumerate(candidates):
+    for i, (f, g, n, m) in enumerate(candidates[:most]):
         if i % 20 == 0:
             note(f"tuning: {data.name}, {i} of {len(candidates)} on test rows: {best}")
         machine = TwinGP(f, g, min(n, 1.0), min(m, 1.0))

@@ -71,6 +71,33 @@ def test_scaling_runs_and_leaves_a_record(benchmark_module, tmp_path, capsys):
     assert "Exponents" in capsys.readouterr().out
 
 
+def test_twin_sections_run_and_leave_a_record(
+    benchmark_module, common, tiny_data, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(common, "output_units", lambda name: np.array([2.0, 3.0]))
+    twin = benchmark_module("twin")
+    twin.main(["--quick", "--results", str(tmp_path)])
+    written = sections(tmp_path)
+    assert set(written) == {f"twin_{name}" for name in twin.SECTIONS}
+    for row in written["twin_search"]["rows"]:
+        assert row["above_loop"] < 1e-6
+        assert row["converged"] == 1
+    for row in written["twin_cover"]["rows"]:
+        assert row["rmse_ratio"] < 1.5
+    assert "Covariate shift" in capsys.readouterr().out
+
+
+def test_constants_are_settled_without_test_rows(
+    benchmark_module, tiny_data, tmp_path, capsys
+):
+    constants = benchmark_module("constants")
+    constants.main(["--quick", "--data", "tiny", "--results", str(tmp_path)])
+    rows = sections(tmp_path)["constants"]["rows"]
+    choices = len(constants.CANDIDATES) * len(constants.SHARPNESSES)
+    assert len(rows) == len(constants.SPREADS) * choices
+    assert "held out" in capsys.readouterr().out
+
+
 def test_partition_runs(benchmark_module, monkeypatch, capsys):
     partition = benchmark_module("partition")
     if find_spec("k_means_constrained") is None:

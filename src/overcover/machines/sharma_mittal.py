@@ -21,7 +21,6 @@ On the pivots of the output side (`twin_output`), :math:`k_Y(y) = B k_r(y)`, bot
     - \alpha^2 k_r^\top B^\top T k_r .
 """
 
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +36,7 @@ from .._linalg import (
 )
 from . import kernels, twin_state
 from .base import Answer
-from .twin_gp import TwinGP
+from .twin_gp import TwinGP, amplitude_sq, made_anew
 from .twin_objective import LEAST_C, lifted_rows, similarities
 from .twin_output import gaussian_gram, make_output_side
 
@@ -201,15 +200,17 @@ class SharmaMittalTwinGP(TwinGP):
             core, looks, a, self._eta(looks), scales.own_output, own_left
         )
 
-    def answer_fresh(self, rows, X_query, kept) -> Answer:
+    def answer_fresh(
+        self, rows, X_query, kept=made_anew, solve=False, variance=False
+    ) -> Answer:
         """As `TwinGP.answer_fresh`; the mixture leaves nothing that could be kept."""
-        machine = copy(self)
-        machine.rank = "full" if self.rank == "solve" else self.rank
-        core, _ = machine._make_core(rows, np.empty(0, dtype=np.intp))
+        core, _ = self._make_core(rows, np.empty(0, dtype=np.intp))
         looks = self._look(core, rows.similarities(X_query), rows.Z)
         mean = rows.back(self._search(core, looks).points)
-        eta = self._eta(looks)
-        return Answer(mean, np.outer(eta, self._amplitude_sq(rows)), eta)
+        if not variance:
+            return Answer(mean, None, None)
+        eta, L = self._eta(looks), twin_state.factorize_inputs(rows, self.input_noise_)
+        return Answer(mean, np.outer(eta, amplitude_sq(rows, L)), eta)
 
     def _check_options(self, n_features, n_outputs):
         super()._check_options(n_features, n_outputs)

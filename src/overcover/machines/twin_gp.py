@@ -43,8 +43,8 @@ from .twin_options import check_twin_options
 from .twin_output import make_output_side, solved_output_side
 from .twin_state import Scales, TwinRows, finite, make_rows
 
-# Numbers per block of queries, over all arrays that an evaluation makes: 64 MB.
-BLOCK_VALUES = 2**22
+# Similarities per block of queries: 16 MB; a search holds about six such arrays.
+BLOCK_VALUES = 2**21
 # Rows that are left out for the standard deviation, per subdomain.
 MOST_LEFT_OUT = 200
 # Largest gradient that counts as none, and evaluations per query at most; coarser while
@@ -54,6 +54,11 @@ PRECISION, TRIAL_PRECISION = (1e-7, 200), (1e-3, 40)
 TRIAL_RANK = 300
 # Below this share of explained similarity, the answer moves towards the GP's.
 TRUSTED = 0.5
+
+
+def made_anew(key, make):
+    """Keep nothing; see `TwinGP.answer_fresh`."""
+    return make()
 
 
 class TwinState(NamedTuple):
@@ -350,7 +355,9 @@ class TwinGP(CalibratedMachine):
         own, eta = self._scales.own_output, self._eta(looks)
         return TwinObjective(core.pivots, core.C, looks.U, eta, own, looks.taken)
 
-    def answer_fresh(self, rows, X_query, kept) -> Answer:
+    def answer_fresh(
+        self, rows, X_query, kept=made_anew, solve=False, variance=False
+    ) -> Answer:
         """Answer a few queries where nothing has been precomputed.
 
         Parameters
@@ -360,6 +367,10 @@ class TwinGP(CalibratedMachine):
         kept : callable
             ``kept(key, make)`` gives ``make()``, or what it gave before for that key:
             a grid of hyperparameters factorises each side once.
+        solve : bool
+            Whether the search solves with a Cholesky factor of the outputs' kernel
+            matrix: for a single query that beats making an inverse.
+        variance : bool
 
         Returns
         -------
@@ -375,27 +386,21 @@ class TwinGP(CalibratedMachine):
         )
         outputs = kept(
             ("outputs", scales.outputs.tobytes(), scales.output_noise),
-            lambda: self._fresh_outputs(rows),
+            lambda: self._fresh_outputs(rows, solve),
         )
         K_xq = rows.similarities(X_query)
         u = kept((*inputs, X_query.tobytes()), lambda: solve_cholesky(L, K_xq))
         looks = twin_state.look_fresh(K_xq, u, rows.Z, outputs)
         core = twin_state.TwinCore(L, u, outputs.pivots, outputs.C)
         mean = rows.back(self._search(core, looks).points)
+        if not variance:
+            return Answer(mean, None, None)
         eta = self._eta(looks)
-        return Answer(mean, np.outer(eta, self._amplitude_sq(rows, L)), eta)
+        return Answer(mean, np.outer(eta, amplitude_sq(rows, L)), eta)
 
-    def _amplitude_sq(self, rows, L=None):
-        """Of the outputs' marginal likelihood, shape (n_outputs,)."""
-        if L is None:
-            L = twin_state.factorize_inputs(rows, self.input_noise_)
-        z_y = solve_lower(L, rows.Z * finite(rows.output_scales))
-        return np.einsum("ij,ij->j", z_y, z_y) / rows.weights.sum()
-
-    def _fresh_outputs(self, rows):
-        """The output side of a few queries; of one alone, solves beat an inverse."""
+    def _fresh_outputs(self, rows, solve):
         noise = self.output_noise_
-        if self.rank == "solve":
+        if solve:
             return solved_output_side(rows.Z, noise, rows.weights)
         return make_output_side(rows.Z, noise, rows.weights, self.rank)[0]
 
@@ -403,9 +408,7 @@ class TwinGP(CalibratedMachine):
         """Two Cholesky factorisations, and solves in the search: no inverse."""
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
         rows = self.in_kernel_units(X, Y, weights)
-        trial = copy(self)
-        trial.rank = "solve"
-        return trial.answer_fresh(rows, X_query, lambda key, make: make())
+        return self.answer_fresh(rows, X_query, solve=True, variance=variance)
 
     def answer_left_out(self, rows, left):
         """What is said of rows that are left out one by one, in units of the outputs.
@@ -439,6 +442,12 @@ class TwinGP(CalibratedMachine):
 
     def _check_options(self, n_features, n_outputs):
         check_twin_options(self, n_features, n_outputs)
+
+
+def amplitude_sq(rows, L):
+    """Of the outputs' marginal likelihood, shape (n_outputs,)."""
+    z_y = solve_lower(L, rows.Z * finite(rows.output_scales))
+    return np.einsum("ij,ij->j", z_y, z_y) / rows.weights.sum()
 
 
 def rows_to_leave_out(n_owned):

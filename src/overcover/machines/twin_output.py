@@ -37,6 +37,7 @@ from .._linalg import (
     solve_cholesky,
     squared_distances,
 )
+from . import kernels
 
 # Largest unseen similarity, relative to the noise: moves predictions by less than 0.1 %
 # of the outputs' deviation (docs/numerics.md).
@@ -111,7 +112,7 @@ def solved_output_side(Z, noise, weights) -> OutputSide:
 
     Parameters as in `make_output_side`.
     """
-    K_yy = add_to_diagonal(gaussian_gram(Z), noise / weights)
+    K_yy = add_to_diagonal(kernels.gram_lower("rbf", Z), noise / weights)
     L, _ = cholesky(K_yy, "The output kernel matrix")
     nothing = np.empty((0, len(Z)))
     return OutputSide(Z, lambda K: solve_cholesky(L, K.T).T, nothing, 0.0)
