@@ -10,6 +10,7 @@ import overcover
 from overcover import (
     GP,
     AnyRegressor,
+    CommitteeGP,
     EqualSizeKMeans,
     ImportanceWeightedTwinGP,
     NeighborhoodRegressor,
@@ -53,6 +54,8 @@ ESTIMATORS = [
     NeighborhoodRegressor(GP(**FIXED), n_neighbors=40),
     NeighborhoodRegressor(AnyRegressor(), n_neighbors=40),
     NeighborhoodRegressor(TwinGP(*TWIN), n_neighbors=40),
+    CommitteeGP(),
+    CommitteeGP(GP(**FIXED), rule="grbcm", expert_size=40, random_state=0),
 ]
 # Its second argument is no target but a second sample.
 NO_REGRESSOR = {"RelativeDensityRatio"}

@@ -7,7 +7,7 @@ Each word is a module, in this order; `OverlappingCoverRegressor` is the path co
 Everything not named here is private.
 """
 
-from .baselines import NeighborhoodRegressor
+from .baselines import CommitteeGP, NeighborhoodRegressor
 from .density_ratio import RelativeDensityRatio
 from .machines import (
     GP,
@@ -24,6 +24,7 @@ __version__ = "0.1.0"
 __all__ = [
     "GP",
     "AnyRegressor",
+    "CommitteeGP",
     "EqualSizeKMeans",
     "ImportanceWeightedTwinGP",
     "NeighborhoodRegressor",

@@ -1,0 +1,287 @@
+r"""Committees of Gaussian processes: every expert answers every query.
+
+    X, Y -> metric -> partition -> a GP on each cluster -> all of them combined
+
+Experts on disjoint clusters share their hyperparameters. With :math:`\mu_i, s_i^2` the
+posterior mean and variance of expert i at a query, :math:`s_0^2` the prior variance and
+weights :math:`\beta_i`,
+
+.. math:: s^{-2} = \sum_i \beta_i s_i^{-2} + \gamma s_0^{-2}, \qquad
+    \mu = s^2 \sum_i \beta_i s_i^{-2} \mu_i ,
+
+- "poe" (product of experts): :math:`\beta_i = 1, \gamma = 0`; overconfident, the more
+  experts the more, far from the data too;
+- "gpoe" (generalised): :math:`\beta_i = 1 / K, \gamma = 0`; far away, the prior;
+- "bcm" (Bayesian committee machine): :math:`\beta_i = 1, \gamma = 1 - K`;
+- "rbcm" (robust BCM): :math:`\beta_i = \tfrac12 (\log s_0^2 - \log s_i^2)`, the
+  information an expert has gained, :math:`\gamma = 1 - \sum_i \beta_i`. One expert
+  alone is then *not* the full GP, unless its :math:`\beta` happens to be one;
+- "grbcm" (generalised robust): an expert c on random rows stands in for the prior,
+  every other expert also sees those rows; the first has :math:`\beta = 1`, the others
+  :math:`\tfrac12 (\log s_c^2 - \log s_i^2)`. Consistent, at four times the cost.
+
+A query costs all experts, :math:`O(N M)` for a standard deviation, where a cover asks
+two. Memory is :math:`O(N M / 2)`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+
+from .._linalg import (
+    add_to_diagonal,
+    cholesky,
+    inverse_factor,
+    pack_lower,
+    packed_column_norms_sq,
+    solve_cholesky,
+)
+from .._parallel import run_tasks
+from .._validation import (
+    all_or_nothing,
+    check_choice,
+    check_count,
+    check_training_data,
+)
+from ..machines import Machine, Prediction, kernels
+from ..machines.base import Predictor
+from ..partition import partition_rows
+from ._shared import row_noises, shared_gp
+
+RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
+# Queries answered at a time, whatever the number of experts.
+CHUNK = 2048
+# Posterior variances are no smaller: their inverses must exist.
+LEAST_VARIANCE = 1e-12
+
+
+class Expert(NamedTuple):
+    """A GP on some rows."""
+
+    A: np.ndarray
+    """Rows as the kernel wants them, shape (size, n_features)."""
+
+    alpha: np.ndarray
+    """Shape (size, n_outputs)."""
+
+    factor: np.ndarray
+    """Packed ``L^-1``, shape (packed_size(size),)."""
+
+    amplitude_sq: np.ndarray
+    """Sum of squared whitened outputs, shape (n_outputs,)."""
+
+
+class CommitteeGP(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Experts on disjoint clusters, combined by a rule.
+
+    A reference to compare with; see `overcover.baselines.committee` for the rules.
+    Choose "grbcm" if you need one: the others are over- or underconfident.
+
+    Parameters
+    ----------
+    machine : GP or None, default=None
+        Kernel and hyperparameters, shared by all experts; None is ``GP()``.
+    rule : {"rbcm", "poe", "gpoe", "bcm", "grbcm"}, default="rbcm"
+    expert_size : int, default=500
+        Rows that one expert sees; twice as many for "grbcm".
+    partition : {"kmeans", "ab", "imda", "rpc"} or clusterer, default="kmeans"
+        Who gets which rows; see `overcover.partition.partition_rows`.
+    n_jobs : int or None, default=None
+        Threads that work on different experts. Results do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Decides the rows that tuning looks at, the partition, and the common rows of
+        "grbcm".
+
+    Attributes
+    ----------
+    machine_ : GP
+        With the hyperparameters found.
+    experts_ : list of Expert
+        For "grbcm" the one on common rows comes first.
+    amplitude_sq_ : ndarray of shape (n_outputs,)
+        Variance of the signal, from the experts' marginal likelihoods together.
+    n_features_in_, n_outputs_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        When X was a data frame with string column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover import GP
+    >>> from overcover.baselines import CommitteeGP
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (600, 2))
+    >>> y = np.sin(X[:, 0]) * np.cos(X[:, 1])
+    >>> model = CommitteeGP(GP(length_scale=2.0, noise=1e-4), expert_size=150).fit(X, y)
+    >>> bool(abs(model.predict([[0.5, 0.5]])[0] - np.sin(0.5) * np.cos(0.5)) < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        machine=None,
+        *,
+        rule="rbcm",
+        expert_size=500,
+        partition="kmeans",
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.machine = machine
+        self.rule = rule
+        self.expert_size = expert_size
+        self.partition = partition
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Tune the kernel, partition the rows, fit the experts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            A row of weight w counts as w equal rows for its expert. Rows of weight
+            zero are left out.
+
+        Returns
+        -------
+        self
+        """
+        X, Y, weight = check_training_data(self, X, y, sample_weight)
+        check_choice("rule", self.rule, RULES)
+        check_count("expert_size", self.expert_size, 1, "500 suits most data.")
+        rng = check_random_state(self.random_state)
+        machine = shared_gp(self.machine)
+        machine.tune(X, Y, weight, min(self.expert_size, len(X)), rng, self.n_jobs)
+        self._theta = machine.theta_[0]
+        self._center = 0.0 if kernels.is_object(machine.kernel) else X.mean(axis=0)
+        self._Y_mean = np.average(Y, axis=0, weights=weight)
+        noises = row_noises(np.exp(self._theta[-1]), len(X), weight)
+        sets = self._sets(X / machine.length_scales(X), rng)
+
+        def fit_expert(rows):
+            kernel, A = kernels.in_units(
+                machine.kernel, self._theta, X[rows] - self._center
+            )
+            return make_expert(kernel, A, Y[rows] - self._Y_mean, noises[rows])
+
+        self.experts_ = list(
+            run_tasks(fit_expert, ((rows,) for rows in sets), self.n_jobs)
+        )
+        # The common rows of "grbcm" are in every expert: its first adds nothing.
+        first = 1 if self.rule == "grbcm" else 0
+        counts = np.ones(len(X)) if weight is None else weight
+        n_counted = sum(counts[rows].sum() for rows in sets[first:])
+        total = np.sum([e.amplitude_sq for e in self.experts_[first:]], axis=0)
+        self.amplitude_sq_ = total / n_counted
+        self.machine_ = machine
+        return self
+
+    def _sets(self, X_metric, rng):
+        """Rows of each expert; for "grbcm" the common ones first, and in all."""
+        n_experts = max(1, -(-len(X_metric) // self.expert_size))
+        parts = partition_rows(X_metric, n_experts, self.partition, self.n_jobs, rng)
+        clusters = parts.clusters()
+        if self.rule != "grbcm":
+            return clusters
+        n_common = min(self.expert_size, len(X_metric))
+        common = np.sort(rng.permutation(len(X_metric))[:n_common])
+        return [common, *(np.union1d(common, rows) for rows in clusters)]
+
+    def _asked(self):
+        return self.machine_
+
+    def _judge_of_errors(self):
+        return Machine()
+
+    def _predict_rows(self, X, return_std):
+        parts = [
+            self._combined(X[i : i + CHUNK].astype(np.float64) - self._center)
+            for i in range(0, len(X), CHUNK)
+        ]
+        mean = np.concatenate([mean for mean, _ in parts]) + self._Y_mean
+        if not return_std:
+            return Prediction(mean, None)
+        latent = np.concatenate([variance for _, variance in parts])
+        observed = np.maximum(latent, 0.0) + np.exp(self._theta[-1])
+        return Prediction(mean, np.sqrt(np.outer(observed, self.amplitude_sq_)))
+
+    def _combined(self, X):
+        kernel, B = kernels.in_units(self.machine_.kernel, self._theta, X)
+
+        def ask(expert):
+            K_xq = kernels.cross(kernel, expert.A, B)
+            explained = packed_column_norms_sq(expert.factor, K_xq)
+            return K_xq.T @ expert.alpha, explained
+
+        prior = kernels.diagonal(kernel, B)
+        answers = list(run_tasks(ask, ((e,) for e in self.experts_), self.n_jobs))
+        means = np.array([mean for mean, _ in answers])
+        variances = np.array([prior - explained for _, explained in answers])
+        return combine(self.rule, means, np.maximum(variances, LEAST_VARIANCE), prior)
+
+
+def make_expert(kernel, A, Y, row_noise) -> Expert:
+    """Fit one expert.
+
+    Parameters
+    ----------
+    kernel : str or scikit-learn kernel
+    A : ndarray of shape (size, n_features)
+    Y : ndarray of shape (size, n_outputs)
+        Centred.
+    row_noise : ndarray of shape (size,)
+
+    Returns
+    -------
+    Expert
+    """
+    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), row_noise))
+    alpha = solve_cholesky(L, Y)
+    amplitude_sq = np.einsum("ij,ij->j", Y, alpha)
+    return Expert(A, alpha, pack_lower(inverse_factor(L)), amplitude_sq)
+
+
+def combine(rule, means, variances, prior):
+    """One latent mean and variance from those of all experts.
+
+    Parameters
+    ----------
+    rule : one of `RULES`
+    means : ndarray of shape (n_experts, n_queries, n_outputs)
+    variances : ndarray of shape (n_experts, n_queries)
+    prior : ndarray of shape (n_queries,)
+
+    Returns
+    -------
+    mean : ndarray of shape (n_queries, n_outputs)
+    variance : ndarray of shape (n_queries,)
+
+    Examples
+    --------
+    Two experts that agree make a product of experts twice as sure:
+
+    >>> means, variances = np.ones((2, 1, 1)), np.full((2, 1), 0.5)
+    >>> combine("poe", means, variances, np.ones(1))[1].tolist()
+    [0.25]
+    """
+    if rule == "grbcm":
+        base, base_mean = variances[0], means[0]
+        means, variances = means[1:], variances[1:]
+        beta = 0.5 * (np.log(base) - np.log(variances))
+        beta[0] = 1.0
+    else:
+        base, base_mean = prior, 0.0
+        if rule == "rbcm":
+            beta = 0.5 * (np.log(prior) - np.log(variances))
+        else:
+            beta = np.full(variances.shape, 1 / len(means) if rule == "gpoe" else 1.0)
+    rest = 0.0 if rule in ("poe", "gpoe") else 1.0 - beta.sum(axis=0)
+    precision = np.sum(beta / variances, axis=0) + rest / base
+    weighted = np.sum((beta / variances)[..., None] * means, axis=0)
+    weighted += np.asarray(rest / base)[..., None] * base_mean
+    return weighted / precision[:, None], 1.0 / precision
