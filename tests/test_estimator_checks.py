@@ -17,6 +17,7 @@ from overcover import (
     OverlappingCoverRegressor,
     RecursiveProjection,
     SharmaMittalTwinGP,
+    StructuredNeighbors,
     TwinGP,
 )
 
@@ -56,6 +57,9 @@ ESTIMATORS = [
     NeighborhoodRegressor(TwinGP(*TWIN), n_neighbors=40),
     CommitteeGP(),
     CommitteeGP(GP(**FIXED), rule="grbcm", expert_size=40, random_state=0),
+    StructuredNeighbors(),
+    StructuredNeighbors("hsic", random_state=0),
+    StructuredNeighbors("kta", random_state=0),
 ]
 # Its second argument is no target but a second sample.
 NO_REGRESSOR = {"RelativeDensityRatio"}

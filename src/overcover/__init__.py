@@ -7,7 +7,7 @@ Each word is a module, in this order; `OverlappingCoverRegressor` is the path co
 Everything not named here is private.
 """
 
-from .baselines import CommitteeGP, NeighborhoodRegressor
+from .baselines import CommitteeGP, NeighborhoodRegressor, StructuredNeighbors
 from .density_ratio import RelativeDensityRatio
 from .machines import (
     GP,
@@ -32,5 +32,6 @@ __all__ = [
     "RecursiveProjection",
     "RelativeDensityRatio",
     "SharmaMittalTwinGP",
+    "StructuredNeighbors",
     "TwinGP",
 ]

@@ -2,5 +2,6 @@
 
 from .committee import CommitteeGP
 from .neighborhood import NeighborhoodRegressor
+from .structured import StructuredNeighbors
 
-__all__ = ["CommitteeGP", "NeighborhoodRegressor"]
+__all__ = ["CommitteeGP", "NeighborhoodRegressor", "StructuredNeighbors"]

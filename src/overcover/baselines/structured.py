@@ -1,0 +1,326 @@
+r"""Structured predictors on nearest neighbours: weighted kNN, HSIC and KTA.
+
+    X, Y -> metric -> neighbours of each query -> an output that suits them
+
+A query's n nearest rows vote for one output y, all its columns together. With
+:math:`k_X, k_Y` Gaussian kernels, :math:`K_X, K_Y` on the neighbours,
+
+- "knn": :math:`y = \sum_i y_i d_i^{-2} / \sum_i d_i^{-2}`;
+- "hsic" (Hilbert-Schmidt independence): :math:`\max_y \sum_i a_i k_Y(y, y_i)`, a the
+  query's column of the input kernel matrix of query and neighbours, centred on both
+  sides;
+- "kta" (kernel target alignment): :math:`\max_y \langle K_X', K_Y' \rangle / \lVert
+  K_Y' \rVert` of the matrices with the query in them,
+
+  .. math:: \frac{c_0 + 2 \sum_i k_X(x, x_i) k_Y(y, y_i)}
+      {\sqrt{c_1 + 2 \sum_i k_Y(y, y_i)^2}}, \qquad
+      c_0 = 1 + \langle K_X, K_Y \rangle, \quad c_1 = 1 + \lVert K_Y \rVert^2 .
+
+The last two are minimised for many queries together (`overcover._optimize`), from the
+first one's answer. None has a standard deviation.
+"""
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._neighbors import BruteIndex
+from .._optimize import minimize_batch
+from .._parallel import run_tasks
+from .._validation import (
+    all_or_nothing,
+    are_scales,
+    as_training_shape,
+    check_choice,
+    check_count,
+    check_queries,
+    check_training_data,
+)
+
+METHODS = ("knn", "hsic", "kta")
+# Similarities, or offsets of outputs, held at once by each worker: 32 MB.
+BLOCK_VALUES = 2**22
+# "auto" length scales: multiples of a typical distance between any two rows, judged by
+# the error of rows held out. Neighbours are much nearer than that.
+FACTORS = (0.02, 0.06, 0.2, 0.6, 1.8)
+N_HELD_OUT = 200
+
+
+class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """An output that suits the query's nearest rows, all columns together.
+
+    References to compare a `overcover.TwinGP` with; see
+    `overcover.baselines.structured` for their formulas. "knn" is quick and hard to
+    beat where rows are many; the others are the paper's further contenders.
+
+    Parameters
+    ----------
+    method : {"knn", "hsic", "kta"}, default="knn"
+    n_neighbors : int, default=25
+        Rows that vote; all if there are fewer.
+    input_length_scale : "auto", float or array-like of shape (n_features,)
+        In units of the inputs. "knn" uses it only as the metric, if it is an array.
+    output_length_scale : "auto", float or array-like of shape (n_outputs,)
+        In units of the outputs; not used by "knn".
+    n_jobs : int or None, default=None
+        Threads that work on different queries. Results do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Decides the rows that "auto" holds out.
+
+    Attributes
+    ----------
+    input_length_scale_ : ndarray of shape (n_features,)
+    output_length_scale_ : ndarray of shape (n_outputs,)
+    n_features_in_, n_outputs_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        When X was a data frame with string column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover.baselines import StructuredNeighbors
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> model = StructuredNeighbors("hsic").fit(X, np.hstack([np.sin(X), np.cos(X)]))
+    >>> bool(np.abs(model.predict([[1.0]]) - [np.sin(1), np.cos(1)]).max() < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        method="knn",
+        *,
+        n_neighbors=25,
+        input_length_scale="auto",
+        output_length_scale="auto",
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.method = method
+        self.n_neighbors = n_neighbors
+        self.input_length_scale = input_length_scale
+        self.output_length_scale = output_length_scale
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X, y):
+        """Remember the rows, and find length scales.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        self
+        """
+        X, Y, _ = check_training_data(self, X, y)
+        self._check_options(X.shape[1], Y.shape[1])
+        self._X_mean, self._Y_mean = X.mean(axis=0), Y.mean(axis=0)
+        X, Y = X - self._X_mean, Y - self._Y_mean
+        rng = check_random_state(self.random_state)
+        self._tune(X, Y, rng)
+        self._A, self._Z = X / self.input_length_scale_, Y / self.output_length_scale_
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_Z")
+
+    def predict(self, X):
+        """Predict the outputs of new rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+        """
+        check_is_fitted(self)
+        X = check_queries(self, X).astype(np.float64) - self._X_mean
+        points = self._answer(self._A, self._Z, X / self.input_length_scale_)
+        return as_training_shape(self, self._Y_mean + points * self._back())
+
+    def _back(self):
+        scales = self.output_length_scale_
+        return np.where(np.isfinite(scales), scales, 0.0)
+
+    def _answer(self, A, Z, B):
+        """Outputs of queries B, in kernel units, in blocks of bounded memory."""
+        n_near = min(self.n_neighbors, len(A))
+        widest = max(len(A), n_near * max(Z.shape[1], A.shape[1], n_near))
+        step = max(1, BLOCK_VALUES // widest)
+        index = BruteIndex(A)
+
+        def answer_block(block):
+            near = index.nearest(block, n_near)
+            return answer(self.method, A[near], Z[near], block)
+
+        blocks = ((B[i : i + step],) for i in range(0, len(B), step))
+        return np.concatenate(list(run_tasks(answer_block, blocks, self.n_jobs)))
+
+    def _tune(self, X, Y, rng):
+        """Given scales, or the multiples of median distances that predict best."""
+        inputs, outputs = self.input_length_scale, self.output_length_scale
+        unit_x, unit_y = unit(X, inputs), unit(Y, outputs)
+        factors = [
+            FACTORS if isinstance(given, str) and self.method != "knn" else (1.0,)
+            for given in (inputs, outputs)
+        ]
+        held = rng.permutation(len(X))[: min(N_HELD_OUT, len(X) // 4)]
+        rest = np.setdiff1d(np.arange(len(X)), held)
+        best = (np.inf, 1.0, 1.0)
+        for f in factors[0]:
+            for g in factors[1]:
+                if len(held) and (len(factors[0]) > 1 or len(factors[1]) > 1):
+                    A, Z = X / (f * unit_x), Y / (g * unit_y)
+                    offset = self._answer(A[rest], Z[rest], A[held]) - Z[held]
+                    best = min(best, (float(np.mean((g * offset) ** 2)), f, g))
+        self.input_length_scale_ = best[1] * unit_x
+        self.output_length_scale_ = best[2] * unit_y
+
+    def _check_options(self, n_features, n_outputs):
+        check_choice("method", self.method, METHODS)
+        check_count("n_neighbors", self.n_neighbors, 1, "25 suits most data.")
+        for name, n in (
+            ("input_length_scale", n_features),
+            ("output_length_scale", n_outputs),
+        ):
+            value = getattr(self, name)
+            is_auto = isinstance(value, str) and value == "auto"
+            if not is_auto and not are_scales(value, n):
+                raise ValueError(
+                    f"{name}={value!r} must be 'auto', a positive number, or one for "
+                    f"each of the {n} columns."
+                )
+
+
+def unit(columns, given):
+    """A length scale per column: as given, or deviations times a typical distance.
+
+    Infinite for a column that does not vary.
+    """
+    deviation = columns.std(axis=0)
+    constant = deviation <= 1e-12 * np.abs(columns).max(axis=0, initial=0.0)
+    if not isinstance(given, str):
+        return np.where(constant, np.inf, np.broadcast_to(given, deviation.shape))
+    typical = np.sqrt(max(1, np.sum(~constant)))
+    return np.where(constant, np.inf, deviation * typical)
+
+
+def answer(method, A, Z, B):
+    """Outputs of queries from those of their neighbours, in kernel units.
+
+    Parameters
+    ----------
+    method : one of `METHODS`
+    A : ndarray of shape (n_queries, n_neighbors, n_features)
+    Z : ndarray of shape (n_queries, n_neighbors, n_outputs)
+    B : ndarray of shape (n_queries, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_outputs)
+    """
+    dist_sq = np.sum((A - B[:, None]) ** 2, axis=2)
+    start = np.einsum("qi,qio->qo", inverse_square_weights(dist_sq), Z)
+    if method == "knn":
+        return start
+    k_x = np.exp(-0.5 * dist_sq)
+    K_xx = np.exp(-0.5 * pairwise_sq(A))
+    if method == "hsic":
+        return minimize_batch(HSIC(Z, centered_column(K_xx, k_x)), start).points
+    K_yy = np.exp(-0.5 * pairwise_sq(Z))
+    c_0 = 1.0 + np.sum(K_xx * K_yy, axis=(1, 2))
+    c_1 = 1.0 + np.sum(K_yy**2, axis=(1, 2))
+    return minimize_batch(KTA(Z, k_x, c_0, c_1), start).points
+
+
+def inverse_square_weights(dist_sq):
+    """Shares in proportion to 1 / d^2; rows at distance zero take everything.
+
+    Examples
+    --------
+    >>> inverse_square_weights(np.array([[1.0, 4.0], [0.0, 4.0]])).tolist()
+    [[0.8, 0.2], [1.0, 0.0]]
+    """
+    nearest = dist_sq.min(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights = np.where(nearest > 0, nearest / dist_sq, dist_sq == 0)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def pairwise_sq(A):
+    """Squared distances within each set, shape (n_queries, n, n)."""
+    A = A - A.mean(axis=1, keepdims=True)
+    norms = np.einsum("qif,qif->qi", A, A)
+    dist_sq = norms[:, :, None] + norms[:, None, :] - 2.0 * A @ A.transpose(0, 2, 1)
+    return np.maximum(dist_sq, 0.0)
+
+
+def centered_column(K_xx, k_x):
+    """The query's column of the doubly centred joint matrix, over the neighbours.
+
+    Parameters
+    ----------
+    K_xx : ndarray of shape (n_queries, n, n)
+    k_x : ndarray of shape (n_queries, n)
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n)
+    """
+    n = k_x.shape[1] + 1
+    of_rows = (K_xx.sum(axis=2) + k_x) / n
+    of_query = (k_x.sum(axis=1) + 1.0) / n
+    of_all = (of_rows.sum(axis=1) + of_query) / n
+    return k_x - of_rows - of_query[:, None] + of_all[:, None]
+
+
+class _OnNeighbors:
+    """An objective of the similarities to each query's own neighbours."""
+
+    def __init__(self, Z):
+        self.Z = Z
+
+    def __call__(self, points, queries):
+        """Values of shape (n,) and gradients of shape (n, n_outputs)."""
+        offset = self.Z[queries] - points[:, None]
+        k = np.exp(-0.5 * np.einsum("qio,qio->qi", offset, offset))
+        values, slopes = self._of_similarities(k, queries)
+        return values, np.einsum("qi,qio->qo", k * slopes, offset)
+
+    def _of_similarities(self, k, queries):
+        raise NotImplementedError
+
+
+class HSIC(_OnNeighbors):
+    """Minus the dependence that an output adds, up to a factor."""
+
+    def __init__(self, Z, a):
+        super().__init__(Z)
+        # In proportion: gradients are of order one, whatever the kernel's width.
+        self.a = a / np.maximum(np.abs(a).sum(axis=1, keepdims=True), 1e-300)
+
+    def _of_similarities(self, k, queries):
+        a = self.a[queries]
+        return -np.sum(a * k, axis=1), -a
+
+
+class KTA(_OnNeighbors):
+    """Minus the alignment of both kernel matrices, up to a factor."""
+
+    def __init__(self, Z, k_x, c_0, c_1):
+        super().__init__(Z)
+        self.k_x, self.c_0, self.c_1 = k_x, c_0, c_1
+
+    def _of_similarities(self, k, queries):
+        k_x, c_1 = self.k_x[queries], self.c_1[queries]
+        above = 0.5 * self.c_0[queries] + np.sum(k_x * k, axis=1)
+        below = np.sqrt(1.0 + 2.0 * np.sum(k * k, axis=1) / c_1)
+        slopes = k_x / below[:, None]
+        slopes -= k * (2.0 * above / (below**3 * c_1))[:, None]
+        return -above / below, -slopes
