@@ -7,7 +7,12 @@ Each word is a module, in this order; `OverlappingCoverRegressor` is the path co
 Everything not named here is private.
 """
 
-from .baselines import CommitteeGP, NeighborhoodRegressor, StructuredNeighbors
+from .baselines import (
+    CommitteeGP,
+    DomainDecompositionGP,
+    NeighborhoodRegressor,
+    StructuredNeighbors,
+)
 from .density_ratio import RelativeDensityRatio
 from .machines import (
     GP,
@@ -25,6 +30,7 @@ __all__ = [
     "GP",
     "AnyRegressor",
     "CommitteeGP",
+    "DomainDecompositionGP",
     "EqualSizeKMeans",
     "ImportanceWeightedTwinGP",
     "NeighborhoodRegressor",

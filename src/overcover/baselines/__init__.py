@@ -1,7 +1,13 @@
 """Baselines: the systems a cover is compared with, one file each."""
 
 from .committee import CommitteeGP
+from .domain_decomposition import DomainDecompositionGP
 from .neighborhood import NeighborhoodRegressor
 from .structured import StructuredNeighbors
 
-__all__ = ["CommitteeGP", "NeighborhoodRegressor", "StructuredNeighbors"]
+__all__ = [
+    "CommitteeGP",
+    "DomainDecompositionGP",
+    "NeighborhoodRegressor",
+    "StructuredNeighbors",
+]
