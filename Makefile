@@ -32,6 +32,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/gp.py
 	$(BIN)/python benchmarks/constants.py
 	$(BIN)/python benchmarks/twin.py
+	$(BIN)/python benchmarks/systems.py
 	$(BIN)/python benchmarks/scaling.py
 
 clean:

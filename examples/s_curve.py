@@ -20,7 +20,7 @@ y = rng.uniform(0, 1, 300)
 x = y + 0.3 * np.sin(2 * np.pi * y) + 0.02 * rng.normal(size=300)
 X_query = np.linspace(x.min(), x.max(), 400)[:, None]
 
-# "auto" would minimise the squared error, whose best answer is the mean of the branches.
+# "auto" would minimise the squared error, for which the mean of the branches is best.
 twin = TwinGP(0.2, 0.1, 0.01, 0.01, n_starts=2)
 answers = {
     "GP: the mean of the branches": GP(random_state=0).fit(x[:, None], y),

@@ -17,6 +17,7 @@ from overcover import (
     OverlappingCoverRegressor,
     RecursiveProjection,
     SharmaMittalTwinGP,
+    SparseGP,
     StructuredNeighbors,
     TwinGP,
 )
@@ -57,6 +58,7 @@ ESTIMATORS = [
     NeighborhoodRegressor(TwinGP(*TWIN), n_neighbors=40),
     CommitteeGP(),
     CommitteeGP(GP(**FIXED), rule="grbcm", expert_size=40, random_state=0),
+    SparseGP(),
     StructuredNeighbors(),
     StructuredNeighbors("hsic", random_state=0),
     StructuredNeighbors("kta", random_state=0),

@@ -11,6 +11,7 @@ from .baselines import (
     CommitteeGP,
     DomainDecompositionGP,
     NeighborhoodRegressor,
+    SparseGP,
     StructuredNeighbors,
 )
 from .density_ratio import RelativeDensityRatio
@@ -38,6 +39,7 @@ __all__ = [
     "RecursiveProjection",
     "RelativeDensityRatio",
     "SharmaMittalTwinGP",
+    "SparseGP",
     "StructuredNeighbors",
     "TwinGP",
 ]

@@ -3,11 +3,13 @@
 from .committee import CommitteeGP
 from .domain_decomposition import DomainDecompositionGP
 from .neighborhood import NeighborhoodRegressor
+from .sparse_gp import SparseGP
 from .structured import StructuredNeighbors
 
 __all__ = [
     "CommitteeGP",
     "DomainDecompositionGP",
     "NeighborhoodRegressor",
+    "SparseGP",
     "StructuredNeighbors",
 ]

@@ -280,7 +280,8 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         ndarray of shape (n, n_outputs)
         """
         std = np.maximum(std, np.finfo(float).tiny)
-        return norm.logpdf(error, scale=std)
+        with np.errstate(over="ignore"):  # sure and wrong: a density of zero
+            return norm.logpdf(error, scale=std)
 
     # -- the machine alone: the full model ------------------------------------------
 

@@ -1,0 +1,283 @@
+"""All systems side by side; agreement with GPy; jumps at borders.
+
+    python benchmarks/systems.py [--section table,agreement,boundaries] [--quick]
+
+Prints a table per section and writes benchmarks/results/systems_SECTION.json;
+"boundaries" also draws docs/boundaries.png. Same hyperparameters and the same budget of
+rows M for everyone. Errors are in standardised units.
+"""
+
+import argparse
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import _common
+from _common import note, print_table
+from overcover import (
+    GP,
+    CommitteeGP,
+    DomainDecompositionGP,
+    NeighborhoodRegressor,
+    OverlappingCoverRegressor,
+    SparseGP,
+    StructuredNeighbors,
+)
+from overcover.baselines.committee import RULES
+
+
+class Settings(NamedTuple):
+    """How much of everything."""
+
+    size: int
+    n_scheme: int
+    """Test rows that slow systems answer."""
+
+    n_train: int | None
+    n_lines: int
+
+
+FULL = Settings(800, 1000, None, 60)
+QUICK = Settings(60, 30, 400, 3)
+
+
+def contenders(machine, size, n_jobs=2):
+    """Every system by name, with one kernel and the same budget."""
+    options = {"n_jobs": n_jobs, "random_state": _common.SEED}
+    cover = {"subdomain_size": size, **options}
+    systems = {
+        "cover, p=.9": OverlappingCoverRegressor(machine, **cover),
+        "cover, p=0, RPC (Local-RPC)": OverlappingCoverRegressor(
+            machine, overlap=0.0, partition="rpc", router="euclidean", **cover
+        ),
+        "NN scheme": NeighborhoodRegressor(machine, size, **options),
+        "weighted kNN": StructuredNeighbors(
+            "knn", input_length_scale=machine.length_scale, n_jobs=n_jobs
+        ),
+    }
+    for method in ("fic", "dtc", "sor", "nystrom", "pic"):
+        systems[method.upper()] = SparseGP(
+            machine, method=method, n_inducing=size, **options
+        )
+    for rule in RULES:
+        systems[rule] = CommitteeGP(machine, rule=rule, expert_size=size, **options)
+    return systems
+
+
+SLOW = {"NN scheme", *RULES}
+
+
+# -- one table -------------------------------------------------------------------------
+
+
+def table(settings):
+    """Error, log density, coverage and seconds of all systems."""
+    rows = []
+    for name in ("kin40k", "protein"):
+        data = _common.load(name).first(settings.n_train, None)
+        note(f"table: {name}, hyperparameters")
+        machine = GP()
+        rng = np.random.RandomState(_common.SEED)
+        machine.tune(data.X_train, data.Y_train, None, settings.size, rng, 2)
+        machine = GP(length_scale=machine.length_scale_, noise=float(machine.noise_))
+        for label, model in contenders(machine, settings.size).items():
+            note(f"table: {name}, {label}")
+            rows.append(table_row(data, label, model, settings))
+    print_table(f"All systems, M = {settings.size}", rows)
+    return rows
+
+
+def table_row(data, label, model, settings):
+    """One system on one data set."""
+    _, fit_s = _common.timed(model.fit, data.X_train, data.Y_train)
+    most = settings.n_scheme if label in SLOW else None
+    asked = data.some_test_rows(most)
+    X, Y = data.X_test[asked], data.Y_test[asked]
+    row = {"data": data.name, "method": label, "n_test": len(X), "fit_s": fit_s}
+    if isinstance(model, StructuredNeighbors):
+        mean, seconds = _common.timed(model.predict, X)
+        row["rmse"] = float(_common.rmse(Y, mean.reshape(Y.shape)).mean())
+        return row | {"us_query": 1e6 * seconds / len(X)}
+    (mean, std), seconds = _common.timed(said_of, model, X)
+    half = 1.96 * std
+    return row | {
+        "rmse": float(_common.rmse(Y, mean.reshape(Y.shape)).mean()),
+        "nlpd": _common.nlpd(Y, mean, std),
+        "coverage_95": _common.coverage(Y, mean - half, mean + half),
+        "us_query": 1e6 * seconds / len(X),
+        "n_negative": negative_variances(model, X),
+    }
+
+
+def said_of(model, X):
+    """Mean and std; negative variances are counted, not complained about, here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return model.predict(X, return_std=True)
+
+
+def negative_variances(model, X):
+    """How many predictive variances are below zero: only Nystrom's can be."""
+    if not isinstance(model, SparseGP):
+        return 0
+    return int(np.sum(model.predict_variance(X) < 0))
+
+
+# -- agreement with an independent implementation --------------------------------------
+
+
+def agreement(settings):
+    """FITC and DTC of GPy at the same hyperparameters and inducing points."""
+    if find_spec("GPy") is None:
+        note("GPy is not installed: pip install GPy")
+        return []
+    import GPy
+    from GPy.inference.latent_function_inference import DTC, FITC
+
+    rng = np.random.default_rng(_common.SEED)
+    X, X_query = rng.uniform(-3, 3, (400, 2)), rng.uniform(-3, 3, (100, 2))
+    y = np.sin(X[:, 0]) * np.cos(X[:, 1]) + 0.1 * rng.normal(size=400)
+    y -= y.mean()
+    noise, Z = 0.02, X[:30].copy()
+    rows = []
+    for method, inference in (("fic", FITC()), ("dtc", DTC())):
+        # Theirs adds 1e-6 to the inducing points' matrix, ours 1e-10: be equal here.
+        inference.const_jitter = 1e-10
+        ours = SparseGP(
+            GP(kernel="rbf", length_scale=1.2, noise=noise), method=method, inducing=Z
+        ).fit(X, y)
+        kernel = GPy.kern.RBF(2, variance=1.0, lengthscale=1.2)
+        theirs = GPy.core.SparseGP(
+            X,
+            y[:, None],
+            Z.copy(),
+            kernel,
+            GPy.likelihoods.Gaussian(variance=noise),
+            inference_method=inference,
+        )
+        mean, variance = theirs.predict(X_query)
+        # Ours is in units of the signal's amplitude, theirs is fixed at one.
+        own = ours.predict_variance(X_query).ravel() / ours.amplitude_sq_[0]
+        rows.append(
+            {
+                "method": method,
+                "mean_difference": float(
+                    np.abs(ours.predict(X_query) - mean[:, 0]).max()
+                ),
+                "variance_difference": float(np.abs(own - variance[:, 0]).max()),
+                "gpy": GPy.__version__,
+            }
+        )
+    print_table("Largest difference from GPy", rows)
+    return rows
+
+
+# -- borders ---------------------------------------------------------------------------
+
+N_POINTS = 4001
+
+
+def boundaries(settings):
+    """Steps of the predictive mean along lines through a plane."""
+    rng = np.random.default_rng(_common.SEED)
+    n_train = settings.n_train or 6000
+    X = rng.uniform(0, 1, (n_train, 2))
+    y = np.sin(8 * X[:, 0]) * np.cos(6 * X[:, 1]) + 0.1 * rng.normal(size=n_train)
+    machine = GP(kernel="rbf", length_scale=0.15, noise=0.02)
+    size = settings.size // 4
+    systems = {
+        "full GP": GP(kernel="rbf", length_scale=0.15, noise=0.02),
+        **contenders(machine, size),
+        "domain decomposition": DomainDecompositionGP(machine, cell_size=size),
+        "cover, p=.9, hard": OverlappingCoverRegressor(
+            machine, subdomain_size=size, router="euclidean", random_state=0, n_jobs=2
+        ),
+    }
+    ends = rng.uniform(0, 1, (settings.n_lines, 2, 2))
+    shares = np.linspace(0, 1, N_POINTS)[:, None]
+    rows, profiles = [], {}
+    for label, model in systems.items():
+        note(f"boundaries: {label}")
+        model.fit(X, y)
+        lines = ends if label not in SLOW else ends[: max(1, settings.n_lines // 20)]
+        steps = []
+        for i, (start, stop) in enumerate(lines):
+            said = model.predict(start + shares * (stop - start))
+            # A smooth function is linear over three neighbouring points: what is left
+            # of a second difference is a jump.
+            bends = np.abs(np.diff(said, 2))
+            steps.append(bends.max())
+            if i == 0:
+                profiles[label] = said
+        rows.append(
+            {
+                "method": label,
+                "largest_jump": float(np.max(steps)),
+                "mean_jump": float(np.mean(steps)),
+                "in_noise": float(np.mean(steps)) / 0.1,
+            }
+        )
+    print_table("Largest jump along a line, mean over lines; noise is 0.1", rows)
+    if settings is FULL:
+        draw(profiles)
+    return rows
+
+
+DRAWN = ("full GP", "cover, p=0, RPC (Local-RPC)", "domain decomposition")
+DRAWN += ("PIC", "cover, p=.9, hard", "cover, p=.9")
+
+
+def draw(profiles):
+    """Predictions along one line, minus the full GP's."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(
+        len(DRAWN) - 1,
+        1,
+        figsize=(8, 8),
+        sharex=True,
+        sharey=True,
+        layout="constrained",
+    )
+    along = np.linspace(0, 1, N_POINTS)
+    for panel, name in zip(panels, DRAWN[1:]):
+        panel.plot(along, profiles[name] - profiles["full GP"], linewidth=1)
+        panel.set_title(name, fontsize=9, loc="left")
+        panel.axhline(0, color="0.7", linewidth=0.5)
+    panels[-1].set_xlabel("along a line through the plane")
+    figure.supylabel("prediction minus that of the full GP")
+    figure.savefig(_common.ROOT / "docs" / "boundaries.png", dpi=110)
+
+
+# -- the command -----------------------------------------------------------------------
+
+SECTIONS = {"table": table, "agreement": agreement, "boundaries": boundaries}
+
+
+def main(arguments=None):
+    """Run the chosen sections."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--section", default=",".join(SECTIONS))
+    parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
+    parser.add_argument("--results", type=Path, help="folder for the JSON files")
+    options = parser.parse_args(arguments)
+    names = options.section.split(",")
+    for name in names:
+        if name not in SECTIONS:
+            parser.error(f"no section {name!r}; choose among {', '.join(SECTIONS)}")
+    folder = options.results or (None if options.quick else _common.RESULTS)
+    for name in names:
+        rows = SECTIONS[name](QUICK if options.quick else FULL)
+        if folder:
+            path = _common.write_json(f"systems_{name}", rows, folder)
+            print(f"-> {path}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

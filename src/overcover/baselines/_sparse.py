@@ -1,0 +1,312 @@
+"""Arithmetic of sparse GPs: inducing points, condensed rows, answers.
+
+Notation as in `overcover.baselines.sparse_gp`, which has the formulas.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
+from .._neighbors import nearest_centers
+from .._parallel import one_thread_per_worker, run_tasks
+from ..machines import kernels
+
+# Rows or queries looked at together, unless there are more inducing points.
+CHUNK = 2048
+# Of the kernel's own variance. Inducing points crowd, and rounding in K_mm must stay
+# below what is added to its diagonal, or Q exceeds K; a smaller Lambda drowns B.
+LEAST_NOISE = 1e-10
+# Past so many rows k-means sees them in batches.
+MANY_ROWS = 20_000
+MOST_SEED = np.iinfo(np.int32).max
+
+
+class Inducing(NamedTuple):
+    """The inducing points, and the noise."""
+
+    kernel: Any
+    """A name, or a scikit-learn kernel with the hyperparameters found."""
+
+    A: np.ndarray
+    """Points as the kernel wants them, shape (m, n_features); so is every A here."""
+
+    L: np.ndarray
+    """Cholesky factor of their kernel matrix, shape (m, m)."""
+
+    noise: float
+    least_noise: float
+    """Lambda has no smaller diagonal."""
+
+    def cross(self, A):
+        """``K_nm``, shape (n, m)."""
+        return kernels.cross(self.kernel, A, self.A)
+
+    def whiten(self, K_nm):
+        """V, shape (m, n), so that ``V.T @ V`` is Q."""
+        return solve_lower(self.L, K_nm.T)
+
+    def unwhiten(self, b):
+        """``L^-T b``: ``K_nm`` times it is ``V.T @ b``."""
+        return solve_triangular(self.L, b, lower=True, trans=1)
+
+    def missed(self, A, V):
+        """``diag(K - Q)``, shape (n,)."""
+        return kernels.diagonal(self.kernel, A) - squared_norms(V)
+
+    def chunks(self, n_rows):
+        """Slices of rows; no shorter than m, so that m x m sums do not dominate."""
+        step = max(len(self.A), CHUNK)
+        return [slice(i, i + step) for i in range(0, n_rows, step)]
+
+
+def squared_norms(A):
+    """Of the columns."""
+    return np.einsum("ij,ij->j", A, A)
+
+
+def make_inducing(kernel, A, noise) -> Inducing:
+    """Factorise the kernel matrix of the inducing points."""
+    # Between two sets, a kernel object leaves out the white noise it may hold.
+    is_object = kernels.is_object(kernel)
+    K_mm = kernel(A, A) if is_object else kernels.gram(kernel, A)
+    least = LEAST_NOISE * float(np.mean(np.diag(K_mm)))
+    L, _ = cholesky(add_to_diagonal(K_mm, least), "K_mm, of the inducing points,")
+    return Inducing(kernel, A, L, noise, least)
+
+
+class Projected(NamedTuple):
+    """fic, dtc, sor: the rows summed up in the inducing points; none is kept."""
+
+    inducing: Inducing
+    L_B: np.ndarray
+    """Shape (m, m)."""
+
+    alpha: np.ndarray
+    """``L^-T b``, shape (m, n_outputs)."""
+
+    is_degenerate: bool
+    """Whether the prior variance is that of Q, as in sor."""
+
+    def answer(self, A, X_metric, variance):
+        """Mean and variance of queries, before the amplitude."""
+        K_qm = self.inducing.cross(A)
+        if not variance:
+            return K_qm @ self.alpha, None
+        V = self.inducing.whiten(K_qm)
+        doubt = squared_norms(solve_lower(self.L_B, V)) + self.inducing.noise
+        if not self.is_degenerate:
+            doubt += np.maximum(self.inducing.missed(A, V), 0.0)
+        return K_qm @ self.alpha, doubt
+
+
+class Nystrom(NamedTuple):
+    """nystrom: every row is kept, and looked at through the inverse of Q + Lambda."""
+
+    inducing: Inducing
+    L_B: np.ndarray
+    A: np.ndarray
+    lam: np.ndarray
+    """Diagonal of Lambda, shape (n,)."""
+
+    P: np.ndarray
+    """``(Q + Lambda)^-1 Y``, shape (n, n_outputs)."""
+
+    def answer(self, A, X_metric, variance):
+        """Mean and variance of queries, before the amplitude; may be negative."""
+        inducing, chunks = self.inducing, self.inducing.chunks(len(self.A))
+        mean = np.zeros((len(A), self.P.shape[1]))
+        right = np.zeros((len(inducing.A), len(A)))
+        for rows in chunks:
+            K_rq = kernels.cross(inducing.kernel, self.A[rows], A)
+            mean += K_rq.T @ self.P[rows]
+            if variance:
+                K_rq /= self.lam[rows, None]
+                right += inducing.cross(self.A[rows]).T @ K_rq
+        if not variance:
+            return mean, None
+        # k^T (Q + Lambda)^-1 k as a sum of squares, as that of y in `fit_diagonal`.
+        b = solve_cholesky(self.L_B, solve_lower(inducing.L, right))
+        energy, alpha = squared_norms(b), inducing.unwhiten(b)
+        for rows in chunks:
+            misfit = kernels.cross(inducing.kernel, self.A[rows], A)
+            misfit -= inducing.cross(self.A[rows]) @ alpha
+            energy += squared_norms(misfit / np.sqrt(self.lam[rows, None]))
+        return mean, kernels.diagonal(inducing.kernel, A) + inducing.noise - energy
+
+
+class Block(NamedTuple):
+    """pic: one block of rows, within which the covariance is exact."""
+
+    A: np.ndarray
+    L: np.ndarray
+    """Cholesky factor of its Lambda, shape (size, size)."""
+
+    W: np.ndarray
+    """``L_s^-1 V_s^T``, shape (size, m)."""
+
+    P: np.ndarray
+    """``p_s``, shape (size, n_outputs)."""
+
+    alpha: np.ndarray
+    """``L^-T (b - V_s p_s)``, shape (m, n_outputs)."""
+
+
+class Blocked(NamedTuple):
+    """pic: inducing points for what is far, a block of rows for what is near."""
+
+    inducing: Inducing
+    L_B: np.ndarray
+    blocks: list[Block]
+    centers: np.ndarray
+    """Means of the blocks in the machine's metric, shape (n_blocks, n_features)."""
+
+    def answer(self, A, X_metric, variance):
+        """Mean and variance of queries, before the amplitude."""
+        nearest = nearest_centers(X_metric, self.centers, 1, 1)[0][:, 0]
+        mean = np.empty((len(A), self.blocks[0].P.shape[1]))
+        doubt = np.empty(len(A)) if variance else None
+        for s in np.unique(nearest):
+            asked = nearest == s
+            mean[asked], found = self._answer_one(self.blocks[s], A[asked], variance)
+            if doubt is not None:
+                doubt[asked] = found
+        return mean, doubt
+
+    def _answer_one(self, block, A, variance):
+        K_qm = self.inducing.cross(A)
+        K_sq = kernels.cross(self.inducing.kernel, block.A, A)
+        mean = K_qm @ block.alpha + K_sq.T @ block.P
+        if not variance:
+            return mean, None
+        V = self.inducing.whiten(K_qm)
+        E = solve_lower(block.L, K_sq) - block.W @ V
+        near = np.maximum(self.inducing.missed(A, V) - squared_norms(E), 0.0)
+        far = squared_norms(solve_lower(self.L_B, V - block.W.T @ E))
+        return mean, near + far + self.inducing.noise
+
+
+def fit_diagonal(method, inducing, A, Y, weights, n_jobs):
+    """Solve with a diagonal Lambda, in chunks of rows; time O(n m^2).
+
+    Parameters
+    ----------
+    method : {"fic", "dtc", "sor", "nystrom"}
+    inducing : Inducing
+    A : ndarray of shape (n, n_features)
+    Y : ndarray of shape (n, n_outputs)
+        Centred.
+    weights : ndarray of shape (n,)
+    n_jobs : int or None
+
+    Returns
+    -------
+    state : Projected or Nystrom
+    energy : ndarray of shape (n_outputs,)
+        ``y^T (Q + Lambda)^-1 y``.
+    """
+    lam = np.full(len(A), inducing.noise)
+    P = np.empty_like(Y)
+
+    def condense(rows):
+        V = inducing.whiten(inducing.cross(A[rows]))
+        if method == "fic":
+            lam[rows] += np.maximum(inducing.missed(A[rows], V), 0.0)
+        lam[rows] = np.maximum(lam[rows] / weights[rows], inducing.least_noise)
+        root = np.sqrt(lam[rows])[:, None]
+        W = V.T / root
+        return W.T @ W, W.T @ (Y[rows] / root)
+
+    def settle(rows):
+        misfit = Y[rows] - inducing.cross(A[rows]) @ alpha
+        P[rows] = misfit / lam[rows, None]
+        return np.einsum("ij,ij->j", misfit, P[rows])
+
+    chunks = inducing.chunks(len(A))
+    L_B, b = solve_condensed(run_tasks(condense, zip(chunks), n_jobs))
+    alpha = inducing.unwhiten(b)
+    # A sum of squares cannot cancel; y^T Lambda^-1 y alone may be 1e7 times as large.
+    energy = squared_norms(b) + sum(run_tasks(settle, zip(chunks), n_jobs))
+    if method == "nystrom":
+        return Nystrom(inducing, L_B, A, lam, P), energy
+    return Projected(inducing, L_B, alpha, method == "sor"), energy
+
+
+def fit_blocks(inducing, A, Y, weights, partition, n_jobs):
+    """Solve with a block diagonal Lambda; as `fit_diagonal`, for a `Partition`.
+
+    Blocks of `size` rows cost O(n (m + size)^2) time and O(n (m + size)) memory.
+    """
+
+    def condense(s, rows):
+        V = inducing.whiten(inducing.cross(A[rows]))
+        lam = kernels.gram(inducing.kernel, A[rows]) - V.T @ V
+        row_noise = np.maximum(inducing.noise / weights[rows], inducing.least_noise)
+        L, _ = cholesky(add_to_diagonal(lam, row_noise), "Lambda of a block")
+        W, z = solve_lower(L, V.T), solve_lower(L, Y[rows])
+        factors[s] = L, W, z
+        return W.T @ W, W.T @ z
+
+    clusters, blocks = partition.clusters(), []
+    factors: list[Any] = [None] * len(clusters)
+    L_B, b = solve_condensed(run_tasks(condense, enumerate(clusters), n_jobs))
+    energy = squared_norms(b)
+    for rows, (L, W, z) in zip(clusters, factors):
+        misfit = z - W @ b
+        energy += squared_norms(misfit)
+        P = solve_triangular(L, misfit, lower=True, trans=1)
+        alpha = inducing.unwhiten(b - W.T @ misfit)
+        blocks.append(Block(A[rows], L, W, P, alpha))
+    return Blocked(inducing, L_B, blocks, partition.centers), energy
+
+
+def solve_condensed(parts):
+    """``L_B`` and b from ``W^T W`` and ``W^T z`` of chunks, summed in their order."""
+    gram, right = map(np.array, next(parts))
+    for more_gram, more_right in parts:
+        gram += more_gram
+        right += more_right
+    L_B, _ = cholesky(add_to_diagonal(gram, 1.0), "B = I + V Lambda^-1 V^T")
+    return L_B, solve_cholesky(L_B, right)
+
+
+def choose_inducing(how, X, scales, weights, n_inducing, rng):
+    """Inducing points in the units of X, shape (at most n_inducing, n_features).
+
+    Rows of equal input count once, so neither their order nor whether they are
+    repeated or weighted changes the choice.
+
+    Parameters
+    ----------
+    how : {"kmeans", "random"} or ndarray of shape (n_inducing, n_features)
+    X : ndarray of shape (n_samples, n_features)
+    scales : ndarray of shape (n_features,)
+        The machine's metric; infinite for an ignored column.
+    weights : ndarray of shape (n_samples,)
+    n_inducing : int
+    rng : RandomState
+    """
+    points = X if isinstance(how, str) else how
+    rows, first, owner = np.unique(
+        points / scales, axis=0, return_index=True, return_inverse=True
+    )
+    if len(rows) <= n_inducing:
+        return points[np.sort(first)]
+    if how == "random":
+        return points[first[rng.choice(len(rows), n_inducing, replace=False)]]
+    kind = KMeans if len(rows) <= MANY_ROWS else MiniBatchKMeans
+    kmeans = kind(
+        n_inducing, n_init=1, max_iter=50, random_state=rng.randint(MOST_SEED)
+    )
+    mean = rows.mean(axis=0)
+    with warnings.catch_warnings(), one_thread_per_worker():
+        # Near-coincident rows may leave a centre without any: one point fewer.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        kmeans.fit(rows - mean, sample_weight=np.bincount(owner.ravel(), weights))
+    centers = np.unique(kmeans.cluster_centers_, axis=0) + mean
+    ignored = np.isinf(scales)
+    return np.where(ignored, X.mean(axis=0), centers * np.where(ignored, 1.0, scales))

@@ -1,0 +1,277 @@
+r"""Sparse GPs: one Gaussian process for all rows, seen through m inducing points.
+
+    X, Y -> metric -> inducing points -> one m x m system -> prediction
+
+Where a cover cuts the rows into local machines, these approximate the kernel of all of
+them. With :math:`K_{mm} = L L^\top`, :math:`V = L^{-1} K_{mn}` and
+:math:`Q = V^\top V \approx K`, noise :math:`\nu`, weights w and centred outputs Y, all
+solve with :math:`Q + \Lambda`, through :math:`B = I + V \Lambda^{-1} V^\top = L_B
+L_B^\top` and :math:`b = B^{-1} V \Lambda^{-1} Y`:
+
+- dtc, sor, nystrom: :math:`\Lambda = \nu\,\mathrm{diag}(1/w)`;
+- fic: :math:`\Lambda = \mathrm{diag}(((K - Q)_{ii} + \nu) / w_i)`;
+- pic: :math:`\Lambda_{ss} = (K - Q)_{ss} + \nu\,\mathrm{diag}(1/w_s) = L_s L_s^\top`
+  on each block s, with :math:`W_s = L_s^{-1} V_s^\top` and
+  :math:`p_s = \Lambda_{ss}^{-1} (Y_s - V_s^\top b)`.
+
+With :math:`v = L^{-1} k_{mq}`, and :math:`e = L_s^{-1} k_{sq} - W_s v` for the block s
+whose mean is nearest, a query has the mean :math:`\mu` and the variance :math:`\eta`
+
+- fic, dtc: :math:`v^\top b` and :math:`\nu + k_{qq} - |v|^2 + |L_B^{-1} v|^2`;
+- sor: :math:`v^\top b` and :math:`\nu + |L_B^{-1} v|^2`;
+- pic: :math:`v^\top (b - V_s p_s) + k_{qs} p_s` and
+  :math:`\nu + k_{qq} - |v|^2 - |e|^2 + |L_B^{-1} (v - W_s^\top e)|^2`;
+- nystrom: :math:`k_{qn} (Q + \Lambda)^{-1} Y` and
+  :math:`\nu + k_{qq} - k_{qn} (Q + \Lambda)^{-1} k_{nq}`,
+
+the latter times :math:`s_j^2 = y_j^\top (Q + \Lambda)^{-1} y_j / \sum_i w_i`, the
+amplitude that maximises the approximate marginal likelihood. References:
+Quinonero-Candela & Rasmussen (2005) for the family, Snelson & Ghahramani (2006, 2007)
+for fic and pic, Williams & Seeger (2001) for nystrom.
+"""
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._parallel import run_tasks
+from .._validation import (
+    all_or_nothing,
+    as_training_shape,
+    check_choice,
+    check_count,
+    check_queries,
+    check_training_data,
+)
+from ..machines import Machine, Prediction, kernels
+from ..machines.base import Predictor
+from ..partition import partition_rows
+from ._shared import shared_gp
+from ._sparse import choose_inducing, fit_blocks, fit_diagonal, make_inducing
+
+METHODS = ("fic", "dtc", "sor", "nystrom", "pic")
+
+
+class SparseGP(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """A Gaussian process of all rows, approximated through m inducing points.
+
+    A reference to compare with. It is global where a cover is local: good when the
+    function is smooth enough that m points can follow it, blurred when it is not.
+    Fitting costs O(n m^2), a query O(m) for the mean and O(m^2) for the standard
+    deviation. Formulas are in `overcover.baselines.sparse_gp`.
+
+    Parameters
+    ----------
+    machine : GP or None, default=None
+        Kernel and hyperparameters, "auto" ones found as for a cover; None is ``GP()``.
+        White noise inside a kernel object counts for "fic" and "pic" only: give it
+        as the GP's `noise`.
+    method : {"fic", "dtc", "sor", "nystrom", "pic"}, default="fic"
+        How the covariance of the rows is approximated:
+
+        - "fic" (fully independent conditional, FITC): variances of the rows are
+          exact, covariances are those of Q. The one to choose among those that keep
+          no rows: what inducing points miss counts as noise, so intervals are honest;
+        - "dtc" (deterministic training conditional): all is that of Q, but a query's
+          own variance is exact; overconfident where points are sparse;
+        - "sor" (subset of regressors): the same mean, and a variance that shrinks to
+          the noise away from the inducing points. To show why not;
+        - "pic" (partially independent conditional): exact within blocks of rows, and
+          between a query and the block of the nearest mean. As accurate as "fic" where
+          m points suffice, far more so where they do not; keeps O(n m) numbers;
+        - "nystrom": Q in place of K, but exact between query and rows. Keeps all
+          rows, a query costs O(n) or O(n m); a variance may be *negative*, and a mean
+          of any size where m points miss much of K and the noise is small.
+    n_inducing : int, default=500
+        The m above; also about the size of a block of "pic".
+    inducing : {"kmeans", "random"} or array-like of shape (m, n_features), \
+default="kmeans"
+        Where the inducing points lie: at the centres of k-means in the machine's
+        metric, at random rows, or as given. With no more distinct rows than
+        `n_inducing`, at all of them.
+    partition : {"kmeans", "ab", "imda", "rpc"} or clusterer, default="kmeans"
+        Blocks of "pic"; see `overcover.partition.partition_rows`. A clusterer that
+        makes large blocks needs memory for their squares.
+    n_jobs : int or None, default=None
+        Threads that work on different chunks of rows. Results do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Decides the rows that tuning looks at, the inducing points and the blocks.
+
+    Attributes
+    ----------
+    machine_ : GP
+        With the hyperparameters found.
+    length_scales_ : ndarray of shape (n_features_in_,)
+        The machine's metric.
+    inducing_points_ : ndarray of shape (m, n_features_in_)
+        Distinct, in the units of X.
+    amplitude_sq_ : ndarray of shape (n_outputs,)
+        Variance of the signal: named kernels have amplitude one, so variances are
+        multiplied by that of the approximate marginal likelihood.
+    state_ : Projected, Nystrom or Blocked
+        What queries are answered from.
+    n_features_in_, n_outputs_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        When X was a data frame with string column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover import GP
+    >>> from overcover.baselines import SparseGP
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (2000, 2))
+    >>> y = np.sin(X[:, 0]) * np.cos(X[:, 1])
+    >>> gp = GP(length_scale=2.0, noise=1e-4)
+    >>> model = SparseGP(gp, n_inducing=100, random_state=0).fit(X, y)
+    >>> mean, std = model.predict([[0.5, 0.5]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(0.5) * np.cos(0.5)) < 0.01), mean.shape == std.shape
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        machine=None,
+        *,
+        method="fic",
+        n_inducing=500,
+        inducing="kmeans",
+        partition="kmeans",
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.machine = machine
+        self.method = method
+        self.n_inducing = n_inducing
+        self.inducing = inducing
+        self.partition = partition
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Tune the kernel, choose inducing points, sum up the rows in them.
+
+        Memory: a few copies of X and, for every worker, some arrays of 2048 x m or
+        m x m numbers, however many rows there are; "pic" keeps O(n m) numbers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            A row of weight w counts as w equal rows: its noise is divided by w, for
+            "fic" together with what the inducing points miss of it, which that method
+            takes for noise. Rows of weight zero are left out.
+
+        Returns
+        -------
+        self
+        """
+        X, Y, weights = check_training_data(self, X, y, sample_weight)
+        check_choice("method", self.method, METHODS)
+        check_count("n_inducing", self.n_inducing, 1, "500 suits most data.")
+        how = self._checked_inducing(X.shape[1])
+        n_inducing = self.n_inducing if isinstance(how, str) else len(how)
+        rng = check_random_state(self.random_state)
+        machine = shared_gp(self.machine)
+        machine.tune(X, Y, weights, min(n_inducing, len(X)), rng, self.n_jobs)
+        if weights is None:
+            weights = np.ones(len(X))
+        self.machine_, self.length_scales_ = machine, machine.length_scales(X)
+        # A kernel object may care where the origin is; a named one does not.
+        is_object = kernels.is_object(machine.kernel)
+        self._center = np.zeros(X.shape[1]) if is_object else X.mean(axis=0)
+        self._Y_mean = np.average(Y, axis=0, weights=weights)
+        self.inducing_points_ = choose_inducing(
+            how, X, self.length_scales_, weights, n_inducing, rng
+        )
+        kernel, points = self._in_units(self.inducing_points_)
+        inducing = make_inducing(kernel, points, float(machine.noise_))
+        data = inducing, self._in_units(X)[1], Y - self._Y_mean, weights
+        if self.method == "pic":
+            n_blocks = -(-len(X) // n_inducing)
+            partition = partition_rows(
+                X / self.length_scales_, n_blocks, self.partition, self.n_jobs, rng
+            )
+            self.state_, energy = fit_blocks(*data, partition, self.n_jobs)
+        else:
+            self.state_, energy = fit_diagonal(self.method, *data, self.n_jobs)
+        self.amplitude_sq_ = energy / weights.sum()
+        return self
+
+    def _checked_inducing(self, n_features):
+        if isinstance(self.inducing, str):
+            check_choice(
+                "inducing", self.inducing, ("kmeans", "random"), " or an array"
+            )
+            return self.inducing
+        points = check_array(self.inducing, dtype=np.float64, input_name="inducing")
+        if points.shape[1] != n_features:
+            raise ValueError(
+                f"inducing of shape {points.shape} must have {n_features} columns, as "
+                "X has. Give points in the units of X, 'kmeans' or 'random'."
+            )
+        return points
+
+    def _in_units(self, X):
+        """The kernel, and rows as it wants them."""
+        machine = self.machine_
+        return kernels.in_units(machine.kernel, machine.theta_[0], X - self._center)
+
+    def predict_variance(self, X):
+        """Variance of a new observation as the formulas give it.
+
+        For "nystrom" it may be negative, where `predict` says so and reports a
+        standard deviation of zero.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+        """
+        check_is_fitted(self)
+        _, doubt = self._answers(check_queries(self, X), True)
+        return as_training_shape(self, np.outer(doubt, self.amplitude_sq_))
+
+    def _asked(self):
+        return self.machine_
+
+    def _judge_of_errors(self):
+        # Gaussian: nothing here is calibrated by leave-one-out errors.
+        return Machine()
+
+    def _predict_rows(self, X, return_std):
+        mean, doubt = self._answers(X, return_std)
+        if not return_std:
+            return Prediction(mean, None)
+        n_negative = int(np.sum(doubt < 0))
+        if n_negative:
+            warnings.warn(
+                f"method={self.method!r} gave a negative variance to {n_negative} of "
+                f"{len(X)} queries, as it can; their std is set to 0, none is NaN. "
+                "See them by predict_variance, or choose 'fic', whose variances are "
+                "positive.",
+                UserWarning,
+                stacklevel=3,
+            )
+        variance = np.outer(np.maximum(doubt, 0.0), self.amplitude_sq_)
+        return Prediction(mean, np.sqrt(variance))
+
+    def _answers(self, X, variance):
+        """Means, and variances of amplitude one, in chunks of queries."""
+
+        def answer(rows):
+            queries = X[rows].astype(np.float64)
+            A = self._in_units(queries)[1]
+            return self.state_.answer(A, queries / self.length_scales_, variance)
+
+        chunks = self.state_.inducing.chunks(len(X))
+        means, doubts = zip(*run_tasks(answer, zip(chunks), self.n_jobs))
+        mean = np.concatenate(means) + self._Y_mean
+        return mean, np.concatenate(doubts) if variance else None
