@@ -17,12 +17,16 @@ from sklearn.tree import ExtraTreeRegressor
 from overcover import (
     GP,
     AnyRegressor,
+    ImportanceWeightedTwinGP,
     OverlappingCoverRegressor,
     RecursiveProjection,
+    SharmaMittalTwinGP,
+    TwinGP,
 )
 from overcover.machines import Machine, make_machine
 
 FIXED = {"length_scale": 1.5, "noise": 0.02}
+TWIN = (1.2, 0.8, 0.02, 0.01)
 # scikit-learn's own, with its hyperparameters fixed.
 THEIR_GP = GaussianProcessRegressor(RBF(1.5, "fixed"), alpha=0.02, normalize_y=True)
 
@@ -33,6 +37,9 @@ MACHINES = [
     GP(kernel="rbf", per_output=True, **FIXED),
     GP(kernel=Matern([1.0, 1.0], nu=2.5), noise=0.02),
     GP(per_subdomain=True, **FIXED),
+    TwinGP(*TWIN),
+    ImportanceWeightedTwinGP(*TWIN, n_starts=2),
+    SharmaMittalTwinGP(*TWIN),
     AnyRegressor(),
     AnyRegressor(SVR(C=10.0)),
     AnyRegressor(THEIR_GP),
