@@ -15,6 +15,7 @@ from overcover import (
 from overcover.tuning import _twin_sets, twin
 from overcover.tuning._twin_sets import (
     LeaveOneOut,
+    LocalSet,
     make_sets,
     median_distance,
     merge_duplicates,
@@ -341,15 +342,51 @@ def test_alignment_is_one_for_kernels_that_are_alike():
     assert other < 0.5
 
 
-def test_rows_held_out_in_runs_inflate_the_variance_of_a_track():
-    """Neighbours in time are alike, so leaving out one alone is no test."""
-    rng = np.random.default_rng(0)
-    steps = np.cumsum(rng.normal(size=(600, 2)), axis=0)
-    X = steps / steps.std(axis=0) + 0.01 * rng.normal(size=(600, 2))
-    drift = np.cumsum(rng.normal(size=(600, 2)), axis=0)
+def local_set(offset):
+    """A neighbourhood, and held-out rows whose outputs are off by so much."""
+    X, Y = make_data(160)
+    ones, held = np.ones(120), np.ones(40)
+    return LocalSet(X[:120], Y[:120], ones, X[120:], Y[120:] + offset, held)
+
+
+def test_excess_is_errors_over_half_widths():
+    X, Y = make_data(160)
+    scales = twin.Scales(np.ones(2), np.array([1.0, 10.0, 0.1]), 0.1, 0.1, True)
+    local = local_set(0.0)
+    excess = local.excess(TwinGP().with_scales(scales), 0.95)
+    alone = TwinGP(1.0, [1.0, 10.0, 0.1], 0.1, 0.1).fit(X[:120], Y[:120])
+    low, high = alone.predict_interval(X[120:], 0.95)
+    expected = np.abs(Y[120:] - (low + high) / 2) / ((high - low) / 2)
+    # A trial is searched with less precision.
+    assert_allclose(excess, expected, atol=0.05)
+
+
+def test_variances_are_inflated_until_held_out_rows_are_covered():
+    scales = twin.Scales(np.ones(2), np.array([1.0, 10.0, 0.1]), 0.1, 0.1, True)
+    machine = TwinGP().with_scales(scales)
+    _, Y = make_data(160)
+    for offset in (0.0, 1.0, 3.0):
+        sets = [local_set(offset * Y.std(axis=0)), local_set(-offset * Y.std(axis=0))]
+        inflation = twin.variance_inflation(machine, sets)
+        excess = np.concatenate([local.excess(machine, 0.95) for local in sets])
+        covered = np.mean(excess <= np.sqrt(inflation))
+        assert covered == pytest.approx(0.95, abs=0.01) or inflation == 1.0
+        assert (inflation > 1.5) == (offset > 0)
+
+
+def test_rows_left_out_one_by_one_inflate_nothing():
+    X, Y = make_data(40)
     machine = TwinGP()
-    machine.tune(X, drift, None, SIZE, np.random.RandomState(0), None)
-    shuffled, order = TwinGP(), rng.permutation(600)
-    shuffled.tune(X[order], drift[order], None, SIZE, np.random.RandomState(0), None)
-    assert machine.variance_inflation_ > 2 * shuffled.variance_inflation_
-    assert shuffled.variance_inflation_ >= 1.0
+    assert twin.variance_inflation(machine, [LeaveOneOut(X, Y, np.ones(40))]) == 1.0
+
+
+def test_inflation_reaches_the_standard_deviations():
+    X, Y = make_data(MANY)
+    model = TwinGP(random_state=0).fit(X, Y)
+    _, std = model.predict(X[:9], return_std=True)
+    expected = model.calibration_.factor / model.variance_inflation_
+    model.variance_inflation_ = 4.0
+    model.calibrate([model.state_])
+    assert_allclose(model.calibration_.factor, 4.0 * expected)
+    _, wider = model.predict(X[:9], return_std=True)
+    assert (wider > std).all()
