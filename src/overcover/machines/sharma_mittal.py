@@ -21,6 +21,7 @@ On the pivots of the output side (`twin_output`), :math:`k_Y(y) = B k_r(y)`, bot
     - \alpha^2 k_r^\top B^\top T k_r .
 """
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -214,7 +215,7 @@ class SharmaMittalTwinGP(TwinGP):
 
     def _check_options(self, n_features, n_outputs):
         super()._check_options(n_features, n_outputs)
-        if not 0 < self.alpha < 1:
+        if not isinstance(self.alpha, Real) or not 0 < float(self.alpha) < 1:
             raise ValueError(
                 f"alpha={self.alpha!r} must be above 0 and below 1; near 0 it is a "
                 "TwinGP."

@@ -54,6 +54,9 @@ PRECISION, TRIAL_PRECISION = (1e-7, 200), (1e-3, 40)
 TRIAL_RANK = 300
 # Below this share of explained similarity, the answer moves towards the GP's.
 TRUSTED = 0.5
+# No answer is farther outside the range of a subdomain's outputs, in ranges: a kernel
+# much wider than the outputs hardly holds them.
+MARGIN = 0.5
 
 
 def made_anew(key, make):
@@ -252,10 +255,10 @@ class TwinGP(CalibratedMachine):
         core = self._core(state)
         return np.concatenate(
             [
-                twin_state.unexplained_of(core.factor, K_xq) + self.input_noise_
+                twin_state.unexplained_of(core.factor, K_xq)
                 for K_xq in self._similarities(state, X_query)
             ]
-        )
+        ) + (self._scales.own_input - 1.0)
 
     def answer(self, state, X_query, variance=False):
         """Mean, variance and doubt, in blocks of queries of bounded memory."""
@@ -317,11 +320,14 @@ class TwinGP(CalibratedMachine):
         return looks.unexplained + (self._scales.own_input - 1.0)
 
     def _search(self, core, looks) -> Minima:
-        """Minima, drawn towards what a GP says where the rows explain little."""
+        """Minima, drawn towards what a GP says where the rows explain little, and kept
+        near the outputs that have been seen."""
         found = self._minimize(core, looks)
         trust = np.clip((1.0 - looks.unexplained) / TRUSTED, 0.0, 1.0)[:, None]
         points = looks.means + trust * (found.points - looks.means)
-        return found._replace(points=points)
+        low, high = core.pivots.min(axis=0), core.pivots.max(axis=0)
+        margin = MARGIN * (high - low)
+        return found._replace(points=np.clip(points, low - margin, high + margin))
 
     def _minimize(self, core, looks) -> Minima:
         objective = self._objective(core, looks)

@@ -22,12 +22,14 @@ def check_twin_options(machine, n_features, n_outputs):
             )
     for name in ("input_noise", "output_noise"):
         value = getattr(machine, name)
-        if not is_auto(value) and not (isinstance(value, Real) and float(value) > 0):
+        if not is_auto(value) and not (
+            isinstance(value, Real) and 0 < float(value) < np.inf
+        ):
             raise ValueError(
                 f"{name}={value!r} must be 'auto' or a positive number: the noise "
                 "variance relative to a similarity of one. 1e-3 is moderate."
             )
-    if machine.n_starts not in (1, 2):
+    if not isinstance(machine.n_starts, Integral) or machine.n_starts not in (1, 2):
         raise ValueError(
             f"n_starts={machine.n_starts!r} must be 1 (from what a GP says) or 2 "
             "(from the most similar row's output too)."

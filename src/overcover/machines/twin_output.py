@@ -39,9 +39,9 @@ from .._linalg import (
 )
 from . import kernels
 
-# Largest unseen similarity, relative to the noise: moves predictions by less than 0.1 %
-# of the outputs' deviation (docs/numerics.md).
-UNSEEN_SHARE = 8e-3
+# Largest unseen similarity, relative to the noise, and at most: moves predictions by
+# less than 0.1 % of the outputs' deviation on average (docs/numerics.md).
+UNSEEN_SHARE, MOST_UNSEEN = 8e-3, 2e-4
 # With more pivots than this share of the rows, the dense path is as quick.
 MOST_PIVOTS = 0.9
 
@@ -98,7 +98,8 @@ def make_output_side(Z, noise, weights, rank, left=()):
     K_yy = gaussian_gram(Z)
     left = np.asarray(left, dtype=np.intp)
     if rank != "full":
-        factor = pivoted_cholesky(K_yy.copy(), UNSEEN_SHARE * noise, rank)
+        tolerance = min(UNSEEN_SHARE * noise, MOST_UNSEEN)
+        factor = pivoted_cholesky(K_yy, tolerance, rank)
         if len(factor.R) <= MOST_PIVOTS * len(Z) or rank != "auto":
             return _of_pivots(factor, Z, noise, weights, left)
     L, _ = cholesky(add_to_diagonal(K_yy, noise / weights), "The output kernel matrix")
@@ -137,7 +138,7 @@ def pivoted_cholesky(K, tolerance, most="auto") -> PivotedFactor:
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        With a unit diagonal. Overwritten.
+        With a unit diagonal.
     tolerance : float
         Stop when no diagonal entry of the remainder is larger.
     most : "auto" or int
@@ -147,11 +148,16 @@ def pivoted_cholesky(K, tolerance, most="auto") -> PivotedFactor:
     -------
     PivotedFactor
     """
+    # All diagonal entries are equal: start with the most typical row, not the first.
+    first = int(np.argmax(K.sum(axis=1)))
+    swapped = np.arange(len(K))
+    swapped[[0, first]] = first, 0
+    K = K[np.ix_(swapped, swapped)]
     R, order, rank, _ = lapack.dpstrf(K.T, tol=tolerance, lower=0, overwrite_a=1)
     rank = max(1, int(rank)) if most == "auto" else max(1, min(int(rank), int(most)))
     R = np.triu(R[:rank])
     seen = np.einsum("ij,ij->j", R, R)
-    return PivotedFactor(R, order - 1, float(max(0.0, np.max(1.0 - seen))))
+    return PivotedFactor(R, swapped[order - 1], float(max(0.0, np.max(1.0 - seen))))
 
 
 def _of_pivots(factor, Z, noise, weights, left):

@@ -23,6 +23,8 @@ approximate; ``inverse="paper"`` is here to show by how much.
 """
 
 import warnings
+from copy import copy
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -187,6 +189,15 @@ class ImportanceWeightedTwinGP(TwinGP):
         rows = rows._replace(weights=weights)
         return state._replace(rows=rows, core=None)
 
+    def answer_once(self, X, Y, sample_weight, X_query, variance=False):
+        """As `TwinGP.answer_once`; weighed, or by the printed formula, if asked for."""
+        if self.inverse == "exact" and not self.transductive:
+            return super().answer_once(X, Y, sample_weight, X_query, variance)
+        machine = copy(self)
+        state = machine.fit_state(X, Y, sample_weight)
+        machine.calibrate([state])
+        return machine.answer(state, X_query, variance)
+
     # -- the printed formula -----------------------------------------------------------
 
     def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True):
@@ -233,7 +244,7 @@ class ImportanceWeightedTwinGP(TwinGP):
 
     def _check_weighing(self):
         check_choice("inverse", self.inverse, ("exact", "paper"))
-        if not 0 <= self.alpha <= 1:
+        if not isinstance(self.alpha, Real) or not 0 <= float(self.alpha) <= 1:
             raise ValueError(
                 f"alpha={self.alpha!r} must be between 0 and 1: 0.5 is robust, 1 the "
                 "plain ratio of densities."
