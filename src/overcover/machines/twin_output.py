@@ -41,7 +41,7 @@ from . import kernels
 
 # Largest unseen similarity, relative to the noise, and at most: moves predictions by
 # less than 0.1 % of the outputs' deviation on average (docs/numerics.md).
-UNSEEN_SHARE, MOST_UNSEEN = 8e-3, 2e-4
+UNSEEN_SHARE, MOST_UNSEEN = 8e-3, 3e-4
 # With more pivots than this share of the rows, the dense path is as quick.
 MOST_PIVOTS = 0.9
 
