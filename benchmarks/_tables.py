@@ -216,8 +216,9 @@ def twin_search(result):
     head = ["M", "pivots", "batched, exact", "batched, pivots", "evaluations per query"]
     head += ["GEMM rate reached, exact", "change by pivots, in deviations"]
     text = (
-        "2,000 queries of one subdomain against a loop of scipy's L-BFGS over queries, "
-        "inverses precomputed, one thread each. "
+        "2,000 queries of one subdomain, training rows moved a little, against a loop "
+        "of scipy's L-BFGS over queries, inverses precomputed, equally precise, one "
+        "thread each. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 

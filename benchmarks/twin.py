@@ -143,6 +143,10 @@ def nearest_to(X, x, scales, size):
     return np.argsort(np.sum(((X - x) / scales) ** 2, axis=1), kind="stable")[:size]
 
 
+# As precise as the batched search: no entry of a gradient above 1e-7.
+PRECISE = {"gtol": 1e-7, "ftol": 1e-15}
+
+
 class LoopedSearch:
     """The rival: scipy's L-BFGS per query, with both inverses precomputed."""
 
@@ -161,7 +165,9 @@ class LoopedSearch:
             u, start = seen[: len(self.Z)], seen[len(self.Z) :]
             explained = K_xq[:, 0] @ u
             eta = max(1.0 - explained, LEAST_DOUBT) + self.model.input_noise_
-            found = minimize(self._objective, start, (u, eta), "L-BFGS-B", jac=True)
+            found = minimize(
+                self._objective, start, (u, eta), "L-BFGS-B", jac=True, options=PRECISE
+            )
             self.n_evaluations += found.nfev
             values.append(found.fun)
         self.values = np.array(values)
