@@ -4,6 +4,7 @@ Definitions of what is compared are in the benchmark files and in `peers`; this 
 machinery. Errors are in standardised units (training mean 0, deviation 1).
 """
 
+import argparse
 import ctypes
 import json
 import os
@@ -317,3 +318,36 @@ def _cpu_model():
         return platform.processor()
     models = [line.partition(":")[2] for line in lines if line.startswith("model name")]
     return models[0].strip() if models else platform.processor()
+
+
+# -- commands --------------------------------------------------------------------------
+
+
+def run_sections(description, prefix, sections, settings, arguments=None):
+    """The command of a benchmark in sections: run the chosen ones, record their rows.
+
+    Parameters
+    ----------
+    description : str
+    prefix : str
+        Of the JSON files, ``PREFIX_SECTION.json``.
+    sections : dict from name to ``function(settings) -> rows``
+    settings : tuple
+        Full ones, and those of ``--quick``.
+    arguments : list of str or None
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--section", default=",".join(sections))
+    parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
+    parser.add_argument("--results", type=Path, help="folder for the JSON files")
+    options = parser.parse_args(arguments)
+    names = options.section.split(",")
+    for name in names:
+        if name not in sections:
+            parser.error(f"no section {name!r}; choose among {', '.join(sections)}")
+    # A taste must not overwrite published numbers.
+    folder = options.results or (None if options.quick else RESULTS)
+    for name in names:
+        rows = sections[name](settings[1] if options.quick else settings[0])
+        if folder:
+            print(f"-> {write_json(f'{prefix}_{name}', rows, folder)}", flush=True)

@@ -7,10 +7,8 @@ Prints a table per section and writes benchmarks/results/systems_SECTION.json;
 rows M for everyone. Errors are in standardised units.
 """
 
-import argparse
 import warnings
 from importlib.util import find_spec
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -262,21 +260,8 @@ SECTIONS = {"table": table, "agreement": agreement, "boundaries": boundaries}
 
 def main(arguments=None):
     """Run the chosen sections."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--section", default=",".join(SECTIONS))
-    parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
-    parser.add_argument("--results", type=Path, help="folder for the JSON files")
-    options = parser.parse_args(arguments)
-    names = options.section.split(",")
-    for name in names:
-        if name not in SECTIONS:
-            parser.error(f"no section {name!r}; choose among {', '.join(SECTIONS)}")
-    folder = options.results or (None if options.quick else _common.RESULTS)
-    for name in names:
-        rows = SECTIONS[name](QUICK if options.quick else FULL)
-        if folder:
-            path = _common.write_json(f"systems_{name}", rows, folder)
-            print(f"-> {path}", flush=True)
+    summary = __doc__.splitlines()[0]
+    _common.run_sections(summary, "systems", SECTIONS, (FULL, QUICK), arguments)
 
 
 if __name__ == "__main__":

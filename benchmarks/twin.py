@@ -6,10 +6,8 @@ Prints a table per section and writes benchmarks/results/twin_SECTION.json. Erro
 in standardised units, of poserlike in degrees. Every contender has one BLAS thread.
 """
 
-import argparse
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -389,21 +387,9 @@ SECTIONS = {"search": search, "cover": cover, "tuning": tuning, "shift": shift}
 
 def main(arguments=None):
     """Run the chosen sections."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--section", default=",".join(SECTIONS))
-    parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
-    parser.add_argument("--results", type=Path, help="folder for the JSON files")
-    options = parser.parse_args(arguments)
-    names = options.section.split(",")
-    for name in names:
-        if name not in SECTIONS:
-            parser.error(f"no section {name!r}; choose among {', '.join(SECTIONS)}")
-    folder = options.results or (None if options.quick else _common.RESULTS)
-    for name in names:
-        with threadpool_limits(1):
-            rows = SECTIONS[name](QUICK if options.quick else FULL)
-        if folder:
-            print(f"-> {_common.write_json(f'twin_{name}', rows, folder)}", flush=True)
+    summary = __doc__.splitlines()[0]
+    with threadpool_limits(1):
+        _common.run_sections(summary, "twin", SECTIONS, (FULL, QUICK), arguments)
 
 
 if __name__ == "__main__":

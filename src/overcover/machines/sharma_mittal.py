@@ -155,10 +155,10 @@ class SharmaMittalTwinGP(TwinGP):
 
     def _make_core(self, rows, left):
         scales, a = self._scales, self.alpha
-        core, looks = super()._make_core(rows, left)
-        outputs, _ = make_output_side(
-            rows.Z, scales.output_noise, rows.weights, self.rank
+        outputs, taken = make_output_side(
+            rows.Z, scales.output_noise, rows.weights, self.rank, left
         )
+        core, looks = twin_state.core_on(rows, scales, outputs, taken, left)
         B = outputs.B if len(outputs.B) else np.eye(len(rows.Z))
         K_xx = kernels.gram("rbf", rows.A)
         mixed = (1.0 - a) * K_xx + a * gaussian_gram(rows.Z)

@@ -157,9 +157,15 @@ def make_core(rows: TwinRows, scales: Scales, rank, left):
     looks : Looks
         Of the rows `left`.
     """
+    noise, weights = scales.output_noise, rows.weights
+    outputs, taken = make_output_side(rows.Z, noise, weights, rank, left)
+    return core_on(rows, scales, outputs, taken, left)
+
+
+def core_on(rows: TwinRows, scales: Scales, outputs: OutputSide, taken, left):
+    """`make_core` where the output side is there already, and what `left` take back."""
     A, Z, weights = rows.A, rows.Z, rows.weights
     L = factorize_inputs(rows, scales.input_noise)
-    outputs, taken = make_output_side(Z, scales.output_noise, weights, rank, left)
     B = outputs.B if len(outputs.B) else np.eye(len(Z))
     readout = solve_cholesky(L, np.hstack([B, Z]))
     L_inv = inverse_factor(L)
