@@ -33,6 +33,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/constants.py
 	$(BIN)/python benchmarks/twin.py
 	$(BIN)/python benchmarks/systems.py
+	$(BIN)/python benchmarks/boundaries.py
 	$(BIN)/python benchmarks/scaling.py
 
 clean:

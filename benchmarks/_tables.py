@@ -299,7 +299,7 @@ def systems_table(result):
     return f"{table(head, rows)}\n\n{made_by(result)}"
 
 
-def systems_boundaries(result):
+def boundaries(result):
     """Jumps along lines."""
     rows = [
         [r["method"], number(r["mean_jump"], 2), number(r["largest_jump"], 2)]
@@ -325,6 +325,26 @@ def systems_agreement(result):
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
 
+def systems_learned(result):
+    """Sparse GPs with the cover's hyperparameters and with their own."""
+    whose = {"local": "found for the cover", "bound": "of its own bound"}
+    rows = [
+        [
+            r["data"],
+            r["method"],
+            whose[r["tuning"]],
+            number(r["rmse"]),
+            number(r["nlpd"]),
+            f"{r['coverage_95']:.1%}",
+            number(r["fit_s"]),
+        ]
+        for r in result["rows"]
+    ]
+    head = ["data", "system, m = 200", "hyperparameters", "RMSE", "NLPD"]
+    head += ["95 % Gaussian intervals hold", "fit with tuning, s"]
+    return f"{table(head, rows)}\n\n{made_by(result)}"
+
+
 TABLES = {
     "accuracy": ("gp_accuracy", accuracy),
     "nn": ("gp_nn", nn),
@@ -340,6 +360,7 @@ TABLES = {
     "twin-tuning": ("twin_tuning", twin_tuning),
     "twin-shift": ("twin_shift", twin_shift),
     "systems-table": ("systems_table", systems_table),
-    "systems-boundaries": ("systems_boundaries", systems_boundaries),
+    "boundaries": ("boundaries_jumps", boundaries),
+    "systems-learned": ("systems_learned", systems_learned),
     "systems-agreement": ("systems_agreement", systems_agreement),
 }

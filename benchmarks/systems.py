@@ -1,10 +1,10 @@
-"""All systems side by side; agreement with GPy; jumps at borders.
+"""All systems side by side; agreement with GPy; what a sparse GP learns by itself.
 
-    python benchmarks/systems.py [--section table,agreement,boundaries] [--quick]
+    python benchmarks/systems.py [--section table,agreement,learned] [--quick]
 
-Prints a table per section and writes benchmarks/results/systems_SECTION.json;
-"boundaries" also draws docs/boundaries.png. Same hyperparameters and the same budget of
-rows M for everyone. Errors are in standardised units.
+Prints a table per section and writes benchmarks/results/systems_SECTION.json. In the
+table everyone has the same hyperparameters and the same budget of rows M. Errors are in
+standardised units.
 """
 
 import warnings
@@ -18,7 +18,6 @@ from _common import note, print_table
 from overcover import (
     GP,
     CommitteeGP,
-    DomainDecompositionGP,
     NeighborhoodRegressor,
     OverlappingCoverRegressor,
     SparseGP,
@@ -36,6 +35,7 @@ class Settings(NamedTuple):
 
     n_train: int | None
     n_lines: int
+    """Along which `boundaries` looks for jumps."""
 
 
 FULL = Settings(800, 1000, None, 60)
@@ -173,89 +173,37 @@ def agreement(settings):
     return rows
 
 
-# -- borders ---------------------------------------------------------------------------
+# -- hyperparameters of one's own ------------------------------------------------------
 
-N_POINTS = 4001
+N_INDUCING = 200
 
 
-def boundaries(settings):
-    """Steps of the predictive mean along lines through a plane."""
-    rng = np.random.default_rng(_common.SEED)
-    n_train = settings.n_train or 6000
-    X = rng.uniform(0, 1, (n_train, 2))
-    y = np.sin(8 * X[:, 0]) * np.cos(6 * X[:, 1]) + 0.1 * rng.normal(size=n_train)
-    machine = GP(kernel="rbf", length_scale=0.15, noise=0.02)
-    size = settings.size // 4
-    systems = {
-        "full GP": GP(kernel="rbf", length_scale=0.15, noise=0.02),
-        **contenders(machine, size),
-        "domain decomposition": DomainDecompositionGP(machine, cell_size=size),
-        "cover, p=.9, hard": OverlappingCoverRegressor(
-            machine, subdomain_size=size, router="euclidean", random_state=0, n_jobs=2
-        ),
-    }
-    ends = rng.uniform(0, 1, (settings.n_lines, 2, 2))
-    shares = np.linspace(0, 1, N_POINTS)[:, None]
-    rows, profiles = [], {}
-    for label, model in systems.items():
-        note(f"boundaries: {label}")
-        model.fit(X, y)
-        lines = ends if label not in SLOW else ends[: max(1, settings.n_lines // 20)]
-        steps = []
-        for i, (start, stop) in enumerate(lines):
-            said = model.predict(start + shares * (stop - start))
-            # A smooth function is linear over three neighbouring points: what is left
-            # of a second difference is a jump.
-            bends = np.abs(np.diff(said, 2))
-            steps.append(bends.max())
-            if i == 0:
-                profiles[label] = said
-        rows.append(
-            {
-                "method": label,
-                "largest_jump": float(np.max(steps)),
-                "mean_jump": float(np.mean(steps)),
-                "in_noise": float(np.mean(steps)) / 0.1,
-            }
-        )
-    print_table("Largest jump along a line, mean over lines; noise is 0.1", rows)
-    if settings is FULL:
-        draw(profiles)
+def learned(settings):
+    """Sparse GPs with the cover's hyperparameters, and with those of their bound."""
+    rows = []
+    for name in ("kin40k", "protein"):
+        data = _common.load(name).first(settings.n_train, None)
+        for method in ("fic", "dtc"):
+            for tuning in ("local", "bound"):
+                note(f"learned: {name}, {method}, {tuning}")
+                model = SparseGP(
+                    method=method,
+                    n_inducing=min(N_INDUCING, settings.size),
+                    tuning=tuning,
+                    n_jobs=2,
+                    random_state=_common.SEED,
+                )
+                row = table_row(data, method.upper(), model, settings)
+                rows.append(
+                    row | {"tuning": tuning, "noise": float(model.machine_.noise_)}
+                )
+    print_table("Sparse GPs: whose hyperparameters", rows)
     return rows
-
-
-DRAWN = ("full GP", "cover, p=0, RPC (Local-RPC)", "domain decomposition")
-DRAWN += ("PIC", "cover, p=.9, hard", "cover, p=.9")
-
-
-def draw(profiles):
-    """Predictions along one line, minus the full GP's."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, panels = plt.subplots(
-        len(DRAWN) - 1,
-        1,
-        figsize=(8, 8),
-        sharex=True,
-        sharey=True,
-        layout="constrained",
-    )
-    along = np.linspace(0, 1, N_POINTS)
-    for panel, name in zip(panels, DRAWN[1:]):
-        panel.plot(along, profiles[name] - profiles["full GP"], linewidth=1)
-        panel.set_title(name, fontsize=9, loc="left")
-        panel.axhline(0, color="0.7", linewidth=0.5)
-    panels[-1].set_xlabel("along a line through the plane")
-    figure.supylabel("prediction minus that of the full GP")
-    figure.savefig(_common.ROOT / "docs" / "boundaries.png", dpi=110)
 
 
 # -- the command -----------------------------------------------------------------------
 
-SECTIONS = {"table": table, "agreement": agreement, "boundaries": boundaries}
+SECTIONS = {"table": table, "agreement": agreement, "learned": learned}
 
 
 def main(arguments=None):

@@ -88,15 +88,19 @@ def test_twin_sections_run_and_leave_a_record(
 
 
 def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, capsys):
-    systems = benchmark_module("systems")
-    sections_run = "table,boundaries"  # the third needs GPy
-    systems.main(["--quick", "--section", sections_run, "--results", str(tmp_path)])
+    options = ["--quick", "--results", str(tmp_path)]
+    # The section left out needs GPy.
+    benchmark_module("systems").main([*options, "--section", "table,learned"])
+    benchmark_module("boundaries").main(options)
     written = sections(tmp_path)
     errors = {row["method"]: row["rmse"] for row in written["systems_table"]["rows"]}
     assert errors["cover, p=.9"] < 0.3 and errors["FIC"] < 0.3
-    jumps = {
-        row["method"]: row["mean_jump"] for row in written["systems_boundaries"]["rows"]
+    assert {row["tuning"] for row in written["systems_learned"]["rows"]} == {
+        "local",
+        "bound",
     }
+    rows = written["boundaries_jumps"]["rows"]
+    jumps = {row["method"]: row["mean_jump"] for row in rows}
     assert jumps["full GP"] < 1e-3 < jumps["cover, p=0, RPC (Local-RPC)"]
     assert jumps["cover, p=.9"] < jumps["cover, p=.9, hard"]
     assert "All systems" in capsys.readouterr().out

@@ -109,6 +109,7 @@ def assert_same(found, expected, **tolerance):
     [
         SparseGP(n_inducing=20),
         SparseGP(n_inducing=20, method="pic"),
+        SparseGP(n_inducing=10, tuning="bound"),
         SparseGP(gp(length_scale=2.0), method="nystrom"),
     ]
 )
@@ -407,6 +408,8 @@ def test_a_far_origin_does_not_matter(rows):
         ({"inducing": np.ones((4, 2))}, r"shape \(4, 2\) must have 3 columns"),
         ({"inducing": np.full((4, 3), np.nan)}, "inducing contains NaN"),
         ({"inducing": np.ones(3)}, "2D array"),
+        ({"tuning": "vfe"}, "tuning='vfe' is not known. Choose one of 'local'"),
+        ({"tuning": "bound", "machine": GP(RBF())}, "needs a kernel given by name"),
         ({"method": "pic", "partition": "dbscan"}, "partition='dbscan' is not known"),
         ({"machine": GP(per_output=True)}, "all rows and outputs share"),
         ({"machine": GP(per_subdomain=True)}, "all rows and outputs share"),

@@ -49,9 +49,12 @@ from .._validation import (
 from ..machines import Machine, Prediction, kernels
 from ..machines.base import Predictor
 from ..partition import partition_rows
+from ._bound import climb_bound
 from ._shared import shared_gp
 from ._sparse import choose_inducing, fit_blocks, fit_diagonal, make_inducing
 
+# Climbs of the bound, each with inducing points of its own.
+N_CLIMBS = 2
 METHODS = ("fic", "dtc", "sor", "nystrom", "pic")
 
 
@@ -92,6 +95,15 @@ default="kmeans"
         Where the inducing points lie: at the centres of k-means in the machine's
         metric, at random rows, or as given. With no more distinct rows than
         `n_inducing`, at all of them.
+    tuning : {"local", "bound"}, default="local"
+        How "auto" hyperparameters of the machine are found:
+
+        - "local": as a cover finds them, so that systems differ by method alone;
+        - "bound": from there up the approximate marginal likelihood of all rows, that
+          of "fic" for "fic" and "pic", else the variational bound (VFE), inducing
+          points being chosen anew in the metric found. Each of up to 110 steps costs
+          about three fits. Length scales grow until m points can follow the
+          function, the rest becomes noise. Named kernels only.
     partition : {"kmeans", "ab", "imda", "rpc"} or clusterer, default="kmeans"
         Blocks of "pic"; see `overcover.partition.partition_rows`. A clusterer that
         makes large blocks needs memory for their squares.
@@ -138,6 +150,7 @@ default="kmeans"
         method="fic",
         n_inducing=500,
         inducing="kmeans",
+        tuning="local",
         partition="kmeans",
         n_jobs=None,
         random_state=None,
@@ -146,6 +159,7 @@ default="kmeans"
         self.method = method
         self.n_inducing = n_inducing
         self.inducing = inducing
+        self.tuning = tuning
         self.partition = partition
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -174,6 +188,7 @@ default="kmeans"
         check_choice("method", self.method, METHODS)
         check_count("n_inducing", self.n_inducing, 1, "500 suits most data.")
         how = self._checked_inducing(X.shape[1])
+        self._check_tuning()
         n_inducing = self.n_inducing if isinstance(how, str) else len(how)
         rng = check_random_state(self.random_state)
         machine = shared_gp(self.machine)
@@ -188,6 +203,15 @@ default="kmeans"
         self.inducing_points_ = choose_inducing(
             how, X, self.length_scales_, weights, n_inducing, rng
         )
+        for _ in range(N_CLIMBS if self.tuning == "bound" else 0):
+            points = self.inducing_points_
+            machine.theta_ = climb_bound(
+                self.method, machine, X, Y, weights, points, self.n_jobs
+            )[None]
+            self.length_scales_ = machine.length_scales(X)
+            self.inducing_points_ = choose_inducing(
+                how, X, self.length_scales_, weights, n_inducing, rng
+            )
         kernel, points = self._in_units(self.inducing_points_)
         inducing = make_inducing(kernel, points, float(machine.noise_))
         data = inducing, self._in_units(X)[1], Y - self._Y_mean, weights
@@ -215,6 +239,15 @@ default="kmeans"
                 "X has. Give points in the units of X, 'kmeans' or 'random'."
             )
         return points
+
+    def _check_tuning(self):
+        check_choice("tuning", self.tuning, ("local", "bound"))
+        kernel = shared_gp(self.machine).kernel
+        if self.tuning == "bound" and kernels.is_object(kernel):
+            raise ValueError(
+                f"tuning='bound' needs a kernel given by name, not {kernel!r}. Choose "
+                f"one of {', '.join(map(repr, kernels.NAMES))}, or tuning='local'."
+            )
 
     def _in_units(self, X):
         """The kernel, and rows as it wants them."""

@@ -106,7 +106,7 @@ class GP(CalibratedMachine):
         """Learn length scales and noise; see `overcover.tuning`."""
         self._check_options(X.shape[1])
         columns = [Y[:, [j]] for j in range(Y.shape[1])] if self.per_output else [Y]
-        asked = self._hyperparameters_asked_for(X.shape[1])
+        asked = self.hyperparameters_asked_for(X.shape[1])
         found = [
             tuning.tune(self.kernel, X, y, sample_weight, asked, random_state, n_jobs)
             for y in columns
@@ -114,7 +114,7 @@ class GP(CalibratedMachine):
         self.theta_ = np.array([tuned.theta for tuned in found])
         self.tuning_scores_ = [tuned.scores for tuned in found]
 
-    def _hyperparameters_asked_for(self, n_features):
+    def hyperparameters_asked_for(self, n_features):
         """Log hyperparameters as given, NaN where "auto"."""
         with np.errstate(divide="ignore"):  # noise=0 is -inf, and exp(-inf) is 0
             noise = np.nan if self._is_auto(self.noise) else np.log(self.noise)
@@ -232,7 +232,7 @@ class GP(CalibratedMachine):
                     Y[:, self._outputs_of(g)],
                     sample_weight,
                     theta,
-                    self._hyperparameters_asked_for(X.shape[1]),
+                    self.hyperparameters_asked_for(X.shape[1]),
                 )
                 for g, theta in enumerate(self.theta_)
             ]

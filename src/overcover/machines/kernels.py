@@ -152,6 +152,26 @@ def gram_lower(kernel, A):
     return K_xx
 
 
+def weighted_differences(W, A, B):
+    r"""Sums :math:`\sum_{ab} W_{ab} (A_{af} - B_{bf})^2` without a tensor.
+
+    What a derivative by length scales comes down to: with W the derivative by kernel
+    values times their slopes, :math:`\partial / \partial \log \rho_f` is -2 times it.
+
+    Parameters
+    ----------
+    W : ndarray of shape (n, m)
+    A : ndarray of shape (n, d)
+    B : ndarray of shape (m, d)
+
+    Returns
+    -------
+    ndarray of shape (d,)
+    """
+    ends = W.sum(axis=1) @ (A * A) + W.sum(axis=0) @ (B * B)
+    return ends - 2.0 * np.einsum("af,af->f", A, W @ B)
+
+
 def diagonal(kernel, A):
     """``k(x, x)`` for every row.
 

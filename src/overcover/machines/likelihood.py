@@ -86,6 +86,6 @@ def _kernel_and_gradient(theta, kernel, X):
 
     def backpropagate(Q):
         W = np.multiply(Q, slopes, out=slopes)
-        return -2.0 * (W.sum(axis=1) @ (A * A) - np.einsum("af,af->f", A, W @ A))
+        return -kernels.weighted_differences(W, A, A)
 
     return K_xx, backpropagate

@@ -1,0 +1,168 @@
+r"""Hyperparameters of a sparse GP, learned through its own marginal likelihood.
+
+Notation as in `overcover.baselines.sparse_gp`; ``theta`` is ``[log length scales...,
+log noise]``. With :math:`C = Q + \Lambda`, :math:`g = \mathrm{diag}(K - Q)`, what the
+inducing points miss, and the best amplitude :math:`s_j^2 = y_j^\top C^{-1} y_j / n`
+put in, the negative log likelihood of all outputs is, up to a constant,
+
+.. math:: F = \tfrac n2 \sum_j \log s_j^2 + \tfrac{d_Y}{2} \log|C| + \tfrac{d_Y}{2}
+    \sum_i [(w_i - 1) \log \ell_i + \log w_i], \qquad n = \textstyle\sum_i w_i ,
+
+where :math:`\ell_i = w_i \Lambda_{ii}` is :math:`g_i + \nu` for fic and :math:`\nu`
+otherwise; the last sum makes a weight of two and a repeated row the same thing. The
+variational bound of Titsias (2009), for dtc, sor and nystrom, adds :math:`\tfrac{d_Y}{2
+\nu} \sum_i w_i g_i`, the price of what is missed: :math:`F` is then never below that of
+the full GP.
+
+Its gradient needs no n x n matrix. With :math:`S = \partial F / \partial C = \tfrac12
+(d_Y C^{-1} - R R^\top)`, :math:`R = C^{-1} Y / s`, :math:`h = \partial F / \partial g`
+and :math:`T = K_{mm}^{-1} K_{mn}`,
+
+.. math:: dF = 2 \langle (S - \mathrm{diag}\,h) T^\top, dK_{nm} \rangle - \langle T (S -
+    \mathrm{diag}\,h) T^\top, dK_{mm} \rangle + \text{what the noise adds},
+
+and by Woodbury :math:`C^{-1} V^\top = \Lambda^{-1} V^\top B^{-1}`, so all of it is made
+of chunks of V.
+"""
+
+from functools import reduce
+
+import numpy as np
+
+from .._linalg import (
+    add_to_diagonal,
+    inverse_from_cholesky,
+    solve_lower,
+    squared_distances,
+)
+from .._parallel import run_tasks
+from ..machines import kernels
+from ..tuning._problem import START_NOISE, descend, standardize
+from ._sparse import fit_diagonal, make_inducing, squared_norms
+
+# Steps that scale all lengths by one factor, and steps of all of them.
+TIED_ITER, MAX_ITER = 15, 40
+
+
+def climb_bound(method, machine, X, Y, weights, points, n_jobs):
+    """Log hyperparameters from those of `machine` up the approximate likelihood.
+
+    A step costs O(n m^2); memory is that of `fit_diagonal`.
+
+    Parameters
+    ----------
+    method : {"fic", "dtc", "sor", "nystrom", "pic"}
+        "pic" is judged as "fic": the rows it treats exactly depend on the metric.
+    machine : GP
+        Tuned; what its user fixed does not move.
+    X : ndarray of shape (n, n_features)
+    Y : ndarray of shape (n, n_outputs)
+    weights : ndarray of shape (n,)
+    points : ndarray of shape (m, n_features)
+        Inducing points, in the units of X.
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n_features + 1,)
+    """
+    asked = machine.hyperparameters_asked_for(X.shape[1])
+    problem, _, restore = standardize(machine.kernel, X, Y, weights, asked, n_jobs)
+    if not problem.free.any() or problem.Y.shape[1] == 0 or len(X) < 2:
+        return machine.theta_[0]
+    used, unit = restore.used[:-1], np.exp(restore.shift[:-1])
+    Z = ((points - X.mean(axis=0))[:, used]) / unit
+    Y = problem.Y - np.average(problem.Y, axis=0, weights=weights)
+    rule = "fic" if method in ("fic", "pic") else "vfe"
+
+    def objective(theta):
+        try:
+            return negative_bound(
+                theta, rule, problem.kernel, problem.X, Y, weights, Z, n_jobs
+            )
+        except np.linalg.LinAlgError:
+            return 1e10, np.zeros(len(theta))
+
+    start = restore.inverse(machine.theta_[0])
+    # Where little is noise to local machines, much is to a few inducing points, and
+    # the first step from a bound of thousands would lead anywhere.
+    wide = start.copy()
+    wide[-1] = max(start[-1], np.log(START_NOISE)) if problem.free[-1] else start[-1]
+    wide = descend(problem, wide, objective, True, TIED_ITER)
+    found = min(start, wide, key=lambda theta: objective(theta)[0])
+    return restore(descend(problem, found, objective, False, MAX_ITER))
+
+
+def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
+    """F per number observed, and its gradient.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_features + 1,)
+    rule : {"fic", "vfe"}
+    kernel : str
+    X : ndarray of shape (n, n_features)
+    Y : ndarray of shape (n, n_outputs)
+        Centred, and no column constant.
+    weights : ndarray of shape (n,)
+    Z : ndarray of shape (m, n_features)
+        Inducing points.
+    n_jobs : int or None
+
+    Returns
+    -------
+    value : float
+    gradient : ndarray of shape (n_features + 1,)
+    """
+    n, n_outputs, noise = weights.sum(), Y.shape[1], np.exp(theta[-1])
+    A, A_Z = X / np.exp(theta[:-1]), Z / np.exp(theta[:-1])
+    inducing = make_inducing(kernel, A_Z, noise)
+    method = "fic" if rule == "fic" else "dtc"
+    state, energy = fit_diagonal(method, inducing, A, Y, weights, n_jobs)
+    scale = np.sqrt(energy / n)
+    # The inverses are of m x m factors, and multiplied by chunk after chunk.
+    B_inv = inverse_from_cholesky(state.L_B)
+    L_inv = solve_lower(inducing.L, np.eye(len(Z)))
+    right = state.alpha / scale
+
+    def backpropagate(rows):
+        """What some rows add: to F, to its slopes, and ``V diag(h) V^T``."""
+        dist_sq = squared_distances(A[rows], A_Z)
+        K_nm, slopes = kernels.apply_with_slope(kernel, dist_sq)
+        V, w = inducing.whiten(K_nm), weights[rows]
+        missed = np.maximum(1.0 - squared_norms(V), 0.0)
+        own = missed + noise if rule == "fic" else np.full(len(w), noise)
+        lam = own / w
+        R = (Y[rows] / scale - K_nm @ right) / lam[:, None]
+        value = np.sum(w * np.log(own))
+        C_inv = (1.0 - squared_norms(solve_lower(state.L_B, V)) / lam) / lam
+        by_own = (n_outputs * C_inv - squared_norms(R.T)) / w
+        by_own = 0.5 * (by_own + n_outputs * (w - 1.0) / own)
+        if rule == "fic":
+            by_missed, by_noise = by_own, by_own.sum()
+        else:
+            value += np.sum(w * missed) / noise
+            by_missed = 0.5 * n_outputs * w / noise
+            by_noise = by_own.sum() - np.sum(by_missed * missed) / noise
+        W = (V.T * (0.5 * n_outputs / lam)[:, None]) @ B_inv
+        W -= V.T * by_missed[:, None]
+        W = W @ L_inv - 0.5 * R @ right.T
+        W *= slopes
+        by_scale = 2.0 * kernels.weighted_differences(W, A[rows], A_Z)
+        return value, by_scale, by_noise, (V * by_missed) @ V.T
+
+    parts = run_tasks(backpropagate, zip(inducing.chunks(len(A))), n_jobs)
+    # Summed as they come: no more than a few m x m matrices are alive.
+    value, by_scale, by_noise, spread = reduce(_add, parts)
+    inner = 0.5 * n_outputs * add_to_diagonal(-B_inv, 1.0) - spread
+    W = L_inv.T @ inner @ L_inv - 0.5 * right @ right.T
+    W *= kernels.apply_with_slope(kernel, squared_distances(A_Z, A_Z))[1]
+    by_scale = by_scale - kernels.weighted_differences(W, A_Z, A_Z)
+    value = n_outputs * (np.log(np.diag(state.L_B)).sum() + 0.5 * value)
+    value += 0.5 * n * np.log(energy / n).sum()
+    gradient = np.append(-2.0 * by_scale, noise * by_noise)
+    return value / (n * n_outputs), gradient / (n * n_outputs)
+
+
+def _add(sums, parts):
+    return tuple(a + b for a, b in zip(sums, parts))
