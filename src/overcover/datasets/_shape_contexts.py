@@ -1,0 +1,147 @@
+r"""Features of silhouettes: bags of shape contexts.
+
+    skeleton -> motion -> camera -> silhouette -> [features]
+
+Points are sampled along the border. The shape context of a point counts where the
+others lie: 12 directions times 5 rings, equal in the logarithm of the distance over the
+mean distance. Contexts vote for the words c of a codebook, learned from training
+silhouettes by k-means, with weights :math:`e^{-|s - c|^2 / 2 \sigma^2}` that add up to
+one for each point; the mean of the votes is the feature. As distances are relative to
+their mean, neither place nor scale matters.
+"""
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from .._parallel import one_thread_per_worker
+from ._silhouette import compiled, on_border
+
+N_POINTS = 100
+"""Points sampled along a border."""
+
+N_RINGS, N_DIRECTIONS = 5, 12
+NEAREST_RING, FARTHEST_RING = 0.125, 2.0
+"""Where the rings begin and end, in mean distances."""
+
+N_WORDS = 100
+MOST_CONTEXTS = 20_000
+"""Contexts at most from which a codebook is learned."""
+
+
+@compiled
+def _border_points(image, points):
+    """Evenly chosen border pixels in reading order; how many there are."""
+    size = image.shape[0]
+    found = np.empty((size * size, 2))
+    n_found = 0
+    for y in range(size):
+        for x in range(size):
+            if on_border(image, y, x):
+                found[n_found, 0], found[n_found, 1] = x, y
+                n_found += 1
+    n_points = min(n_found, len(points))
+    for i in range(n_points):
+        points[i] = found[i * n_found // n_points]
+    return n_points
+
+
+@compiled
+def shape_contexts(image):
+    """Shape contexts of points along the border of a silhouette.
+
+    Parameters
+    ----------
+    image : ndarray of shape (size, size)
+
+    Returns
+    -------
+    ndarray of shape (n_points, 60)
+        Each context sums to one, or to less where points lie beyond the last ring.
+    """
+    points = np.empty((N_POINTS, 2))
+    n_points = _border_points(image, points)
+    contexts = np.zeros((n_points, N_RINGS * N_DIRECTIONS))
+    if n_points < 2:
+        return contexts
+    total = 0.0
+    for i in range(n_points):
+        for j in range(n_points):
+            dx, dy = points[j] - points[i]
+            total += np.hypot(dx, dy)
+    mean = total / (n_points * (n_points - 1))
+    per_ring = N_RINGS / np.log(FARTHEST_RING / NEAREST_RING)
+    for i in range(n_points):
+        for j in range(n_points):
+            if i == j:
+                continue
+            dx, dy = points[j] - points[i]
+            distance = np.hypot(dx, dy) / mean
+            if distance >= FARTHEST_RING:
+                continue
+            ring = int(max(0.0, np.log(distance / NEAREST_RING) * per_ring))
+            ring = min(ring, N_RINGS - 1)
+            turn = np.arctan2(dy, dx) / (2 * np.pi) + 0.5
+            direction = int(turn * N_DIRECTIONS) % N_DIRECTIONS
+            contexts[i, ring * N_DIRECTIONS + direction] += 1.0 / (n_points - 1)
+    return contexts
+
+
+def learn_codebook(images, random_state):
+    """Words: k-means of the shape contexts of some silhouettes.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n_images, size, size)
+    random_state : int
+
+    Returns
+    -------
+    words : ndarray of shape (100, 60)
+    width : float
+        sigma of the votes: the distance of a typical context to its word.
+    """
+    contexts = np.concatenate([shape_contexts(image) for image in images])
+    if len(contexts) < N_WORDS:
+        raise ValueError(
+            f"The training silhouettes have {len(contexts)} border points, too few for "
+            f"{N_WORDS} words. Raise n_frames, or lower occlusion."
+        )
+    stride = -(-len(contexts) // MOST_CONTEXTS)
+    contexts = contexts[::stride]
+    with one_thread_per_worker():
+        means = KMeans(N_WORDS, n_init=1, max_iter=50, random_state=random_state)
+        means.fit(contexts)
+    return means.cluster_centers_, float(np.sqrt(means.inertia_ / len(contexts)))
+
+
+@compiled
+def bag_of_shape_contexts(images, words, width):
+    """Mean votes of the shape contexts of every image.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n_images, size, size)
+    words : ndarray of shape (n_words, 60)
+    width : float
+
+    Returns
+    -------
+    ndarray of shape (n_images, n_words), float32
+        Zeros for an empty image.
+    """
+    features = np.zeros((len(images), len(words)), dtype=np.float32)
+    votes, bag = np.empty(len(words)), np.empty(len(words))
+    for i in range(len(images)):
+        contexts = shape_contexts(images[i])
+        bag[:] = 0.0
+        for p in range(len(contexts)):
+            for w in range(len(words)):
+                dist_sq = 0.0
+                for k in range(words.shape[1]):
+                    dist_sq += (contexts[p, k] - words[w, k]) ** 2
+                votes[w] = -0.5 * dist_sq / (width * width)
+            votes[:] = np.exp(votes - votes.max())
+            bag += votes / votes.sum()
+        if len(contexts) > 0:
+            features[i] = bag / len(contexts)
+    return features
