@@ -22,6 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from overcover.metrics import interval_coverage
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
 PACKAGES = ("overcover", "numpy", "scipy", "scikit-learn", "numba", "lightgbm")
@@ -124,11 +126,6 @@ def nlpd(Y, mean, std):
     return float(np.mean(np.log(std) + 0.5 * np.log(2 * np.pi) + 0.5 * z * z))
 
 
-def coverage(Y, low, high):
-    """Share of the values that lie in their interval."""
-    return float(np.mean((low <= Y) & (high >= Y)))
-
-
 def assess(model, X, Y):
     """Accuracy and speed of a fitted model, as far as it can say something.
 
@@ -146,7 +143,7 @@ def assess(model, X, Y):
         (mean, std), seconds = timed(model.predict, X, return_std=True)
         said["nlpd"] = nlpd(Y, mean, std)
         said["nlpd_own"] = -float(np.mean(model.log_density(X, Y)))
-        said["coverage_95"] = coverage(Y, *model.predict_interval(X, 0.95))
+        said["coverage_95"] = interval_coverage(Y, *model.predict_interval(X, 0.95))
         said["us_std"] = 1e6 * seconds / len(X)
     return said | {"rmse_per_output": errors.tolist()}
 

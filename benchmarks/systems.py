@@ -24,6 +24,7 @@ from overcover import (
     StructuredNeighbors,
 )
 from overcover.baselines.committee import RULES
+from overcover.metrics import interval_coverage
 
 
 class Settings(NamedTuple):
@@ -104,7 +105,7 @@ def table_row(data, label, model, settings):
     return row | {
         "rmse": float(_common.rmse(Y, mean.reshape(Y.shape)).mean()),
         "nlpd": _common.nlpd(Y, mean, std),
-        "coverage_95": _common.coverage(Y, mean - half, mean + half),
+        "coverage_95": interval_coverage(Y, mean - half, mean + half),
         "us_query": 1e6 * seconds / len(X),
         "n_negative": negative_variances(model, X),
     }

@@ -28,6 +28,7 @@ from overcover import (
     TwinGP,
 )
 from overcover.machines.twin_state import LEAST_DOUBT, finite
+from overcover.metrics import interval_coverage, mean_angle_error
 from overcover.tuning._twin_sets import median_distance
 from overcover.tuning.twin import relevant_scales, units
 
@@ -268,7 +269,7 @@ def tuning_rows(name, settings):
         if hasattr(model, "predict_interval"):
             low, high = model.predict_interval(data.X_test, 0.95)
             varies = data.Y_train.std(axis=0) > 0
-            row["coverage_95"] = _common.coverage(
+            row["coverage_95"] = interval_coverage(
                 data.Y_test[:, varies], low[:, varies], high[:, varies]
             )
         rows.append(row)
@@ -289,8 +290,7 @@ def real_problem(name):
     unit = _common.output_units(name)
 
     def degrees(mean):
-        turned = (mean - data.Y_test) * unit
-        return float(np.mean(np.abs((turned + 180.0) % 360.0 - 180.0)))
+        return mean_angle_error(data.Y_test * unit, mean * unit)
 
     # In standard units the error of an output counts by its deviation.
     def metric(truth, said):

@@ -187,7 +187,7 @@ def test_metrics_match_their_definitions(common):
     std = np.ones((2, 1))
     assert_allclose(common.rmse(Y, mean), [np.sqrt(0.5)])
     assert_allclose(common.nlpd(Y, mean, std), 0.5 * np.log(2 * np.pi) + 0.25)
-    assert common.coverage(Y, mean - 0.5, mean + 0.5) == 0.5
+    assert common.interval_coverage(Y, mean - 0.5, mean + 0.5) == 0.5
 
 
 def test_memory_of_a_block_is_seen(common):

@@ -29,6 +29,7 @@ import numpy as np
 
 from .._parallel import run_tasks
 from ..machines.twin_state import Scales
+from ..metrics import angle_differences, joint_distances
 from ._problem import MOST_SCALES, is_constant, standardize
 from ._search import by_likelihood, by_prediction
 from ._twin_sets import make_sets, median_distance
@@ -360,11 +361,11 @@ def metric_of(metric, Y):
         return np.sqrt(np.average(z**2, axis=0, weights=weights)).mean()
 
     def joint(truth, said, weights):
-        offsets = (said - truth).reshape(len(truth), -1, 3)
-        return np.average(np.linalg.norm(offsets, axis=2).mean(axis=1), weights=weights)
+        distances = joint_distances(truth, said)
+        return np.average(distances.mean(axis=1), weights=weights)
 
     def angle(truth, said, weights):
-        turned = np.abs((said - truth + 180.0) % 360.0 - 180.0)
+        turned = angle_differences(truth, said)
         return np.average(turned.mean(axis=1), weights=weights)
 
     if callable(metric):
