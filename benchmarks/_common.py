@@ -267,10 +267,10 @@ def _text(value):
     return str(value)
 
 
-def describe_run():
+def describe_run(command=None):
     """Everything needed to run the same thing again."""
     return {
-        "command": " ".join(["python", *sys.argv]),
+        "command": command or " ".join(["python", *sys.argv]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _git("rev-parse", "HEAD"),
         "dirty": bool(_git("--no-optional-locks", "status", "--porcelain")),
@@ -282,12 +282,13 @@ def describe_run():
     }
 
 
-def write_json(name, rows, folder=RESULTS):
+def write_json(name, rows, folder=RESULTS, command=None):
     """Write rows and how they came about to FOLDER/NAME.json; return the path."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"run": describe_run(), "rows": rows}, indent=1) + "\n")
+    record = {"run": describe_run(command), "rows": rows}
+    path.write_text(json.dumps(record, indent=1) + "\n")
     return path
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._skeleton import JOINTS, LIMITS, J
+from ._skeleton import JOINTS, J
 
 GAITS = ("walk", "jog")
 

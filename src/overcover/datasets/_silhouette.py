@@ -44,7 +44,9 @@ _LIMBS = [
     ),
 ]
 _SKULL = len(P)
-_ENDS = np.array([[{**P, "skull": _SKULL}[name] for name in limb[:2]] for limb in _LIMBS])
+_ENDS = np.array(
+    [[{**P, "skull": _SKULL}[name] for name in limb[:2]] for limb in _LIMBS]
+)
 _RADII = np.array([limb[2:] for limb in _LIMBS], dtype=float)
 
 

@@ -1,0 +1,233 @@
+"""The paper's claims, each with what our results say about it.
+
+A claim is a function from all results (name to rows) to whether it holds and why; None
+where the experiment it needs has not been run.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+
+class Verdict(NamedTuple):
+    """What became of a claim."""
+
+    holds: bool
+    evidence: str
+
+
+def pick(rows, **wanted):
+    """Rows with these values; K' is given as `consulted`."""
+    if "consulted" in wanted:
+        wanted["K'"] = wanted.pop("consulted")
+    return [r for r in rows if all(r.get(k) == v for k, v in wanted.items())]
+
+
+def one(rows, **wanted):
+    """The only row with these values."""
+    (row,) = pick(rows, **wanted)
+    return row
+
+
+def _cases(rows):
+    """Machine, partition and M of the parameter analysis."""
+    keys = sorted({(r["M"], r["machine"], r["partition"]) for r in rows})
+    return [dict(zip(("M", "machine", "partition"), key)) for key in keys]
+
+
+def _name(case):
+    return f"{case['machine'].upper()} {case['partition'].upper()} M={case['M']}"
+
+
+def overlap_helps(results):
+    """Error falls as p rises at t = 1, for GP and TGP, AB and RPC."""
+    said, holds = [], True
+    for case in _cases(results["parameters"]):
+        rows = pick(results["parameters"], t=1.0, consulted=1, **case)
+        errors = [r["error"] for r in sorted(rows, key=lambda r: r["p"])]
+        holds &= errors[-1] < errors[0]
+        holds &= all(b < 1.02 * a for a, b in pairwise(errors))
+        said.append(f"{_name(case)}: " + " -> ".join(f"{e:.1f}" for e in errors))
+    ends = sorted({r["p"] for r in results["parameters"]})
+    return Verdict(
+        holds, f"p = {', '.join(f'{p:g}' for p in ends)}. " + "; ".join(said)
+    )
+
+
+def consulting_more(results):
+    """K' = 2, 3 hurt at small p, and are harmless as p goes to 1."""
+    rows, said, holds = results["parameters"], [], True
+    low, high = min(r["p"] for r in rows), max(r["p"] for r in rows)
+    for case in _cases(rows):
+        ratios = []
+        for p in (low, high):
+            alone = one(rows, t=1.0, p=p, consulted=1, **case)["error"]
+            more = [r["error"] for r in pick(rows, t=1.0, p=p, **case) if r["K'"] > 1]
+            ratios.append(max(more, default=alone) / alone)
+        holds &= ratios[0] > 1.0 and ratios[1] < 1.02
+        said.append(f"{_name(case)}: {ratios[0]:.2f}, {ratios[1]:.2f}")
+    return Verdict(
+        holds,
+        f"Largest error with K' = 2 or 3, over that with 1, at p = {low:g} and "
+        f"{high:g}. " + "; ".join(said),
+    )
+
+
+def clusters_beat_projections(results):
+    """AB beats RPC, more so for small M."""
+    rows, said, holds, gaps = results["parameters"], [], True, {}
+    high = max(r["p"] for r in rows)
+    for size in sorted({r["M"] for r in rows}):
+        for kind in ("gp", "tgp"):
+            mine = pick(rows, M=size, machine=kind, consulted=1, t=1.0)
+            ratios = {
+                p: one(mine, p=p, partition="rpc")["error"]
+                / one(mine, p=p, partition="ab")["error"]
+                for p in sorted({r["p"] for r in mine})
+            }
+            holds &= ratios[high] > 1.0
+            gaps[kind, size] = ratios[high]
+            listed = ", ".join(f"{ratio:.3f}" for ratio in ratios.values())
+            said.append(f"{kind.upper()} M={size}: {listed}")
+    sizes = sorted({size for _, size in gaps})
+    more = all(gaps[k, sizes[0]] >= gaps[k, sizes[-1]] for k in ("gp", "tgp"))
+    tail = "" if more else " The gap is not wider for the smaller M in every case."
+    return Verdict(
+        holds and more, "Error of RPC over that of AB, by p. " + "; ".join(said) + tail
+    )
+
+
+def twin_beats_gp(results):
+    """TGP beats GP on pose data."""
+    said, holds = [], True
+    for name in dict.fromkeys(r["data"] for r in results["table"]):
+        gp, twin = (
+            one(results["table"], data=name, machine=kind, system="ODC ab p=0.9")
+            for kind in ("gp", "tgp")
+        )
+        holds &= twin["error"] < gp["error"]
+        said.append(
+            f"{name}: {twin['error']:.2f} against {gp['error']:.2f} {gp['unit']}"
+        )
+    return Verdict(holds, "; ".join(said))
+
+
+def size_helps(results):
+    """Error falls as M rises."""
+    said, holds = [], True
+    for kind in ("gp", "tgp"):
+        mine = sorted(pick(results["speed"], machine=kind), key=lambda r: r["M"])
+        errors = [r["error"] for r in mine]
+        holds &= errors[-1] < errors[0]
+        holds &= all(b < 1.02 * a for a, b in pairwise(errors))
+        listed = ", ".join(f"{r['M']}: {r['error']:.1f}" for r in mine)
+        said.append(f"{kind.upper()} {listed} {mine[0]['unit']}")
+    return Verdict(holds, "; ".join(said))
+
+
+def speed_grows(results):
+    """The speed-up of precomputed machines over the NN scheme grows with M."""
+    said, holds = [], True
+    for kind in ("gp", "tgp"):
+        mine = sorted(pick(results["speed"], machine=kind), key=lambda r: r["M"])
+        ratios = [r["speed_up"] for r in mine]
+        holds &= all(a < b for a, b in pairwise(ratios))
+        listed = ", ".join(f"{r['M']}: {r['speed_up']:.0f}x" for r in mine)
+        said.append(f"{kind.upper()} {listed}")
+    return Verdict(holds, "; ".join(said))
+
+
+def table_holds(results):
+    """A TGP cover with p = .9 errs as the NN scheme does, and answers far sooner."""
+    said, holds = [], True
+    for name in dict.fromkeys(r["data"] for r in results["table"]):
+        scheme, cover, ours = (
+            one(results["table"], data=name, machine="tgp", system=system)
+            for system in ("NN", "ODC ab p=0.9", "ours, defaults")
+        )
+        for label, row in (("paper's way", cover), ("ours", ours)):
+            ratio = row["error_compared"] / scheme["error"]
+            speed_up = scheme["us_query"] / row["us_query"]
+            holds &= ratio < 1.05 and speed_up > 10
+            said.append(f"{name}, {label}: {ratio:.3f} of its error, {speed_up:.0f}x")
+    return Verdict(holds, "; ".join(said))
+
+
+def weighted_cover(results):
+    """IWTGP in the cover is some 13.5 times faster than NN at equal error."""
+    said, holds = [], True
+    for name in dict.fromkeys(r["data"] for r in results["weighted"]):
+        scheme = one(results["weighted"], data=name, system="NN")
+        cover = one(results["weighted"], data=name, system="ODC")
+        ratio = cover["error"] / scheme["error"]
+        speed_up = scheme["us_query"] / cover["us_query"]
+        holds &= ratio < 1.05 and speed_up > 13.5
+        said.append(f"{name}: {speed_up:.0f}x at {ratio:.3f} of the error")
+    return Verdict(holds, "; ".join(said))
+
+
+def balance(results):
+    """AB has a lower J than IMDA: 16.5, 17.8, 13.5 % at K = 5, 10, 50."""
+    rows, said, holds = results["balance"], [], True
+    for n_clusters in sorted({r["K"] for r in rows if "K" in r}):
+        lower = {}
+        for column in ("J_first", "J"):
+            ab = one(rows, K=n_clusters, balance="ab")[column]
+            lower[column] = 1.0 - ab / one(rows, K=n_clusters, balance="imda")[column]
+        holds &= lower["J_first"] > 0 and lower["J"] > -0.005
+        said.append(
+            f"K = {n_clusters}: {lower['J_first']:.1%} after one step, "
+            f"{lower['J']:.1%} when both go on"
+        )
+    return Verdict(holds, "; ".join(said))
+
+
+def large(results):
+    """At Human3.6M's shape the cover answers 41.7 times faster than NN."""
+    (row,) = results["human36m"]
+    ratio = row["error_compared"] / row["error_nn"]
+    text = (
+        f"{row['n_train']:,} rows to train and {row['n_test']:,} to test (not 335,000 "
+        f"and 165,000), M = {row['M']}: {row['speed_up']:.0f}x at {ratio:.3f} of its "
+        "error"
+    )
+    return Verdict(row["speed_up"] > 41.7 and ratio < 1.05, text)
+
+
+def exponents(results):
+    """Costs grow as the complexity table says."""
+    said, holds = [], True
+    for row in results["complexity"]:
+        if row.get("expected") is None:
+            continue
+        # A bound: growing slower is no contradiction.
+        holds &= row["at_end"] < row["expected"] + 0.4
+        said.append(f"{row['stage']} in {row['axis']}: {row['at_end']:.2f}")
+    return Verdict(holds, "Exponents at the largest two values. " + "; ".join(said))
+
+
+def lemma(results):
+    """Lemma 1: the nearest subdomain's mean comes closer as p rises."""
+    said, holds = [], True
+    for partition in ("ab", "rpc"):
+        mine = sorted(pick(results["lemma"], partition=partition), key=lambda r: r["p"])
+        distances = [r["distance"] for r in mine]
+        holds &= distances[-1] < distances[0]
+        listed = ", ".join(f"{d:.3f}" for d in distances)
+        said.append(f"{partition.upper()}: {listed}")
+    return Verdict(holds, "In the data's radius, by p. " + "; ".join(said))
+
+
+CLAIMS = {
+    "1": (overlap_helps, "parameters"),
+    "2": (consulting_more, "parameters"),
+    "3": (clusters_beat_projections, "parameters"),
+    "4": (twin_beats_gp, "table"),
+    "5": (size_helps, "speed"),
+    "6": (speed_grows, "speed"),
+    "7": (table_holds, "table"),
+    "8": (weighted_cover, "weighted"),
+    "9": (balance, "balance"),
+    "10": (large, "human36m"),
+    "11": (exponents, "complexity"),
+    "Lemma 1": (lemma, "lemma"),
+}
