@@ -336,12 +336,11 @@ def systems_learned(result):
             number(r["rmse"]),
             number(r["nlpd"]),
             f"{r['coverage_95']:.1%}",
-            number(r["fit_s"]),
         ]
         for r in result["rows"]
     ]
     head = ["data", "system, m = 200", "hyperparameters", "RMSE", "NLPD"]
-    head += ["95 % Gaussian intervals hold", "fit with tuning, s"]
+    head += ["95 % Gaussian intervals hold"]
     return f"{table(head, rows)}\n\n{made_by(result)}"
 
 
