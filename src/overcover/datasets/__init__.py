@@ -1,0 +1,23 @@
+"""Data: loaders for files the user has, and sets that OpenML holds.
+
+Beside the data path; nothing on it imports this. Loaders read numbers and names only:
+no file is ever unpickled by Python's own unpickler.
+"""
+
+from ._files import array_checksum, file_checksum
+from ._mocap import load_human36m, load_humaneva
+from ._openml import fetch_kin8nm, fetch_kin40k, fetch_protein
+from ._sarcos import load_sarcos
+from ._tables import load_table
+
+__all__ = [
+    "array_checksum",
+    "fetch_kin8nm",
+    "fetch_kin40k",
+    "fetch_protein",
+    "file_checksum",
+    "load_human36m",
+    "load_humaneva",
+    "load_sarcos",
+    "load_table",
+]
