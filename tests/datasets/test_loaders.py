@@ -145,6 +145,7 @@ def test_words_are_refused_where_they_count(tmp_path):
         ("a,b\n1,2\n3,4,5\nx,1,1\n", "Row 3 .* has 3 cells, not 2"),
         ("a,a\n1,2\n", r"names columns twice: \['a'\]"),
         ("a\n1\n", "there are none"),
+        ("a,b\n1,2\n3,4 # 5\n", "Row 3 .* holds '4 # 5'"),
     ],
 )
 def test_text_that_is_no_table_is_refused(tmp_path, text, message):
@@ -400,7 +401,7 @@ def test_checksums_of_arrays_are_of_their_values_and_shapes():
     assert one == datasets.array_checksum(TABLE.astype(">f8"), list(TABLE[:, 0]))
     assert one == datasets.array_checksum(np.asfortranarray(TABLE), TABLE[:, 0])
     assert one != datasets.array_checksum(TABLE, TABLE[:, 1])
-    assert one != datasets.array_checksum(TABLE.T, TABLE[:, 0])
+    assert one != datasets.array_checksum(TABLE.reshape(5, 7), TABLE[:, 0])
 
 
 # -- SARCOS ----------------------------------------------------------------------------

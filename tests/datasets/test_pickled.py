@@ -158,6 +158,12 @@ def test_everything_else_is_refused(content):
         read(content)
 
 
+@pytest.mark.parametrize("how", ["change of a reader", "change by slots"])
+def test_a_pickle_cannot_change_what_reads_it(how):
+    with pytest.raises(RefusedPickle, match="a change to a reader"):
+        read(HOSTILE[how])
+
+
 def test_a_forged_type_cannot_turn_bytes_into_pointers():
     """An array whose bytes are said to be objects, or are fewer than its shape says."""
     honest = pickle.dumps(np.arange(3.0), 2)
