@@ -4,9 +4,11 @@
     -> prediction
 
 Each word is a module, in this order; `OverlappingCoverRegressor` is the path composed.
-Everything not named here is private.
+Beside the path: `overcover.metrics` (errors of joints, angles and intervals) and
+`overcover.datasets` (loaders). Everything not named here is private.
 """
 
+from . import datasets, metrics
 from .baselines import (
     CommitteeGP,
     DomainDecompositionGP,
@@ -42,4 +44,6 @@ __all__ = [
     "SparseGP",
     "StructuredNeighbors",
     "TwinGP",
+    "datasets",
+    "metrics",
 ]

@@ -1,7 +1,31 @@
-"""Data sets to try things on: people who move before cameras, made from a number."""
+"""Data: people who move before cameras, files the user has, sets that OpenML holds.
+
+Beside the data path; nothing on it imports this. `make_pose` makes its data from a
+number. Loaders read numbers and names only: no file is ever unpickled by Python's own
+unpickler.
+"""
 
 from ._camera import Camera
+from ._files import array_checksum, file_checksum
+from ._mocap import load_human36m, load_humaneva
+from ._openml import fetch_kin8nm, fetch_kin40k, fetch_protein
+from ._sarcos import load_sarcos
 from ._scene import Rows
+from ._tables import load_table
 from .pose import PoseData, make_pose
 
-__all__ = ["Camera", "PoseData", "Rows", "make_pose"]
+__all__ = [
+    "Camera",
+    "PoseData",
+    "Rows",
+    "array_checksum",
+    "fetch_kin8nm",
+    "fetch_kin40k",
+    "fetch_protein",
+    "file_checksum",
+    "load_human36m",
+    "load_humaneva",
+    "load_sarcos",
+    "load_table",
+    "make_pose",
+]

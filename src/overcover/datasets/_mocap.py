@@ -1,0 +1,318 @@
+"""Human motion: joints of HumanEva and Human3.6M, in millimetres and one order.
+
+`_recordings` says in which forms people have the sets and how each is read; here
+sequences are chosen, checked and joined. One is read at a time, so memory is that of
+the result, twice (and of the archive, for .npz).
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from .._validation import check_choice, check_count
+from ._files import check_path, near_names, npz_names, read_npy, read_npz
+from ._recordings import archive, human36m_files, humaneva_files
+
+UNITS = {"mm": 1.0, "cm": 10.0, "m": 1000.0}
+# A person between crouching and jumping; anything else is a wrong unit.
+LEAST_EXTENT, MOST_EXTENT = 200.0, 4000.0
+
+HUMANEVA_JOINTS = (
+    *("pelvis", "thorax", "left_shoulder", "left_elbow", "left_wrist"),
+    *("right_shoulder", "right_elbow", "right_wrist", "left_hip", "left_knee"),
+    *("left_ankle", "right_hip", "right_knee", "right_ankle", "head"),
+)
+# Of the 32 joints of Human3.6M the others are copies of these, or do not move.
+MOVING = {0: "hip", 1: "right_hip", 2: "right_knee", 3: "right_foot", 6: "left_hip"}
+MOVING |= {7: "left_knee", 8: "left_foot", 12: "spine", 13: "thorax", 14: "nose"}
+MOVING |= {15: "head", 17: "left_shoulder", 18: "left_elbow", 19: "left_wrist"}
+MOVING |= {25: "right_shoulder", 26: "right_elbow", 27: "right_wrist"}
+N_HUMAN36M = 32
+# Its video is damaged; VideoPose3D and its followers leave it out.
+DAMAGED = ("S11", "Directions")
+
+
+# -- for users -------------------------------------------------------------------------
+
+
+def load_humaneva(
+    path,
+    *,
+    subjects=None,
+    actions=None,
+    every=1,
+    root_relative=True,
+    features=None,
+    unit="auto",
+    sha256=None,
+):
+    """Read joints of HumanEva-I in millimetres.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``data_3d_humaneva15.npz`` of VideoPose3D, or the folder of .mat files that its
+        MATLAB script exports. Raw mocap files need HumanEva's own MATLAB code first.
+    subjects, actions : list of str or None
+        Only these, such as ``["Train/S1"]`` and ``["Walking 1"]``; None takes all. An
+        action also stands for its chunks, ``"Walking 1 chunk0"``.
+    every : int, default=1
+        Take each so many-th frame of a sequence.
+    root_relative : bool, default=True
+        Take the pelvis as the origin of each frame; it stays as a joint at zero.
+    features : str, path-like, array of shape (n, n_features), or None
+        Your own inputs: .npy, or .npz of one array; one row per frame of the chosen
+        sequences, or per row of the result.
+    unit : {"auto", "mm", "cm", "m"}
+        Of the file; "auto" is metres for .npz and millimetres for .mat.
+    sha256 : str or None
+        Refuse a file with another sum; see `file_checksum`.
+
+    Returns
+    -------
+    Bunch
+        joints of shape (n, n_joints, 3) in mm without the frames that motion capture
+        lost; target, the same as (n, 3 * n_joints); subject, action, frame of shape
+        (n,), the frame within its sequence; joint_names; data, if features were given.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, numpy as np
+    >>> from overcover.datasets import load_humaneva
+    >>> joints = np.random.default_rng(0).normal(scale=0.4, size=(5, 15, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "data_3d_humaneva15.npz"
+    ...     np.savez(path, positions_3d={"Train/S1": {"Walking 1 chunk0": joints}})
+    ...     humaneva = load_humaneva(path)
+    >>> humaneva.joints.shape, humaneva.subject[:1].tolist(), humaneva.joint_names[:2]
+    ((5, 15, 3), ['Train/S1'], ['pelvis', 'thorax'])
+    """
+    path = check_path(path, sha256, folder=True)
+    if path.is_dir():
+        sequences = humaneva_files(path)
+    else:
+        sequences = archive(path)
+    found = _gather(path, sequences, subjects, actions, every, features, unit)
+    if found.joints.shape[1] == len(HUMANEVA_JOINTS):
+        found.joint_names = list(HUMANEVA_JOINTS)
+    return _finish(found, root_relative)
+
+
+def load_human36m(
+    path,
+    *,
+    subjects=None,
+    actions=None,
+    joints="moving",
+    every=1,
+    root_relative=True,
+    features=None,
+    unit="auto",
+    sha256=None,
+):
+    """Read joints of Human3.6M in millimetres.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``data_3d_h36m.npz`` of VideoPose3D, or a folder with ``S1``, ``S5``, ... that
+        hold .cdf, .cdf.mat or .h5 files of 3D positions. .cdf and .h5 need
+        ``pip install 'overcover[data]'``.
+    subjects, actions : list of str or None
+        Only these, such as ``["S9", "S11"]`` and ``["Walking"]``; None takes all. An
+        action also stands for its second take, ``"Walking 1"``.
+    joints : {"moving", "all"}
+        The 17 joints that move, which errors are reported on, or all 32.
+    every : int, default=1
+        Take each so many-th frame of a sequence.
+    root_relative : bool, default=True
+        Take the hip as the origin of each frame; it stays as a joint at zero.
+    features : str, path-like, array of shape (n, n_features), or None
+        Your own inputs: .npy, or .npz of one array; one row per frame of the chosen
+        sequences, or per row of the result.
+    unit : {"auto", "mm", "cm", "m"}
+        Of the file; "auto" is metres for .npz and millimetres for the others.
+    sha256 : str or None
+        Refuse a file with another sum; see `file_checksum`.
+
+    Returns
+    -------
+    Bunch
+        joints of shape (n, n_joints, 3) in mm, in world coordinates; target, the same
+        as (n, 3 * n_joints); subject, action, frame of shape (n,), the frame within its
+        sequence; joint_names; data, if features were given. The damaged sequence
+        "Directions" of S11 is left out in every form.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, numpy as np
+    >>> from overcover.datasets import load_human36m
+    >>> joints = np.random.default_rng(0).normal(scale=0.4, size=(5, 32, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "data_3d_h36m.npz"
+    ...     np.savez(path, positions_3d={"S1": {"Walking": joints}})
+    ...     human36m = load_human36m(path, every=2)
+    >>> human36m.joints.shape, human36m.frame.tolist(), human36m.joint_names[0]
+    ((3, 17, 3), [0, 2, 4], 'hip')
+    """
+    check_choice("joints", joints, ("moving", "all"))
+    path = check_path(path, sha256, folder=True)
+    if path.is_dir():
+        sequences = human36m_files(path)
+    else:
+        sequences = archive(path)
+    sequences = [s for s in sequences if (s.subject, s.action) != DAMAGED]
+    keep = list(MOVING) if joints == "moving" else slice(None)
+    found = _gather(path, sequences, subjects, actions, every, features, unit, keep)
+    n_joints = found.joints.shape[1]
+    if n_joints == len(MOVING):
+        found.joint_names = list(MOVING.values())
+    elif n_joints == N_HUMAN36M:
+        found.joint_names = [MOVING.get(j, f"joint_{j}") for j in range(n_joints)]
+    else:  # angles, perhaps, which are three a joint as well
+        raise ValueError(
+            f"{str(path)!r} holds {n_joints} joints; the positions of Human3.6M have "
+            f"{N_HUMAN36M}, or {len(MOVING)} that move."
+        )
+    return _finish(found, root_relative)
+
+
+# -- joints of the chosen ones ---------------------------------------------------------
+
+
+def _gather(
+    path, sequences, subjects, actions, every, features, unit, keep=slice(None)
+):
+    """Joints in mm with where they come from, and features of the same rows."""
+    check_count("every", every, advice="1 takes all frames.")
+    check_choice("unit", unit, ("auto", *UNITS))
+    sequences = _chosen(path, sequences, subjects, actions)
+    if unit == "auto":
+        unit = "mm" if path.is_dir() else "m"
+    parts, n_frames = [], 0
+    for sequence in sequences:
+        joints = _as_joints(sequence, path)
+        if keep != slice(None) and joints.shape[1] == N_HUMAN36M:
+            joints = joints[:, keep]
+        # Motion capture says NaN where it lost a marker.
+        frames = np.arange(0, len(joints), every)
+        frames = frames[np.isfinite(joints[frames]).all(axis=(1, 2))]
+        parts.append((sequence, frames, n_frames + frames, joints[frames]))
+        n_frames += len(joints)
+    if len({joints.shape[1] for *_, joints in parts}) > 1:
+        counts = sorted({joints.shape[1] for *_, joints in parts})
+        raise ValueError(f"Sequences of {str(path)!r} differ in joints: {counts}.")
+    found = Bunch(
+        joints=np.concatenate([joints for *_, joints in parts]) * UNITS[unit],
+        subject=np.repeat([p[0].subject for p in parts], [len(p[1]) for p in parts]),
+        action=np.repeat([p[0].action for p in parts], [len(p[1]) for p in parts]),
+        frame=np.concatenate([p[1] for p in parts]),
+    )
+    _check_size(found.joints, path, unit)
+    found.joint_names = [f"joint_{j}" for j in range(found.joints.shape[1])]
+    if features is not None:
+        rows = np.concatenate([p[2] for p in parts])
+        found.data = _read_features(features, rows, n_frames)
+    return found
+
+
+def _finish(found, root_relative):
+    if root_relative:
+        found.joints = found.joints - found.joints[:, :1]
+    found.target = found.joints.reshape(len(found.joints), -1)
+    return found
+
+
+def _chosen(path, sequences, subjects, actions):
+    """Sequences asked for, in an order that does not depend on the form of the file."""
+    for role, wanted, there in (
+        ("subjects", subjects, {s.subject for s in sequences}),
+        ("actions", actions, {s.action for s in sequences}),
+    ):
+        if isinstance(wanted, str):
+            raise ValueError(f"{role}={wanted!r} must be a list, such as [{wanted!r}].")
+        for name in wanted or ():
+            if not any(_stands_for(name, known) for known in there):
+                raise ValueError(
+                    f"{role} has {name!r}, which {str(path)!r} does not hold."
+                    f"{near_names(name, there)}"
+                )
+    chosen = [
+        s
+        for s in sequences
+        if (subjects is None or s.subject in subjects)
+        and (actions is None or any(_stands_for(a, s.action) for a in actions))
+    ]
+    if not chosen:
+        raise ValueError(
+            f"{str(path)!r} holds none of these actions of these subjects."
+        )
+    return sorted(chosen, key=lambda s: (_natural(s.subject), _natural(s.action)))
+
+
+def _stands_for(name, known):
+    """Whether a known name is the one given, or a take or chunk of it."""
+    return re.fullmatch(re.escape(name) + r"( \d+)?( chunk\d+)?", known) is not None
+
+
+def _natural(name):
+    """A key that sorts S2 before S11."""
+    return [(int(p), "") if p.isdigit() else (-1, p) for p in re.split(r"(\d+)", name)]
+
+
+def _as_joints(sequence, path):
+    """Joints of one sequence, shape (n_frames, n_joints, 3), float64."""
+    joints = np.asarray(sequence.read())
+    if joints.ndim == 2 and joints.shape[1] % 3 == 0 and joints.shape[1]:
+        joints = joints.reshape(len(joints), -1, 3)
+    if joints.dtype.kind not in "iuf" or joints.ndim != 3 or joints.shape[2] != 3:
+        raise ValueError(
+            f"{sequence.subject} {sequence.action} in {str(path)!r} is an array of "
+            f"{joints.dtype} and shape {joints.shape}; joints have "
+            "(n_frames, n_joints, 3)."
+        )
+    return joints.astype(np.float64)
+
+
+def _check_size(joints, path, unit):
+    """Refuse people who are too small or too large to be in this unit."""
+    if not len(joints):
+        raise ValueError(f"No frame of the chosen sequences of {str(path)!r} is whole.")
+    extent = float(np.median(np.ptp(joints, axis=1).max(axis=1)))
+    if not LEAST_EXTENT <= extent <= MOST_EXTENT:
+        raise ValueError(
+            f"With unit={unit!r} the people in {str(path)!r} measure {extent:.3g} mm "
+            "from end to end. Pass the unit of the file: 'mm', 'cm' or 'm'."
+        )
+
+
+def _read_features(features, rows, n_frames):
+    """The user's features of the given rows among all frames."""
+    if isinstance(features, str | Path):
+        file = check_path(features)
+        if file.suffix.lower() == ".npz":
+            names = npz_names(file)
+            if len(names) != 1:
+                raise ValueError(
+                    f"{str(file)!r} holds {names}; features need an .npz of one array."
+                )
+            features = read_npz(file, names[0])
+        else:
+            features = read_npy(file)
+    features = np.asarray(features)
+    if features.dtype.kind not in "biuf" or features.ndim != 2:
+        raise ValueError(
+            f"features are an array of {features.dtype} and shape {features.shape}; "
+            "needed are numbers, (n, n_features)."
+        )
+    if len(features) == n_frames:
+        return features[rows]
+    if len(features) == len(rows):
+        return features
+    raise ValueError(
+        f"features have {len(features)} rows, but the chosen sequences have {n_frames} "
+        f"frames, of which {len(rows)} are in the result. Give either number of rows, "
+        "in the order of subject, action and frame of the result."
+    )

@@ -1,0 +1,117 @@
+"""Recordings of human motion: which there are, and how each form is read.
+
+Both sets are under licences that forbid passing them on, so each user has files of
+their own, mostly in one of these forms:
+
+=================  ====================================================================
+data_3d_*.npz      VideoPose3D: ``positions_3d``, a pickled dictionary from subject to
+                   action to (n_frames, n_joints, 3), in metres; read without unpickling
+                   (see `_pickled`)
+.cdf               Human3.6M as published: ``S1/MyPoseFeatures/D3_Positions/*.cdf``
+.cdf.mat           the same turned into MATLAB files
+.h5                Human3.6M of 3d-pose-baseline: ``S1/MyPoses/3D_positions/*.h5``
+.mat               HumanEva as exported by VideoPose3D's MATLAB script:
+                   ``Train/S1/Walking_1.mat`` with ``poses_3d``; lost frames are NaN
+=================  ====================================================================
+
+All but the first are in millimetres.
+"""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from ._files import near_names, read_cdf, read_h5, read_mat, read_npz
+
+RENAMED = {"TakingPhoto": "Photo", "WalkingDog": "WalkDog"}
+
+
+class Sequence(NamedTuple):
+    """One recording, not yet read."""
+
+    subject: str
+    action: str
+    read: Callable[[], Any]
+    """Gives joints of shape (n_frames, n_joints, 3), or rows of 3 * n_joints."""
+
+
+def archive(path):
+    """Sequences of an .npz of VideoPose3D."""
+    if path.suffix.lower() != ".npz":
+        raise ValueError(
+            f"{str(path)!r} is neither an .npz nor a folder. Give the archive, or the "
+            "folder in which the subjects' folders are."
+        )
+    positions = read_npz(path, "positions_3d", pickled=True)
+    if not isinstance(positions, dict) or not all(
+        isinstance(part, dict) for part in positions.values()
+    ):
+        raise ValueError(
+            f"positions_3d in {str(path)!r} is not a dictionary from subject to action "
+            "to joints, as VideoPose3D writes it."
+        )
+    return [
+        Sequence(str(subject), str(action), partial(_itself, joints))
+        for subject, actions in positions.items()
+        for action, joints in actions.items()
+    ]
+
+
+def _itself(joints):
+    return joints
+
+
+def human36m_files(folder):
+    """Sequences of Human3.6M's own files and of those made from them."""
+    readers = {
+        ".cdf": lambda file: read_cdf(file, "Pose"),
+        ".mat": lambda file: read_mat(file, "data"),
+        ".h5": lambda file: read_h5(file, "3D_positions").T,
+    }
+    files = [f for f in _subject_files(folder, readers) if "." not in _action(f)]
+    # Beside the positions a subject has angles, camera views and other features.
+    places = {"d3_positions", "3d_positions"}
+    inside = [f for f in files if places & {p.lower() for p in f.parts}]
+    return [_sequence(folder, file, readers) for file in inside or files]
+
+
+def humaneva_files(folder):
+    """Sequences of the .mat files exported from HumanEva."""
+    readers = {".mat": lambda file: read_mat(file, "poses_3d")}
+    files = _subject_files(folder, readers)
+    return [_sequence(folder, file, readers) for file in files]
+
+
+def _subject_files(folder, readers):
+    """Files of the first form of which there are any, in folders named as subjects."""
+    for suffix in readers:
+        files = [f for f in folder.rglob(f"*{suffix}") if _subject(folder, f)]
+        if files:
+            return sorted(files)
+    raise FileNotFoundError(
+        f"{str(folder)!r} holds no folders S1, S2, ... with {', '.join(readers)} files "
+        f"of joints.{near_names('S1', [p.name for p in folder.iterdir()])}"
+    )
+
+
+def _sequence(folder, file, readers):
+    action = _action(file).replace("_", " ")
+    for name, usual in RENAMED.items():
+        action = action.replace(name, usual)
+    read = readers[file.suffix.lower()]
+    return Sequence(_subject(folder, file), action, partial(read, file))
+
+
+def _action(file):
+    return file.name.removesuffix(file.suffix).removesuffix(".cdf")
+
+
+def _subject(folder, file):
+    """The subject in a path, with the split before it if there is one."""
+    parts = file.relative_to(folder).parts[:-1]
+    for i, part in enumerate(parts):
+        if re.fullmatch(r"S\d+", part):
+            split = i and parts[i - 1] in ("Train", "Validate", "Test")
+            return "/".join(parts[i - 1 : i + 1]) if split else part
+    return None
