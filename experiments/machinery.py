@@ -59,20 +59,17 @@ def _load(name, n_frames):
 
 
 def _poserlike():
-    """Real motions in the place of Poser; outputs in standard units."""
+    """Real motions in the place of Poser."""
     data, unit = load_file("poserlike"), output_units("poserlike")
-
-    def degrees(truth, said):
-        return mean_angle_error(truth * unit, said * unit)
-
-    arrays = data.X_train, data.Y_train, data.X_test, data.Y_test
-    return Problem("poserlike", *arrays, "degrees", degrees)
+    arrays = data.X_train, data.Y_train * unit, data.X_test, data.Y_test * unit
+    return Problem("poserlike", *arrays, "degrees", mean_angle_error)
 
 
 @cache
 def _tuned(name, n_frames, kind, size):
     problem = _load(name, n_frames)
-    machine: Any = GP() if kind == "gp" else TwinGP()
+    metric = "angle" if problem.unit == "degrees" else "joint"
+    machine: Any = GP() if kind == "gp" else TwinGP(metric=metric)
     rng = np.random.RandomState(SEED)
     machine.tune(problem.X_train, problem.Y_train, None, size, rng, 2)
     return machine
