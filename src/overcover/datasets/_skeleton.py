@@ -197,4 +197,3 @@ def pose_body(angles, offsets):
         if name in J:
             turned[name] = turned[parent] @ local[:, J[name]]
     return np.stack([points[name] for name in JOINT_NAMES], axis=1)
-
