@@ -35,6 +35,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/systems.py
 	$(BIN)/python benchmarks/boundaries.py
 	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/pose.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache demo

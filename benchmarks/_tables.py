@@ -344,6 +344,20 @@ def systems_learned(result):
     return f"{table(head, rows)}\n\n{made_by(result)}"
 
 
+def pose(result):
+    """Errors on made pose data, a column per preset."""
+    units = {"humaneva": "mm", "poser": "degrees", "human36m": "mm"}
+    errors = {(r["preset"], r["method"]): r["error"] for r in result["rows"]}
+    presets = list(dict.fromkeys(preset for preset, _ in errors))
+    methods = list(dict.fromkeys(method for _, method in errors))
+    rows = [
+        [method] + [number(errors[preset, method]) for preset in presets]
+        for method in methods
+    ]
+    head = ["method"] + [f"{preset}, {units[preset]}" for preset in presets]
+    return f"{table(head, rows)}\n\n{made_by(result)}"
+
+
 TABLES = {
     "accuracy": ("gp_accuracy", accuracy),
     "nn": ("gp_nn", nn),
@@ -362,4 +376,5 @@ TABLES = {
     "boundaries": ("boundaries_jumps", boundaries),
     "systems-learned": ("systems_learned", systems_learned),
     "systems-agreement": ("systems_agreement", systems_agreement),
+    "pose": ("pose", pose),
 }

@@ -117,6 +117,15 @@ def test_constants_are_settled_without_test_rows(
     assert "held out" in capsys.readouterr().out
 
 
+def test_pose_runs_and_leaves_a_record(benchmark_module, tmp_path, capsys):
+    pose = benchmark_module("pose")
+    pose.main(["--quick", "--preset", "humaneva", "--results", str(tmp_path)])
+    errors = {r["method"]: r["error"] for r in sections(tmp_path)["pose"]["rows"]}
+    assert set(errors) == set(pose.contenders(60))
+    assert errors["TwinGP"] < 0.8 * errors["mean"]
+    assert "Error of poses" in capsys.readouterr().out
+
+
 def test_partition_runs(benchmark_module, monkeypatch, capsys):
     partition = benchmark_module("partition")
     if find_spec("k_means_constrained") is None:

@@ -311,7 +311,10 @@ def keyed_angles(motion, phase, liveliness):
     centres = 2 * np.pi * np.array([centre for centre, _ in motion.keys])
     weights = _bump(phase[:, None], centres, 2.0 * motion.sharpness)
     weights /= weights.sum(axis=1, keepdims=True)
-    angles = stance + np.tensordot(weights * liveliness, keys - stance, axes=1)
+    angles = np.tile(stance, (len(phase), 1, 1))
+    # Summed one by one, a frame is the same bit by bit whatever is made with it.
+    for weight, way in zip((weights * liveliness).T, keys - stance):
+        angles += weight[:, None, None] * way
     for side in ("left", "right"):
         knee, hip = angles[:, J[f"{side}_knee"], 0], angles[:, J[f"{side}_hip"], 0]
         angles[:, J[f"{side}_ankle"], 0] = knee - hip + angles[:, J["pelvis"], 0]

@@ -4,15 +4,19 @@ The folder's name is a hash of all that the data depend on, so that a folder tha
 there is whole and right; nothing is pickled.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
-import tempfile
+import uuid
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import get_data_home
+
+RESERVE = 2**26
+"""Bytes that are left free on a disk."""
 
 
 def stored(described, shapes, fill, folder=None, data_home=None, anew=False):
@@ -57,18 +61,32 @@ def stored(described, shapes, fill, folder=None, data_home=None, anew=False):
             ) from error
         if array.shape != shape:
             raise OSError(
-                f"{file} holds shape {array.shape} instead of {shape}. Delete the folder "
-                f"{place}, and the data are made anew."
+                f"{file} holds shape {array.shape} instead of {shape}. Delete the "
+                f"folder {place}, and the data are made anew."
             )
         arrays[name] = array
     return arrays
 
 
 def _make(place, text, shapes, fill):
-    """Write a folder beside its place, then rename it; another's equal one may win."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    """Write a folder beside its place, then rename it."""
+    aside = place.parent / f".{place.name}-{uuid.uuid4().hex[:12]}"
     try:
+        aside.mkdir(parents=True)
+    except OSError as error:
+        raise OSError(
+            f"{place.parent} cannot be written ({error}). Give another folder or "
+            "data_home, or call with cache=False and no folder."
+        ) from error
+    try:
+        # A file that is mapped and finds the disk full would end the process.
+        n_bytes = 4 * sum(rows * columns for rows, columns in shapes.values())
+        free = shutil.disk_usage(aside).free
+        if free < n_bytes + RESERVE:
+            raise OSError(
+                f"{place.parent} has {free / 1e9:.1f} GB left and "
+                f"{n_bytes / 1e9:.1f} GB are needed. Give another folder, or lower n_frames."
+            )
         arrays = {
             name: np.lib.format.open_memmap(aside / f"{name}.npy", "w+", "f4", shape)
             for name, shape in shapes.items()
@@ -77,13 +95,20 @@ def _make(place, text, shapes, fill):
         for array in arrays.values():
             array.flush()
         (aside / "settings.json").write_text(text, encoding="utf-8")
-        if place.is_dir():
-            os.rename(place, aside / "old")
-        try:
-            os.rename(aside, place)
-        except OSError:
-            if not place.is_dir():
-                raise
+        _put_in_place(aside, place)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _put_in_place(aside, place):
+    """Rename a whole folder; one that stands there is equal by its name, and goes."""
+    old = aside / "old"
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(place, old)
+    try:
+        os.rename(aside, place)
+    except OSError:
+        # Somebody else has put an equal one there meanwhile.
+        if not place.is_dir():
+            raise
     shutil.rmtree(place / "old", ignore_errors=True)

@@ -6,7 +6,6 @@ Everything follows from the `Settings`, and any frame of any sequence can be mad
 a row is the same whatever is made with it.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,38 +22,6 @@ from ._silhouette import (
     limbs_seen,
 )
 from ._skeleton import make_bodies
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a pose data set depends on; the key of its cache."""
-
-    preset: str
-    n_frames: int
-    n_subjects: int
-    n_cameras: int
-    motions: tuple[str, ...]
-    features: str
-    outputs: str
-    occlusion: float
-    segmentation_noise: float
-    random_state: int
-    n_cells: tuple[int, int]
-    """Rows and columns of the cells of "hog"."""
-    seconds: float
-    """Length of a sequence."""
-    n_takes: int
-    """Sequences of every subject and motion."""
-    n_test: int
-    """Rows held out, of `n_frames`."""
-    n_blocks: int
-    """Blocks of a sequence that are held out; one is at its end or its beginning."""
-    variation: float
-    """Factor of all drifts."""
-    turn: float
-    """How far people who stay in their place turn, in degrees."""
-    rounds: bool
-    """Whether people who walk or jog go round."""
 
 
 class Sequence(NamedTuple):
@@ -187,7 +154,8 @@ class Scene:
         where = self.rows[part]
         rows = np.atleast_1d(np.arange(len(where.frame))[rows])
         made = None
-        for s in np.unique(where.sequence[rows]):
+        # Of no rows, sequence 0 still knows the shape.
+        for s in np.unique(where.sequence[rows]) if len(rows) else [0]:
             chosen = np.flatnonzero(where.sequence[rows] == s)
             values = make(s, where.frame[rows[chosen]])
             if made is None:

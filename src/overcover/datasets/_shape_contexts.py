@@ -24,7 +24,7 @@ NEAREST_RING, FARTHEST_RING = 0.125, 2.0
 """Where the rings begin and end, in mean distances."""
 
 N_WORDS = 100
-MOST_CONTEXTS = 20_000
+MOST_CONTEXTS = 10_000
 """Contexts at most from which a codebook is learned."""
 
 
@@ -65,17 +65,17 @@ def shape_contexts(image):
         return contexts
     total = 0.0
     for i in range(n_points):
-        for j in range(n_points):
-            dx, dy = points[j] - points[i]
-            total += np.hypot(dx, dy)
-    mean = total / (n_points * (n_points - 1))
+        for j in range(i):
+            dx, dy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
+            total += np.sqrt(dx * dx + dy * dy)
+    mean = 2.0 * total / (n_points * (n_points - 1))
     per_ring = N_RINGS / np.log(FARTHEST_RING / NEAREST_RING)
     for i in range(n_points):
         for j in range(n_points):
             if i == j:
                 continue
-            dx, dy = points[j] - points[i]
-            distance = np.hypot(dx, dy) / mean
+            dx, dy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
+            distance = np.sqrt(dx * dx + dy * dy) / mean
             if distance >= FARTHEST_RING:
                 continue
             ring = int(max(0.0, np.log(distance / NEAREST_RING) * per_ring))
@@ -109,7 +109,7 @@ def learn_codebook(images, random_state):
     stride = -(-len(contexts) // MOST_CONTEXTS)
     contexts = contexts[::stride]
     with one_thread_per_worker():
-        means = KMeans(N_WORDS, n_init=1, max_iter=50, random_state=random_state)
+        means = KMeans(N_WORDS, n_init=1, max_iter=30, random_state=random_state)
         means.fit(contexts)
     return means.cluster_centers_, float(np.sqrt(means.inertia_ / len(contexts)))
 
@@ -130,17 +130,19 @@ def bag_of_shape_contexts(images, words, width):
         Zeros for an empty image.
     """
     features = np.zeros((len(images), len(words)), dtype=np.float32)
+    words_t = np.ascontiguousarray(words.T)
     votes, bag = np.empty(len(words)), np.empty(len(words))
     for i in range(len(images)):
         contexts = shape_contexts(images[i])
         bag[:] = 0.0
         for p in range(len(contexts)):
-            for w in range(len(words)):
-                dist_sq = 0.0
-                for k in range(words.shape[1]):
-                    dist_sq += (contexts[p, k] - words[w, k]) ** 2
-                votes[w] = -0.5 * dist_sq / (width * width)
-            votes[:] = np.exp(votes - votes.max())
+            votes[:] = 0.0
+            for k in range(len(words_t)):
+                # Words innermost: they fill the vector lanes.
+                for w in range(len(votes)):
+                    votes[w] += (contexts[p, k] - words_t[k, w]) ** 2
+            nearest = votes.min()
+            votes[:] = np.exp(-0.5 * (votes - nearest) / (width * width))
             bag += votes / votes.sum()
         if len(contexts) > 0:
             features[i] = bag / len(contexts)

@@ -2,13 +2,13 @@ r"""Silhouettes: tapered capsules drawn into small images, then damaged as wante
 
     skeleton -> motion -> camera -> [silhouette] -> features
 
-A limb between image points a and b with radii :math:`r_a, r_b` covers every pixel p with
-:math:`|p - a - s (b - a)| \le r_a + s (r_b - r_a)`, s the place of p along the limb,
-held in [0, 1]. The person is scaled so that the longer side of the bounding box takes
-`SIZE` less two margins.
+A limb between image points a and b with radii :math:`r_a, r_b` covers every pixel p
+with :math:`|p - a - s (b - a)| \le r_a + s (r_b - r_a)`, s the place of p along the
+limb, held in [0, 1]. The person is scaled so that the longer side of the bounding box
+takes `SIZE` less two margins.
 
-Damage is drawn from a generator of its own for each image, seeded by the image's number:
-it depends on nothing else, be it chunks or workers.
+Damage is drawn from a generator of its own for each image, seeded by the image's
+number: it depends on nothing else, be it chunks or workers.
 """
 
 import numpy as np

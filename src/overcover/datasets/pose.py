@@ -8,82 +8,20 @@ right or front and back are often hard to tell apart, segmentation is faulty, an
 poses to be predicted lie beside, not among, those that were seen.
 """
 
-from dataclasses import asdict, dataclass, replace
-from numbers import Real
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from .._parallel import run_tasks
-from .._progress import open_bar
-from .._validation import check_choice, check_count
-from ._features import hog
-from ._motion import MOTIONS
+from .._validation import check_choice
+from ._making import fill_rows, shapes_of
 from ._pose_store import stored
-from ._scene import Rows, Scene, Settings
-from ._shape_contexts import N_WORDS, bag_of_shape_contexts, learn_codebook
-from ._silhouette import SIZE
+from ._presets import choose_settings
+from ._scene import Rows, Scene
 from ._skeleton import BONES, JOINT_NAMES, JOINTS, pose_body
 
 VERSION = 1
 """Of the generator: raised when it makes other data, so that caches are made anew."""
-
-CHUNK = 256
-"""Frames made at once by each worker."""
-
-CODEBOOK_FRAMES = 400
-"""Training frames from which a codebook is learned, at most."""
-
-_HUMANEVA = Settings(
-    preset="humaneva",
-    n_frames=9600,
-    n_subjects=4,
-    n_cameras=3,
-    motions=("walk", "jog", "box", "gesture", "throw_catch"),
-    features="hog",
-    outputs="positions",
-    occlusion=0.0,
-    segmentation_noise=0.5,
-    random_state=0,
-    n_cells=(6, 5),
-    seconds=20.0,
-    n_takes=1,
-    n_test=4800,
-    n_blocks=1,
-    variation=1.0,
-    turn=30.0,
-    rounds=True,
-)
-PRESETS = {
-    "humaneva": _HUMANEVA,
-    "poser": replace(
-        _HUMANEVA,
-        preset="poser",
-        n_frames=2345,
-        n_cameras=1,
-        motions=MOTIONS,
-        features="bosc",
-        outputs="angles",
-        segmentation_noise=0.3,
-        n_test=418,
-        n_blocks=3,
-        turn=30.0,
-        rounds=False,
-    ),
-    "human36m": replace(
-        _HUMANEVA,
-        preset="human36m",
-        n_frames=500_000,
-        n_subjects=7,
-        n_cameras=4,
-        motions=MOTIONS,
-        n_cells=(17, 5),
-        seconds=120.0,
-        n_takes=2,
-        n_test=165_000,
-        turn=120.0,
-    ),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,101 +148,6 @@ class PoseData:
         return np.insert(Y.reshape(len(Y), -1, 3), 0, 0.0, axis=1)
 
 
-def _checked(preset, random_state, given):
-    """Settings of a preset with what was given in place of its own."""
-    check_choice("preset", preset, tuple(PRESETS))
-    base = PRESETS[preset]
-    given = {name: value for name, value in given.items() if value is not None}
-    if "motions" in given:
-        motions = given["motions"]
-        motions = (motions,) if isinstance(motions, str) else tuple(motions)
-        for motion in motions:
-            check_choice("motions", motion, MOTIONS)
-        # In the order of the data and once each: equal sets are equal settings.
-        given["motions"] = tuple(m for m in MOTIONS if m in motions)
-        check_count("The number of motions", len(motions))
-    check_count("random_state", random_state, 0, "Data are made from a number.")
-    settings = replace(base, random_state=int(random_state), **given)
-    check_count("n_subjects", settings.n_subjects)
-    check_count("n_cameras", settings.n_cameras)
-    check_choice("features", settings.features, ("hog", "bosc"))
-    check_choice("outputs", settings.outputs, ("positions", "angles"))
-    n_sequences = settings.n_subjects * len(settings.motions) * settings.n_takes
-    least = 2 * n_sequences
-    advice = f"There are {n_sequences} sequences, and each needs two frames."
-    check_count("n_frames", settings.n_frames, least, advice)
-    for name, most in (("occlusion", 1.0), ("segmentation_noise", 2.0)):
-        value = getattr(settings, name)
-        if not isinstance(value, Real) or not 0 <= float(value) <= most:
-            raise ValueError(f"{name}={value!r} must lie between 0 and {most:g}.")
-    return replace(
-        settings,
-        n_frames=int(settings.n_frames),
-        n_subjects=int(settings.n_subjects),
-        n_cameras=int(settings.n_cameras),
-        occlusion=float(settings.occlusion),
-        segmentation_noise=float(settings.segmentation_noise),
-        n_test=round(settings.n_frames * base.n_test / base.n_frames),
-    )
-
-
-def _n_features(settings):
-    rows, columns = settings.n_cells
-    width = 9 * rows * columns if settings.features == "hog" else N_WORDS
-    return settings.n_cameras * width
-
-
-def _encoder(scene):
-    """A function from silhouettes to features."""
-    settings = scene.settings
-    if settings.features == "hog":
-        return lambda images: hog(images, *settings.n_cells)
-    n_train = settings.n_frames - settings.n_test
-    rows = np.unique(np.linspace(0, n_train - 1, CODEBOOK_FRAMES).astype(int))
-
-    def draw(s, frames):
-        return scene.silhouettes(s, frames, scene.perform(s, frames)[1])
-
-    images = scene.for_rows("train", rows, draw).reshape(-1, SIZE, SIZE)
-    words, width = learn_codebook(images, settings.random_state)
-    return lambda images: bag_of_shape_contexts(images, words, width)
-
-
-def _fill(scene, arrays, n_jobs, verbose):
-    """Write all rows into arrays, chunk by chunk."""
-    encode = _encoder(scene)
-    chunks = [
-        (part, start, min(start + CHUNK, len(scene.rows[part].frame)))
-        for part in ("train", "test")
-        for start in range(0, len(scene.rows[part].frame), CHUNK)
-    ]
-
-    def make(part, start, stop):
-        X, Y = arrays[f"X_{part}"], arrays[f"Y_{part}"]
-        where = scene.rows[part]
-        sequence = where.sequence[start:stop]
-        for s in np.unique(sequence):
-            inside = start + np.flatnonzero(sequence == s)
-            rows = slice(inside[0], inside[-1] + 1)
-            frames = where.frame[rows]
-            angles, joints = scene.perform(s, frames)
-            images = scene.silhouettes(s, frames, joints)
-            X[rows] = encode(images.reshape(-1, SIZE, SIZE)).reshape(len(frames), -1)
-            if scene.settings.outputs == "angles":
-                Y[rows] = angles.reshape(len(frames), -1)
-            else:
-                Y[rows] = (joints[:, 1:] - joints[:, :1]).reshape(len(frames), -1)
-
-    bar = open_bar("frames", len(chunks)) if verbose else None
-    try:
-        for _ in run_tasks(make, chunks, n_jobs):
-            if bar is not None:
-                bar.advance()
-    finally:
-        if bar is not None:
-            bar.close()
-
-
 def make_pose(
     preset="humaneva",
     *,
@@ -381,26 +224,22 @@ def make_pose(
     >>> data.X_train.shape, data.Y_train.shape, data.X_test.shape
     ((99, 100), (99, 54), (21, 100))
     """
-    given = dict(
-        n_frames=n_frames,
-        n_subjects=n_subjects,
-        n_cameras=n_cameras,
-        motions=motions,
-        features=features,
-        outputs=outputs,
-        occlusion=occlusion,
-        segmentation_noise=segmentation_noise,
-    )
-    settings = _checked(preset, random_state, given)
+    given = {
+        "n_frames": n_frames,
+        "n_subjects": n_subjects,
+        "n_cameras": n_cameras,
+        "motions": motions,
+        "features": features,
+        "outputs": outputs,
+        "occlusion": occlusion,
+        "segmentation_noise": segmentation_noise,
+    }
+    settings = choose_settings(preset, random_state, given)
     scene = Scene(settings)
-    n_outputs = 3 * (len(JOINTS) if settings.outputs == "angles" else len(BONES))
-    shapes = {}
-    for part, where in scene.rows.items():
-        shapes[f"X_{part}"] = (len(where.frame), _n_features(settings))
-        shapes[f"Y_{part}"] = (len(where.frame), n_outputs)
+    shapes = shapes_of(scene)
 
     def fill(arrays):
-        _fill(scene, arrays, n_jobs, verbose)
+        fill_rows(scene, arrays, n_jobs, verbose)
 
     if cache or folder is not None:
         described = {"version": VERSION, **asdict(settings)}
