@@ -72,6 +72,13 @@ class Assessment(NamedTuple):
     seconds: float
     """What answering took."""
 
+    def r2(self):
+        """Share of each output's variance that is explained; NaN if it has none."""
+        error_sq = np.mean((self.Y - self.mean) ** 2, axis=0)
+        spread = self.Y.var(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(spread > 0, 1.0 - error_sq / spread, np.nan)
+
     def held(self, half_width):
         """Which observations are so many deviations from the mean at most."""
         assert self.std is not None
@@ -302,7 +309,7 @@ def about_answers(model, assessment):
         return
     error_sq = (assessment.Y - assessment.mean) ** 2
     spread = assessment.Y.var(axis=0)
-    useless = (spread > 0) & (error_sq.mean(axis=0) >= spread)
+    useless = assessment.r2() <= 0
     if useless.any():
         yield Finding(
             "problem",

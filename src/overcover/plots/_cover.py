@@ -5,7 +5,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_queries
 from ..explain import names_of_features
-from ._style import ACCENT, INK, axes_for, light_map, principal_plane
+from ._style import ACCENT, INK, axes_for, light_map, plain, principal_plane, thinned
 
 
 class CoverDisplay:
@@ -56,11 +56,9 @@ class CoverDisplay:
         self.subdomain = subdomain
         self.labels = labels
         self.n_rows = n_rows
-        self.owners = np.empty(len(points), dtype=np.intp)
-        for k, (members, n_owned) in enumerate(zip(cover.members, cover.n_owned)):
-            self.owners[members[:n_owned]] = k
+        self.owners = owners_of(cover)
         others = np.setdiff1d(np.arange(len(points)), cover.members[subdomain])
-        self.shown = others[:: 1 + (len(others) - 1) // n_rows]
+        self.shown = thinned(others, n_rows)
 
     @classmethod
     def from_estimator(
@@ -92,6 +90,12 @@ class CoverDisplay:
         """
         check_is_fitted(model)
         X = check_queries(model, X).astype(np.float64)
+        display = cls._of_rows(model, X, features, subdomain, n_rows)
+        return display.plot(ax=ax, **style)
+
+    @classmethod
+    def _of_rows(cls, model, X, features=None, subdomain=None, n_rows=5000):
+        """`from_estimator` for checked rows, not drawn yet."""
         cover = model.cover_
         n_covered = int(cover.n_owned.sum())
         if len(X) != n_covered:
@@ -106,7 +110,7 @@ class CoverDisplay:
             if len(columns) != 2:
                 raise ValueError(f"features={features!r} must name two columns of X.")
             names = names_of_features(model)
-            points, labels = X[:, columns], tuple(names[i] for i in columns)
+            points, labels = X[:, columns], tuple(plain(names[i]) for i in columns)
         if subdomain is None:
             offsets = model.router_.means - model.router_.means.mean(axis=0)
             subdomain = int(np.argmin(np.sum(offsets**2, axis=1)))
@@ -116,12 +120,9 @@ class CoverDisplay:
                 f"subdomains, {len(cover.members)}."
             )
         if len(labels) == 1:  # one feature: draw it along, the owners upwards
-            display = cls(np.zeros((len(X), 2)), cover, subdomain, labels, n_rows)
-            display.points = np.column_stack([points[:, 0], display.owners])
-            display.labels = (labels[0], "subdomain that owns the row")
-        else:
-            display = cls(points, cover, subdomain, labels, n_rows)
-        return display.plot(ax=ax, **style)
+            points = np.column_stack([points[:, 0], owners_of(cover)])
+            labels = (labels[0], "subdomain that owns the row")
+        return cls(points, cover, subdomain, labels, n_rows)
 
     def plot(self, ax=None, **style):
         """Draw the rows.
@@ -180,11 +181,18 @@ class CoverDisplay:
             handles=handles,
             loc="upper center",
             bbox_to_anchor=(0.5, -0.13),
-            ncols=2,
             frameon=False,
             markerscale=1.4,
         )
         return self
+
+
+def owners_of(cover):
+    """The subdomain that owns each row, shape (n_samples,)."""
+    owners = np.empty(cover.n_owned.sum(), dtype=np.intp)
+    for k, (members, n_owned) in enumerate(zip(cover.members, cover.n_owned)):
+        owners[members[:n_owned]] = k
+    return owners
 
 
 def over_principal_plane(Z):

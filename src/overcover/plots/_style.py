@@ -8,14 +8,21 @@ INK, ACCENT, FAINT = "#111111", "#b5121b", "#8a8a8a"
 
 def pyplot(caller):
     """matplotlib.pyplot, or an error that says how to get it."""
+    require_matplotlib(caller)
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def require_matplotlib(caller):
+    """Refuse to draw without matplotlib; say how to get it."""
     try:
-        import matplotlib.pyplot as plt
+        import matplotlib  # noqa: F401
     except ImportError as error:
         raise ImportError(
             f"{caller} draws with matplotlib, which is not installed. Install the "
             "extra: pip install 'overcover[plot]'."
         ) from error
-    return plt
 
 
 def axes_for(ax, caller, **options):
@@ -33,10 +40,19 @@ def axes_for(ax, caller, **options):
     -------
     ax, figure
     """
-    plt = pyplot(caller)
     if ax is None:
-        _, ax = plt.subplots(**{"layout": "constrained", **options})
+        _, ax = pyplot(caller).subplots(**{"layout": "constrained", **options})
     return ax, ax.figure
+
+
+def plain(text):
+    """A text that matplotlib shows as it is: dollars would be read as mathematics."""
+    return text.replace("$", r"\$")
+
+
+def thinned(rows, most):
+    """At most so many of the rows, evenly spaced."""
+    return rows[:: max(1, -(-len(rows) // most))]
 
 
 def light_map():
@@ -66,7 +82,7 @@ def principal_plane(Z, n_rows=5000):
     shares : ndarray of shape (2,)
         Of the variance.
     """
-    sample = Z[:: 1 + (len(Z) - 1) // n_rows]
+    sample = thinned(Z, n_rows)
     origin = sample.mean(axis=0)
     values, vectors = np.linalg.eigh((sample - origin).T @ (sample - origin))
     directions = vectors[:, ::-1][:, :2]
