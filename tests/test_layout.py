@@ -13,7 +13,9 @@ import overcover
 
 ROOT = Path(overcover.__file__).parent
 PATH = ("partition", "cover", "machines", "routing", "combination", "regressor")
-EXTRAS = ("matplotlib", "rich", "pandas")
+EXTRAS = ("matplotlib", "rich", "pandas", "typer")
+# The commands are functions that typer reads, so it is imported with them.
+COMMANDS = ROOT / "cli" / "_app.py"
 
 
 def modules(stage):
@@ -90,7 +92,7 @@ assert np.isfinite(model.fit(X, X[:, 0]).predict(X, return_std=True)).all()
 
 
 def test_no_module_imports_an_extra_at_its_top():
-    for file in ROOT.rglob("*.py"):
+    for file in set(ROOT.rglob("*.py")) - {COMMANDS}:
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]

@@ -325,7 +325,7 @@ def about_answers(model, assessment):
             f"from one test row (row {', '.join(map(str, rows[:5]))}). Look at it "
             "before judging the model: it may be a wrong measurement.",
         )
-    yield from about_subdomains(assessment, error_sq, spread)
+    yield from about_subdomains(model, assessment, error_sq, spread)
     if assessment.std is not None:
         half = model.machine_.half_width(COVERAGE)
         yield from about_intervals(assessment.held(half).mean(axis=0), n_queries, names)
@@ -345,7 +345,7 @@ def about_outside(remote):
         )
 
 
-def about_subdomains(assessment, error_sq, spread):
+def about_subdomains(model, assessment, error_sq, spread):
     """One subdomain that is much worse than the others."""
     scaled = np.mean(error_sq / np.where(spread > 0, spread, np.inf), axis=1)
     counts = np.bincount(assessment.home)
@@ -356,11 +356,13 @@ def about_subdomains(assessment, error_sq, spread):
     ratios = np.sqrt(sums[often] / counts[often] / scaled.mean())
     if ratios.max() > 3:
         worst = often[np.argmax(ratios)]
+        shared = not getattr(model.machine_, "per_subdomain", True)
+        or_own_scales = ", or per_subdomain=True," if shared else ""
         yield Finding(
             "warning",
             f"Where subdomain {worst} answers, errors are {number(ratios.max(), 2)} "
             "times as large as overall: outputs may change faster there, or be "
-            "noisier. More rows there, or per_subdomain=True, may help.",
+            f"noisier. More rows there{or_own_scales} may help.",
         )
 
 
