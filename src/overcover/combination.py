@@ -46,7 +46,7 @@ def weights_of(rule, distances, variances=None):
     array([[0.75, 0.25],
            [1.  , 0.  ]])
     """
-    if rule == "nearest":
+    if rule == "nearest" or distances.shape[1] == 1:
         weights = np.zeros((*distances.shape, 1))
         weights[:, 0] = 1.0
         return weights
@@ -74,9 +74,6 @@ def combine(rule, distances, means, variances=None):
     Prediction
         With `std` of None if `variances` is.
     """
-    if means.shape[1] == 1:
-        std = None if variances is None else np.sqrt(variances[:, 0])
-        return Prediction(means[:, 0], std)
     return mixture(weights_of(rule, distances, variances), means, variances)
 
 
@@ -102,12 +99,13 @@ def soft_choice(doubts, means, variances):
     >>> soft_choice(doubts, means, np.ones((1, 3, 1))).mean.round(3).tolist()
     [[3.0]]
     """
+    return mixture(soft_weights(doubts), means, variances)
+
+
+def soft_weights(doubts):
+    """The a_i of `soft_choice`, of the shape of `doubts`; zero for nobody."""
     weights = (doubts.min(axis=1, keepdims=True) / doubts) ** SHARPNESS
-    weights /= weights.sum(axis=1, keepdims=True)
-    # What nobody says is infinite, and must not be multiplied with its weight of zero.
-    nobody = np.isinf(doubts)
-    means = np.where(nobody, 0.0, means)
-    return mixture(weights, means, np.where(nobody, 0.0, variances))
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def mixture(weights, means, variances=None):
@@ -124,9 +122,11 @@ def mixture(weights, means, variances=None):
     -------
     Prediction
     """
+    # What nobody says is infinite, and must not be multiplied with its weight of zero.
+    means = np.where(weights > 0, means, 0.0)
     mean = np.sum(weights * means, axis=1)
     if variances is None:
         return Prediction(mean, None)
     # Written with deviations from the mean: no cancellation for large means.
-    spread = variances + (means - mean[:, None]) ** 2
+    spread = np.where(weights > 0, variances, 0.0) + (means - mean[:, None]) ** 2
     return Prediction(mean, np.sqrt(np.sum(weights * spread, axis=1)))

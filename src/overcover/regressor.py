@@ -5,12 +5,14 @@ X, Y -> metric -> partition -> cover -> machines -> routing -> combination
 """
 
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from . import combination, routing
+from ._markup import element
 from ._parallel import run_tasks
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
 from ._validation import (
@@ -20,12 +22,25 @@ from ._validation import (
     check_training_data,
 )
 from .cover import count_lenders, count_subdomains, cover_partition
+from .explain import explain, summary
 from .machines import Answer, Prediction, make_machine
 from .machines.base import Predictor
 from .partition import partition_rows
 
 # Queries answered at a time: keeps memory flat however many there are.
 CHUNK = 2**15
+
+
+class Consultation(NamedTuple):
+    """Who was asked about some queries, what they said, and what it counts."""
+
+    route: routing.Route
+
+    answers: Answer
+    """With an axis for the consulted, see `ask`."""
+
+    weights: np.ndarray
+    """Shares, shape (n_queries, n_consulted, 1 or n_outputs)."""
 
 
 class OverlappingCoverRegressor(
@@ -189,6 +204,29 @@ default="variance"
         progress.finish()
         return self
 
+    def explain(self, X, n_neighbors=5):
+        """Say why: who answered, with how much say, and which rows are near.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features) or (n_features,)
+        n_neighbors : int, default=5
+            Nearest training rows to list. Every training row is looked at.
+
+        Returns
+        -------
+        Explanation, or a tuple of them if X has two axes
+            With plain attributes; see `overcover.explain.Explanation`. Print it.
+        """
+        return explain(self, X, n_neighbors)
+
+    def _html_repr(self):
+        # scikit-learn's diagram, and what came of the fit.
+        diagram = super()._html_repr()
+        if not self.__sklearn_is_fitted__():
+            return diagram
+        return f"{diagram}\n{element('p', summary(self))}"
+
     def __sklearn_is_fitted__(self):
         return hasattr(self, "states_")
 
@@ -207,6 +245,10 @@ default="variance"
         return Prediction(mean, np.concatenate([chunk.std for chunk in chunks]))
 
     def _predict_chunk(self, X, return_std) -> Prediction:
+        _, answers, weights = self._consult(X, return_std)
+        return combination.mixture(weights, answers.mean, answers.variance)
+
+    def _consult(self, X, return_std) -> Consultation:
         n_consulted, machine = self._n_consulted(), self.machine_
         by_variance = isinstance(self.router_, routing.VarianceRouter)
         route = self.router_.route(X / self.length_scales_, n_consulted, self.n_jobs)
@@ -217,12 +259,15 @@ default="variance"
         variance = return_std or by_variance or self.combine == "precision"
         answers = ask(machine, self.states_, X, route, variance, self.n_jobs)
         if by_variance and n_consulted == 1:
-            means, variances, doubts = answers
-            return combination.soft_choice(doubts, means, variances)
+            weights = combination.soft_weights(answers.doubt)
+            return Consultation(route, answers, weights)
         if by_variance:
             route, kept = routing.most_certain(route, answers.doubt, n_consulted)
             answers = Answer(*(np.take_along_axis(a, kept, axis=1) for a in answers))
-        return combination.combine(self.combine, route.distances, *answers[:2])
+        weights = combination.weights_of(
+            self.combine, route.distances, answers.variance
+        )
+        return Consultation(route, answers, weights)
 
     def _router_name(self, machine):
         if self.combine == "precision" and not machine.has_variance:

@@ -254,6 +254,25 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         assert doubt is not None, "a machine without a variance has no doubt"
         return doubt
 
+    def recall_inputs(self, state) -> np.ndarray | None:
+        """Training inputs that a state holds, shape (size, n_features), in their units.
+
+        None for a machine that keeps no rows. A column that the machine ignores may
+        come back as zeros.
+        """
+        return None
+
+    def recall_outputs(self, state, rows) -> np.ndarray | None:
+        """Training outputs of some rows of a state, shape (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        state : the return value of `fit_state`
+        rows : ndarray of int of shape (n_rows,)
+            Positions among the state's rows.
+        """
+        return None
+
     def answer_once(self, X, Y, sample_weight, X_query, variance=False) -> Answer:
         """Fit and answer, where the state is not wanted afterwards.
 

@@ -238,6 +238,21 @@ class GP(CalibratedMachine):
             ]
         )
 
+    def recall_inputs(self, state):
+        """The rows of the state, moved back to where they were."""
+        return state.X + state.center
+
+    def recall_outputs(self, state, rows):
+        """``A alpha`` and the mean: outputs are not kept, but can be had again."""
+        Y = np.repeat(state.Y_mean[None], len(rows), axis=0)
+        for g, theta in enumerate(state.theta):
+            j = self._outputs_of(g)
+            kernel, A = kernels.in_units(self.kernel, theta, state.X)
+            row_noise = np.exp(theta[-1]) / state.weights[rows]
+            Y[:, j] += kernels.gram(kernel, A)[rows] @ state.alpha[:, j]
+            Y[:, j] += row_noise[:, None] * state.alpha[rows, j]
+        return Y
+
     def keeps_factors(self, n_subdomains, size):
         """Whether states hold their factors, given how many there will be."""
         if self.keep_factors != "auto":

@@ -239,6 +239,15 @@ class TwinGP(CalibratedMachine):
             squarings=squarings,
         )
 
+    def recall_inputs(self, state):
+        """The rows of the state in their own units, zero where a column is ignored."""
+        rows = state.rows
+        return (rows.A + rows.center) * finite(rows.input_scales)
+
+    def recall_outputs(self, state, rows):
+        """Outputs in their own units."""
+        return state.rows.back(state.rows.Z[rows])
+
     def keeps_factors(self, n_subdomains, size):
         """Whether states hold their cores, given how many there will be."""
         if self.keep_factors != "auto":

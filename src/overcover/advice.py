@@ -1,0 +1,416 @@
+r"""Advice: what a fitted model, its data and its answers give reason to say.
+
+Beside the path. Each finding is a plain sentence or two: what was seen, what it means,
+what to do. Thresholds are constants below, with their reasons. A report and the command
+line show them; `advise` makes the list.
+"""
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from . import combination
+from ._markup import number, percent
+from ._validation import check_observed, check_queries
+from .explain import homes, names_of_features, remoteness
+from .tuning import twin
+from .tuning._problem import NOISE_BOUNDS
+
+SEVERITIES = ("problem", "warning", "note")
+# Queries answered at a time.
+CHUNK = 2**15
+COVERAGE = 0.95
+# Intervals are called dishonest past three standard errors, and two points at least.
+STANDARD_ERRORS, LEAST_GAP = 3.0, 0.02
+# Shares of queries outside the cover worth a note, a warning, and alarm.
+OUTSIDE = {"note": 0.01, "warning": 0.05, "problem": 0.3}
+# A column whose spread, in length scales, is below this share of the widest.
+HARDLY = 0.01
+# Below it, answers jump at borders more than they gain from independence.
+LEAST_OVERLAP = 0.5
+MANY_DUPLICATES = {"note": 0.1, "warning": 0.5}
+# A mean error that so few rows decide says little about the others.
+FEW_QUERIES = 20
+
+
+class Finding(NamedTuple):
+    """One thing worth knowing about a model."""
+
+    severity: str
+    """"problem" (do not rely on it), "warning" (it can be better) or "note"."""
+
+    text: str
+    """What was seen, what it means, what to do."""
+
+    def __str__(self):
+        return f"{self.severity}: {self.text}"
+
+
+class Assessment(NamedTuple):
+    """Rows that a model has not been fitted on, and what it says of them."""
+
+    Y: np.ndarray
+    """What was observed, shape (n_queries, n_outputs)."""
+
+    mean: np.ndarray
+    """Shape (n_queries, n_outputs)."""
+
+    std: np.ndarray | None
+    """None where the machine has no variance."""
+
+    home: np.ndarray
+    """The subdomain with most say, shape (n_queries,)."""
+
+    remoteness: np.ndarray
+    """Above one outside the cover, see `overcover.explain`, shape (n_queries,)."""
+
+    names: list[str]
+    """Of the outputs."""
+
+    seconds: float
+    """What answering took."""
+
+    def r2(self):
+        """Share of each output's variance that is explained; NaN if it has none."""
+        error_sq = np.mean((self.Y - self.mean) ** 2, axis=0)
+        spread = self.Y.var(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(spread > 0, 1.0 - error_sq / spread, np.nan)
+
+    def held(self, half_width):
+        """Which observations are so many deviations from the mean at most."""
+        assert self.std is not None
+        return np.abs(self.Y - self.mean) <= half_width * self.std
+
+
+def assess(model, X, y) -> Assessment:
+    """Answer test rows, in chunks of bounded memory.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor
+        Fitted.
+    X : array-like of shape (n_queries, n_features)
+    y : array-like of shape (n_queries,) or (n_queries, n_outputs)
+
+    Returns
+    -------
+    Assessment
+    """
+    check_is_fitted(model)
+    X = check_queries(model, X)
+    has_variance = model.machine_.has_variance
+    parts: list[Any] = []
+    seconds = 0.0
+    for i in range(0, len(X), CHUNK):
+        chunk = X[i : i + CHUNK].astype(np.float64)
+        started = time.perf_counter()
+        route, answers, weights = model._consult(chunk, has_variance)
+        said = combination.mixture(weights, answers.mean, answers.variance)
+        seconds += time.perf_counter() - started
+        home = homes(route, weights)
+        parts.append((*said, home, remoteness(model, chunk, home)))
+    means, stds, home, remote = zip(*parts)
+    mean = np.concatenate(means)
+    Y = check_observed(y, mean)
+    return Assessment(
+        Y,
+        mean,
+        np.concatenate(stds) if has_variance else None,
+        np.concatenate(home),
+        np.concatenate(remote),
+        names_of_outputs(y, Y),
+        seconds,
+    )
+
+
+def advise(model, X=None, y=None, X_test=None, y_test=None):
+    """What a fitted model, its data and its answers give reason to say.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor
+        Fitted.
+    X : array-like of shape (n_samples, n_features), default=None
+        The rows it was fitted on; without them nothing is said about data.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+    X_test : array-like of shape (n_queries, n_features), default=None
+        Rows it was not fitted on; without them nothing is said about answers.
+    y_test : array-like of shape (n_queries,) or (n_queries, n_outputs), default=None
+
+    Returns
+    -------
+    list of Finding
+        The most severe first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover import GP, OverlappingCoverRegressor
+    >>> from overcover.advice import advise
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> model = OverlappingCoverRegressor(GP(length_scale=0.3, noise=0.1))
+    >>> for finding in advise(model.fit(X, X[:, 0])):
+    ...     print(finding)
+    note: All 200 rows fit into one subdomain, so there is no cover: this is the full \
+model. GP alone does the same.
+    """
+    if (X_test is None) != (y_test is None):
+        raise ValueError("Give both X_test and y_test, or neither.")
+    check_is_fitted(model)
+    assessment = None if X_test is None else assess(model, X_test, y_test)
+    return findings(model, X, y, assessment)
+
+
+def findings(model, X=None, y=None, assessment=None):
+    """`advise` where the test rows have been answered already."""
+    found = [*about_cover(model), *about_noise(model)]
+    if X is not None:
+        found += about_inputs(model, np.asarray(X, dtype=np.float64))
+    if y is not None:
+        found += about_outputs(y)
+    if assessment is not None:
+        found += about_answers(model, assessment)
+    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def names_of_outputs(y, Y):
+    """What the outputs are called: as in the data frame, else y0, y1, ..., or y."""
+    named = getattr(y, "columns", None)
+    if named is not None:
+        return [str(name) for name in named]
+    if Y.shape[1] == 1:
+        return [str(getattr(y, "name", None) or "y")]
+    return [f"y{j}" for j in range(Y.shape[1])]
+
+
+def about_cover(model):
+    """Sizes: too small, too large, too little in common."""
+    n_samples = int(model.cover_.n_owned.sum())
+    n_subdomains = model.n_subdomains_
+    size = max(len(members) for members in model.cover_.members)
+    machine = type(model.machine_).__name__
+    if n_subdomains == 1:
+        yield Finding(
+            "note",
+            f"All {number(n_samples)} rows fit into one subdomain, so there is no "
+            f"cover: this is the full model. {machine} alone does the same.",
+        )
+    elif n_samples < 2 * size:
+        yield Finding(
+            "warning",
+            f"Every subdomain holds {percent(size / n_samples, 0)} of all rows, so "
+            f"{number(n_subdomains)} machines are trained on almost the same data. "
+            f"{machine} alone is cheaper and as accurate; or make subdomain_size "
+            f"smaller than {number(n_samples // 2)}.",
+        )
+    if n_subdomains > 1 and model.overlap < LEAST_OVERLAP:
+        yield Finding(
+            "warning",
+            f"Only {percent(model.overlap, 0)} of a subdomain's rows are borrowed: "
+            "answers jump where one subdomain ends, and are poor near its border. An "
+            "overlap of 0.9 is usually much more accurate.",
+        )
+    if n_subdomains > 1 and size < 2 * model.n_features_in_:
+        yield Finding(
+            "warning",
+            f"A subdomain holds {number(size)} rows for {number(model.n_features_in_)} "
+            "features: too few to learn from. Raise subdomain_size.",
+        )
+    if not model.machine_.has_variance:
+        yield Finding(
+            "note",
+            f"{machine} has no predictive variance: there are no standard deviations "
+            "and no intervals. GP and TwinGP have them.",
+        )
+
+
+def about_noise(model):
+    """Noise that tuning found at the end of what it may be."""
+    machine = model.machine_
+    for name, (low, high) in (
+        ("noise", NOISE_BOUNDS),
+        ("input_noise", twin.NOISE_BOUNDS),
+        ("output_noise", twin.NOISE_BOUNDS),
+    ):
+        asked = getattr(machine, name, None)
+        if not (isinstance(asked, str) and asked == "auto"):
+            continue
+        found = np.atleast_1d(getattr(machine, f"{name}_"))
+        if np.any(found >= 0.99 * high):
+            yield Finding(
+                "warning",
+                f"{name} was found at its upper bound, {number(high)}: the inputs say "
+                "little about the outputs, or not in a smooth way. Look for missing "
+                "features, or for rows whose outputs are mixed up.",
+            )
+        if np.any(found <= 1.01 * low):
+            yield Finding(
+                "note",
+                f"{name} was found at its lower bound, {number(low)}: the outputs look "
+                "free of noise. That is right for simulations; for measurements, look "
+                "for rows that occur twice.",
+            )
+
+
+def about_inputs(model, X):
+    """Columns that never vary or hardly matter, and rows that occur twice."""
+    names = names_of_features(model)
+    std = X.std(axis=0)
+    constant = std <= 1e-12 * np.abs(X).max(axis=0)
+    if constant.any():
+        yield Finding(
+            "note",
+            f"{listed(names, constant)} never varied in training and cannot be used.",
+        )
+    with np.errstate(invalid="ignore"):
+        spread = np.where(constant, 0.0, std / model.length_scales_)
+    hardly = ~constant & (spread < HARDLY * spread.max())
+    if hardly.any():
+        yield Finding(
+            "note",
+            f"{listed(names, hardly)} hardly matter{'s' if hardly.sum() == 1 else ''}: "
+            "the machine found nearly the same outputs whatever the value. Without "
+            "what does not matter, it is faster.",
+        )
+    share = 1.0 - len(np.unique(X, axis=0)) / len(X)
+    severity = worst_of(share, MANY_DUPLICATES)
+    if severity:
+        yield Finding(
+            severity,
+            f"{percent(share, 0)} of the rows repeat the inputs of another row: a "
+            "subdomain then sees less than its size suggests. Average such rows and "
+            "give their number as sample_weight.",
+        )
+
+
+def about_outputs(y):
+    """Outputs that never vary."""
+    Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    constant = np.ptp(Y, axis=0) == 0
+    if constant.any():
+        yield Finding(
+            "warning",
+            f"{listed(names_of_outputs(y, Y), constant)} never varied in training, so "
+            "nothing else will ever be predicted.",
+        )
+
+
+def about_answers(model, assessment):
+    """Where test rows lie, how wrong answers are, and whether intervals hold."""
+    n_queries, names = len(assessment.Y), assessment.names
+    yield from about_outside(assessment.remoteness)
+    if n_queries < FEW_QUERIES:
+        yield Finding(
+            "note", f"{number(n_queries)} test rows are too few to judge errors by."
+        )
+        return
+    error_sq = (assessment.Y - assessment.mean) ** 2
+    spread = assessment.Y.var(axis=0)
+    useless = assessment.r2() <= 0
+    if useless.any():
+        yield Finding(
+            "problem",
+            f"For {listed(names, useless)}, the mean of the test outputs would be a "
+            "better answer than what is predicted.",
+        )
+    one_row = error_sq.max(axis=0) > 0.5 * error_sq.sum(axis=0)
+    if one_row.any():
+        rows = sorted({int(i) for i in np.argmax(error_sq[:, one_row], axis=0)})
+        yield Finding(
+            "warning",
+            f"More than half of the squared error of {listed(names, one_row)} comes "
+            f"from one test row (row {', '.join(map(str, rows[:5]))}). Look at it "
+            "before judging the model: it may be a wrong measurement.",
+        )
+    yield from about_subdomains(model, assessment, error_sq, spread)
+    if assessment.std is not None:
+        half = model.machine_.half_width(COVERAGE)
+        yield from about_intervals(assessment.held(half).mean(axis=0), n_queries, names)
+
+
+def about_outside(remote):
+    """Test rows outside the cover."""
+    share = float(np.mean(remote > 1))
+    severity = worst_of(share, OUTSIDE)
+    if severity:
+        yield Finding(
+            severity,
+            f"{percent(share)} of the test rows lie outside the cover: farther from "
+            "every training row than these are from each other. Answers there are "
+            "extrapolated. Collect rows like them, or distrust these answers "
+            "(model.explain tells which).",
+        )
+
+
+def about_subdomains(model, assessment, error_sq, spread):
+    """One subdomain that is much worse than the others."""
+    scaled = np.mean(error_sq / np.where(spread > 0, spread, np.inf), axis=1)
+    counts = np.bincount(assessment.home)
+    often = np.flatnonzero(counts >= FEW_QUERIES)
+    if len(often) < 2 or not scaled.any():
+        return
+    sums = np.bincount(assessment.home, weights=scaled)
+    ratios = np.sqrt(sums[often] / counts[often] / scaled.mean())
+    if ratios.max() > 3:
+        worst = often[np.argmax(ratios)]
+        shared = not getattr(model.machine_, "per_subdomain", True)
+        or_own_scales = ", or per_subdomain=True," if shared else ""
+        yield Finding(
+            "warning",
+            f"Where subdomain {worst} answers, errors are {number(ratios.max(), 2)} "
+            "times as large as overall: outputs may change faster there, or be "
+            f"noisier. More rows there{or_own_scales} may help.",
+        )
+
+
+def about_intervals(observed, n_queries, names):
+    """Intervals that hold more or less than they promise."""
+    error = np.sqrt(COVERAGE * (1 - COVERAGE) / n_queries)
+    gap = max(STANDARD_ERRORS * error, LEAST_GAP)
+    narrow, wide = observed < COVERAGE - gap, observed > COVERAGE + gap
+    if narrow.any():
+        yield Finding(
+            "problem" if observed.min() < 0.8 else "warning",
+            f"95 % intervals of {listed(names, narrow)} hold only "
+            f"{percent(observed.min())} of the test outputs: the answers are less "
+            "certain than they claim. Test rows may come from elsewhere than the "
+            "training rows, or from later times.",
+        )
+    if wide.any():
+        yield Finding(
+            "note",
+            f"95 % intervals of {listed(names, wide)} hold {percent(observed.max())} "
+            "of the test outputs: they are wider than need be.",
+        )
+
+
+def worst_of(share, thresholds):
+    """The worst severity whose threshold a share passes; None if it passes none.
+
+    Examples
+    --------
+    >>> worst_of(0.1, OUTSIDE), worst_of(0.001, OUTSIDE)
+    ('warning', None)
+    """
+    passed = [word for word in SEVERITIES if share > thresholds.get(word, np.inf)]
+    return passed[0] if passed else None
+
+
+def listed(names, chosen, most=5):
+    """Some of the names, in words.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], np.array([True, False, True]))
+    'a and c'
+    >>> listed(list("abcdefgh"), np.ones(8, dtype=bool))
+    'a, b, c, d, e and 3 more'
+    """
+    found = [name for name, is_one in zip(names, chosen) if is_one]
+    if len(found) > most:
+        found = [*found[:most], f"{len(found) - most} more"]
+    *first, last = found
+    return f"{', '.join(first)} and {last}" if first else last

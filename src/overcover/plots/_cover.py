@@ -1,0 +1,220 @@
+"""The cover as a picture: who owns which row, and what one subdomain borrows."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import check_queries
+from ..explain import names_of_features
+from ._style import ACCENT, INK, axes_for, light_map, plain, principal_plane, thinned
+
+
+class CoverDisplay:
+    """The rows of a cover in the plane; one subdomain with what it borrows.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_samples, 2)
+        Where to draw the rows.
+    cover : Cover
+    subdomain : int
+        The one to show with the rows it borrows.
+    labels : (str, str)
+        Of the axes.
+    n_rows : int, default=5000
+        Draw at most so many rows, evenly spaced; those of the subdomain are all drawn.
+
+    Attributes
+    ----------
+    owners : ndarray of shape (n_samples,)
+        The subdomain that owns each row.
+    shown : ndarray of int
+        Rows drawn as owned by other subdomains.
+    rows_, owned_, borrowed_ : matplotlib PathCollection
+        What is drawn: rows of others, rows the subdomain owns, rows it borrows. Only
+        after `plot`.
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover import GP, OverlappingCoverRegressor
+    >>> from overcover.plots import CoverDisplay
+    >>> X = np.random.default_rng(0).uniform(size=(400, 3))
+    >>> model = OverlappingCoverRegressor(
+    ...     GP(length_scale=1.0, noise=0.1), subdomain_size=50, random_state=0
+    ... ).fit(X, X[:, 0])
+    >>> from matplotlib.figure import Figure
+    >>> display = CoverDisplay.from_estimator(model, X, ax=Figure().subplots())
+    >>> display.points.shape, len(display.borrowed_.get_offsets())
+    ((400, 2), 45)
+    """
+
+    def __init__(self, points, cover, subdomain, labels, n_rows=5000):
+        self.points = points
+        self.cover = cover
+        self.subdomain = subdomain
+        self.labels = labels
+        self.n_rows = n_rows
+        self.owners = owners_of(cover)
+        others = np.setdiff1d(np.arange(len(points)), cover.members[subdomain])
+        self.shown = thinned(others, n_rows)
+
+    @classmethod
+    def from_estimator(
+        cls, model, X, *, features=None, subdomain=None, n_rows=5000, ax=None, **style
+    ):
+        """Draw the cover of a fitted model over its training rows.
+
+        Parameters
+        ----------
+        model : OverlappingCoverRegressor
+            Fitted.
+        X : array-like of shape (n_samples, n_features)
+            The rows it was fitted on, in their order.
+        features : pair of int or str, default=None
+            Columns to draw over. None draws over the first two principal components in
+            the machine's metric: a column counts as much as it matters to the machine.
+        subdomain : int, default=None
+            The one to show with what it borrows; None takes that nearest to the middle.
+        n_rows : int, default=5000
+            Draw at most so many rows of others.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **style
+            Of the rows, handed to ``ax.scatter``.
+
+        Returns
+        -------
+        CoverDisplay
+        """
+        check_is_fitted(model)
+        X = check_queries(model, X).astype(np.float64)
+        display = cls._of_rows(model, X, features, subdomain, n_rows)
+        return display.plot(ax=ax, **style)
+
+    @classmethod
+    def _of_rows(cls, model, X, features=None, subdomain=None, n_rows=5000):
+        """`from_estimator` for checked rows, not drawn yet."""
+        cover = model.cover_
+        n_covered = int(cover.n_owned.sum())
+        if len(X) != n_covered:
+            raise ValueError(
+                f"X has {len(X)} rows, the cover {n_covered}. Give the rows the model "
+                "was fitted on, without those of weight zero."
+            )
+        if features is None:
+            points, labels = over_principal_plane(X / model.length_scales_)
+        else:
+            columns = [column_of(model, feature) for feature in features]
+            if len(columns) != 2:
+                raise ValueError(f"features={features!r} must name two columns of X.")
+            names = names_of_features(model)
+            points, labels = X[:, columns], tuple(plain(names[i]) for i in columns)
+        if subdomain is None:
+            offsets = model.router_.means - model.router_.means.mean(axis=0)
+            subdomain = int(np.argmin(np.sum(offsets**2, axis=1)))
+        if not 0 <= subdomain < len(cover.members):
+            raise ValueError(
+                f"subdomain={subdomain} must be at least 0 and below the number of "
+                f"subdomains, {len(cover.members)}."
+            )
+        if len(labels) == 1:  # one feature: draw it along, the owners upwards
+            points = np.column_stack([points[:, 0], owners_of(cover)])
+            labels = (labels[0], "subdomain that owns the row")
+        return cls(points, cover, subdomain, labels, n_rows)
+
+    def plot(self, ax=None, **style):
+        """Draw the rows.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+        **style
+            Of the rows, handed to ``ax.scatter``.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_, self.figure_ = axes_for(ax, "CoverDisplay", figsize=(6.4, 5.6))
+        members = self.cover.members[self.subdomain]
+        n_owned = self.cover.n_owned[self.subdomain]
+        # Neighbouring subdomains often have neighbouring numbers: shuffled lightness
+        # keeps them apart.
+        n_subdomains = len(self.cover.members)
+        lightness = np.random.default_rng(0).permutation(n_subdomains)
+        look = {"s": 9, "lw": 0, "alpha": 0.8, "cmap": light_map(), "zorder": 1}
+        self.rows_ = self.ax_.scatter(
+            *self.points[self.shown].T,
+            c=lightness[self.owners[self.shown]],
+            vmin=0,
+            vmax=max(n_subdomains - 1, 1),
+            label="rows of other subdomains, a shade each",
+            **{**look, **style},
+        )
+        self.borrowed_ = self.ax_.scatter(
+            *self.points[members[n_owned:]].T,
+            s=15,
+            facecolor="white",
+            edgecolor=INK,
+            lw=0.8,
+            zorder=2,
+            label=f"{len(members) - n_owned:,} rows it borrows",
+        )
+        self.owned_ = self.ax_.scatter(
+            *self.points[members[:n_owned]].T,
+            s=20,
+            marker="D",
+            color=ACCENT,
+            edgecolor=INK,
+            lw=0.5,
+            zorder=3,
+            label=f"{n_owned:,} rows it owns",
+        )
+        self.ax_.set(xlabel=self.labels[0], ylabel=self.labels[1])
+        self.ax_.set_title(f"Subdomain {self.subdomain} of {n_subdomains:,}")
+        handles = [self.owned_, self.borrowed_]
+        if len(self.shown):
+            handles.append(self.rows_)
+        self.ax_.legend(
+            handles=handles,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.13),
+            frameon=False,
+            markerscale=1.4,
+        )
+        return self
+
+
+def owners_of(cover):
+    """The subdomain that owns each row, shape (n_samples,)."""
+    owners = np.empty(cover.n_owned.sum(), dtype=np.intp)
+    for k, (members, n_owned) in enumerate(zip(cover.members, cover.n_owned)):
+        owners[members[:n_owned]] = k
+    return owners
+
+
+def over_principal_plane(Z):
+    """Rows in the plane in which they spread most, and labels of its axes."""
+    origin, directions, shares = principal_plane(Z)
+    words = ("first", "second")
+    labels = tuple(
+        f"{word} principal component ({share:.0%} of the spread)"
+        for word, share in zip(words, shares)
+    )
+    return (Z - origin) @ directions, labels
+
+
+def column_of(model, feature):
+    """Index of a column by name or index."""
+    names = names_of_features(model)
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(
+                f"There is no feature {feature!r}. There are {', '.join(names[:20])}."
+            )
+        return names.index(feature)
+    if not -len(names) <= feature < len(names):
+        raise ValueError(f"feature {feature} must be below {len(names)}.")
+    return feature

@@ -1,0 +1,196 @@
+"""Skeletons in space: what a pose is, and what is predicted."""
+
+import numpy as np
+
+from .._validation import check_choice, check_count
+from ._style import ACCENT, INK, pyplot
+
+# How the axes of the data are drawn, the last one upwards.
+UPWARDS = {"x": (1, 2, 0), "y": (2, 0, 1), "z": (0, 1, 2)}
+
+
+class SkeletonDisplay:
+    """A few frames side by side, true skeletons and predicted ones.
+
+    Parameters
+    ----------
+    true : ndarray of shape (n_frames, n_joints, 3)
+    predicted : ndarray of shape (n_frames, n_joints, 3) or None
+    bones : array-like of int of shape (n_bones, 2)
+        Pairs of joints.
+    frames : sequence
+        What to call the frames: row numbers, for example.
+    up : {"z", "y", "x"}, default="z"
+        The axis of the data that points upwards.
+
+    Attributes
+    ----------
+    errors : ndarray of shape (n_frames,) or None
+        Mean distance between true and predicted joints.
+    true_, predicted_ : list of list of matplotlib Line3D
+        The bones of each frame; only after `plot`.
+    ax_ : ndarray of matplotlib Axes3D of shape (n_frames,)
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover.plots import SkeletonDisplay
+    >>> pose = np.array([[[0, 0, 0], [0, 0, 1], [1, 0, 1.0]]])
+    >>> display = SkeletonDisplay(pose, pose + [0, 0, 0.1], [(0, 1), (1, 2)], [0])
+    >>> display.errors.round(3).tolist()
+    [0.1]
+    """
+
+    def __init__(self, true, predicted, bones, frames, up="z"):
+        check_choice("up", up, tuple(UPWARDS))
+        self.true = true
+        self.predicted = predicted
+        self.bones = np.asarray(bones, dtype=np.intp).reshape(-1, 2)
+        self.frames = frames
+        self.up = up
+        n_joints = true.shape[1]
+        if self.bones.size and not (
+            self.bones.min() >= 0 and self.bones.max() < n_joints
+        ):
+            raise ValueError(
+                f"bones name joints {self.bones.min()} to {self.bones.max()}, but "
+                f"there are {n_joints}, counted from 0."
+            )
+        self.errors = None
+        if predicted is not None:
+            self.errors = np.linalg.norm(predicted - true, axis=2).mean(axis=1)
+
+    @classmethod
+    def from_predictions(
+        cls, Y, Y_predicted=None, *, bones, frames=None, n_frames=4, up="z", ax=None
+    ):
+        """Draw some of many poses.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n_rows, n_joints, 3) or (n_rows, 3 * n_joints)
+            Joint by joint, x y z each.
+        Y_predicted : array-like of Y's shape, default=None
+        bones : array-like of int of shape (n_bones, 2)
+            Pairs of joints.
+        frames : sequence of int, default=None
+            Rows to draw; None takes `n_frames` of them, evenly spaced.
+        n_frames : int, default=4
+        up : {"z", "y", "x"}, default="z"
+            The axis of the data that points upwards.
+        ax : sequence of matplotlib Axes3D, default=None
+            One for every frame; None makes a new figure.
+
+        Returns
+        -------
+        SkeletonDisplay
+        """
+        Y = as_joints(Y)
+        check_count("n_frames", n_frames, 1)
+        if frames is None:
+            count = min(n_frames, len(Y))
+            frames = np.linspace(0, len(Y) - 1, count).round().astype(np.intp)
+        frames = np.asarray(frames, dtype=np.intp)
+        predicted = None
+        if Y_predicted is not None:
+            predicted = as_joints(Y_predicted)
+            if predicted.shape != Y.shape:
+                raise ValueError(
+                    f"Y_predicted holds {predicted.shape[:2]} rows and joints, Y "
+                    f"{Y.shape[:2]}. Give predictions for the same rows."
+                )
+            predicted = predicted[frames]
+        return cls(Y[frames], predicted, bones, frames, up).plot(ax=ax)
+
+    def plot(self, ax=None, *, elevation=12, azimuth=-65):
+        """Draw the frames.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib Axes3D, default=None
+            One for every frame; None makes a new figure.
+        elevation, azimuth : float
+            Where to look from, in degrees.
+
+        Returns
+        -------
+        self
+        """
+        n_frames = len(self.true)
+        if ax is None:
+            figure, ax = pyplot("SkeletonDisplay").subplots(
+                1,
+                n_frames,
+                figsize=(2.5 * n_frames + 0.8, 4.2),
+                subplot_kw={"projection": "3d"},
+                squeeze=False,
+            )
+            # Axes in space are square and a pose is tall: let their margins overlap.
+            figure.subplots_adjust(0.0, 0.06, 1.0, 0.88, wspace=-0.2)
+        self.ax_ = np.asarray(ax, dtype=object).ravel()
+        if len(self.ax_) != n_frames:
+            raise ValueError(
+                f"ax holds {len(self.ax_)} axes for {n_frames} frames: give as many."
+            )
+        self.figure_ = self.ax_[0].figure
+        self.true_, self.predicted_ = [], []
+        for i, axes in enumerate(self.ax_):
+            self.true_.append(
+                self._draw(axes, self.true[i], "true", INK, "-", "o", 2.2)
+            )
+            if self.predicted is not None:
+                pose = self.predicted[i]
+                self.predicted_.append(
+                    self._draw(
+                        axes, pose, "predicted", ACCENT, (0, (2.2, 1.2)), "s", 1.5
+                    )
+                )
+            self._frame(axes, i, elevation, azimuth)
+        handles = [lines[0] for lines in (self.true_[0], *self.predicted_[:1]) if lines]
+        if handles:
+            self.figure_.legend(
+                handles=handles, loc="lower center", ncols=2, frameon=False
+            )
+        return self
+
+    def _draw(self, axes, pose, name, color, style, marker, width):
+        pose = pose[:, UPWARDS[self.up]]
+        look = {"color": color, "ls": style, "lw": width, "marker": marker, "ms": 3.5}
+        return [
+            axes.plot(*pose[bone].T, label=name if i == 0 else None, **look)[0]
+            for i, bone in enumerate(self.bones)
+        ]
+
+    def _frame(self, axes, i, elevation, azimuth):
+        """One box for true and predicted, as wide as high as deep; no clutter."""
+        drawn = [part[i] for part in (self.true, self.predicted) if part is not None]
+        poses = np.concatenate(drawn)[:, UPWARDS[self.up]]
+        low, high = poses.min(axis=0), poses.max(axis=0)
+        # A pose is mostly tall: the box follows it, so that it fills its place.
+        extent = np.maximum(high - low, 0.25 * (high - low).max() + 1e-12)
+        middle = 0.5 * (low + high)
+        for axis, center, width in zip("xyz", middle, extent):
+            axes.set(**{f"{axis}lim": (center - 0.55 * width, center + 0.55 * width)})
+            getattr(axes, f"{axis}axis").set_ticklabels([])
+            getattr(axes, f"{axis}axis").set_tick_params(length=0)
+        axes.set_box_aspect(extent, zoom=1.05)
+        axes.view_init(elev=elevation, azim=azimuth)
+        title = f"row {self.frames[i]}"
+        if self.errors is not None:
+            title += f"\nmean error {self.errors[i]:.3g}"
+        axes.set_title(title, y=1.05)
+        axes.patch.set_visible(False)
+
+
+def as_joints(Y):
+    """Poses as an array of shape (n_rows, n_joints, 3)."""
+    Y = np.asarray(Y, dtype=np.float64)
+    if Y.ndim == 2 and Y.shape[1] and Y.shape[1] % 3 == 0:
+        return Y.reshape(len(Y), -1, 3)
+    if Y.ndim == 3 and Y.shape[2] == 3:
+        return Y
+    raise ValueError(
+        f"Poses of shape {Y.shape} must have shape (n_rows, n_joints, 3), or (n_rows, "
+        "3 * n_joints) with x, y, z of one joint after the other."
+    )

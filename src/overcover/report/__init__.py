@@ -1,0 +1,127 @@
+"""Report: one HTML file that tells people what a fitted model is worth.
+
+Beside the path. Pictures are inside the file, nothing is loaded from anywhere, no
+script runs; it can be read on a phone, printed, and read aloud.
+"""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import check_observed, check_queries
+from ..advice import Assessment, Finding, assess, findings, names_of_outputs
+from ..explain import names_of_features
+from ..plots._style import require_matplotlib
+from ..regressor import OverlappingCoverRegressor
+from . import _answers, _model
+from ._page import Section, page
+
+__all__ = ["write_report"]
+
+
+class Subject(NamedTuple):
+    """What a report is about; every section reads it, none changes it."""
+
+    model: OverlappingCoverRegressor
+    X: np.ndarray
+    """Training rows, shape (n_samples, n_features)."""
+
+    Y: np.ndarray
+    """Shape (n_samples, n_outputs)."""
+
+    features: list[str]
+    outputs: list[str]
+    assessment: Assessment | None
+    findings: list[Finding]
+
+
+def write_report(
+    model, path, X, y, X_test=None, y_test=None, title="Report on a fitted model"
+):
+    """Write a report on a fitted model as one HTML file.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor
+        Fitted.
+    path : str or Path
+        Where to; an existing file is replaced when the new one is whole.
+    X : array-like of shape (n_samples, n_features)
+        The rows it was fitted on.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    X_test : array-like of shape (n_queries, n_features), default=None
+        Rows it was not fitted on. Without them nothing is said about errors: errors on
+        training rows flatter.
+    y_test : array-like of shape (n_queries,) or (n_queries, n_outputs), default=None
+    title : str
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from overcover import GP, OverlappingCoverRegressor
+    >>> from overcover.report import write_report
+    >>> X = np.random.default_rng(0).uniform(size=(300, 2))
+    >>> model = OverlappingCoverRegressor(
+    ...     GP(length_scale=1.0, noise=0.1), subdomain_size=50, random_state=0
+    ... ).fit(X[:200], X[:200, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_report(
+    ...         model, f"{folder}/report.html", X[:200], X[:200, 0], X[200:], X[200:, 0]
+    ...     )
+    ...     path.read_text(encoding="utf-8")[:15]
+    '<!DOCTYPE html>'
+    """
+    require_matplotlib("write_report")
+    subject = make_subject(model, X, y, X_test, y_test)
+    sections = [
+        *_model.sections(subject),
+        *_answers.sections(subject),
+        Section("settings", "Settings and timings", _model.settings(subject)),
+    ]
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(page(title, sections), encoding="utf-8")
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return path
+
+
+def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
+    """Check the data, answer the test rows, find what there is to say."""
+    if not isinstance(model, OverlappingCoverRegressor):
+        raise TypeError(
+            f"A report is about an OverlappingCoverRegressor, not about a "
+            f"{type(model).__name__}. Of a pipeline, give its last step and "
+            "transformed rows."
+        )
+    if (X_test is None) != (y_test is None):
+        raise ValueError("Give both X_test and y_test, or neither.")
+    check_is_fitted(model)
+    rows = check_queries(model, X).astype(np.float64)
+    n_covered = int(model.cover_.n_owned.sum())
+    if len(rows) != n_covered:
+        raise ValueError(
+            f"X has {len(rows)} rows, the cover {n_covered}. Give the rows the model "
+            "was fitted on, without those of weight zero."
+        )
+    Y = check_observed(y, np.empty((len(rows), model.n_outputs_)))
+    seen = None if X_test is None else assess(model, X_test, y_test)
+    return Subject(
+        model,
+        rows,
+        Y,
+        names_of_features(model),
+        names_of_outputs(y, Y),
+        seen,
+        findings(model, rows, y, seen),
+    )

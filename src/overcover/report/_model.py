@@ -1,0 +1,204 @@
+"""Sections on what was fitted: findings, data, cover, settings."""
+
+import platform
+
+import numpy as np
+import scipy
+import sklearn
+
+from .._markup import element, escape, number, numbers, percent
+from ..advice import COVERAGE
+from ..explain import extent
+from ..plots import CoverDisplay, OverlapDisplay
+from ._page import Section, facts, paragraph, picture, side_by_side, table
+
+# Lines of a table of columns; more are summed up in a sentence.
+MOST_COLUMNS = 40
+# A picture of more subdomains than this would be grey.
+MOST_IN_MATRIX = 1500
+SIZE = (5.2, 4.6)
+# Hyperparameters that machines may have found, beside the length scales of inputs.
+FOUND = {
+    "noise_": "noise (relative to the signal)",
+    "input_noise_": "noise of inputs",
+    "output_noise_": "noise of outputs",
+    "output_length_scale_": "length scales of outputs",
+    "variance_inflation_": "inflation of variances",
+}
+
+
+def sections(subject):
+    """The sections on the model, but for its settings."""
+    yield Section("summary", "Summary", summary(subject))
+    yield Section("data", "Data", data(subject))
+    yield Section("cover", "The cover", cover(subject))
+
+
+def summary(subject):
+    """A few numbers, and what there is to say."""
+    model, seen = subject.model, subject.assessment
+    pairs = [
+        ("Training rows", number(len(subject.X))),
+        ("Inputs", number(subject.X.shape[1])),
+        ("Outputs", number(subject.Y.shape[1])),
+        ("Subdomains", number(model.n_subdomains_)),
+        ("Seconds to fit", f"{sum(model.timings_.values()):.1f}"),
+    ]
+    if seen is not None:
+        words = "R²" if len(seen.names) == 1 else "R², mean of outputs"
+        r2 = seen.r2()[~np.isnan(seen.r2())]
+        pairs += [
+            ("Test rows", number(len(seen.Y))),
+            (words, number(r2.mean(), 3) if len(r2) else "-"),
+        ]
+        if seen.std is not None:
+            held = seen.held(model.machine_.half_width(COVERAGE)).mean()
+            pairs.append(("95 % intervals hold", percent(held)))
+    return facts(pairs) + told(subject.findings)
+
+
+def told(findings):
+    """The findings as a list; a sentence where there are none."""
+    if not findings:
+        return paragraph("Nothing gives reason for concern.")
+    items = "".join(
+        f'<li class="{escape(finding.severity)}">'
+        f"{element('strong', finding.severity)}{escape(finding.text)}</li>"
+        for finding in findings
+    )
+    return f'<h3>Findings</h3>\n<ul class="findings">{items}</ul>'
+
+
+def data(subject):
+    """What the columns are like, and how much each matters."""
+    X, Y, model = subject.X, subject.Y, subject.model
+    std = X.std(axis=0)
+    spread = std / model.length_scales_
+    header = ["input", "least", "mean", "most", "deviation", "length scale", "matters"]
+    lines = [
+        [name, *map(number, (*described(x), scale)), number(matters, 3)]
+        for name, x, scale, matters in zip(
+            subject.features, X.T, model.length_scales_, spread
+        )
+    ]
+    order = np.argsort(-spread, kind="stable")[:MOST_COLUMNS]
+    parts = [
+        paragraph(
+            "What an input matters is its deviation in units of the machine's length "
+            "scale: along an input of 0.1 the outputs hardly change from one end of "
+            "the data to the other. Those that matter most stand first."
+        ),
+        table(header, [lines[i] for i in order], "Inputs"),
+        rest_of(len(lines), "inputs"),
+        table(
+            ["output", "least", "mean", "most", "deviation"],
+            [
+                [name, *map(number, described(y))]
+                for name, y in list(zip(subject.outputs, Y.T))[:MOST_COLUMNS]
+            ],
+            "Outputs",
+        ),
+        rest_of(len(subject.outputs), "outputs"),
+    ]
+    return "\n".join(filter(None, parts))
+
+
+def described(values):
+    """Least, mean, most, deviation."""
+    return values.min(), values.mean(), values.max(), values.std()
+
+
+def rest_of(count, word):
+    """A sentence on what a table leaves out; empty where it leaves out nothing."""
+    rest = count - MOST_COLUMNS
+    return paragraph(f"{number(rest)} more {word} are not shown.") if rest > 0 else ""
+
+
+def cover(subject):
+    """Who owns, who borrows, who shares with whom."""
+    from matplotlib.figure import Figure
+
+    model = subject.model
+    sizes = np.array([len(members) for members in model.cover_.members])
+    borrowed = 1.0 - model.cover_.n_owned.sum() / sizes.sum()
+    holders = sizes.sum() / len(subject.X)
+    n_subdomains = model.n_subdomains_
+    text = paragraph(
+        f"Subdomains: {number(n_subdomains)}, of {extent(sizes)} rows; "
+        f"{extent(model.cover_.n_owned)} of them owned, the others borrowed from "
+        f"neighbours ({percent(borrowed)} in all). A row is held by "
+        f"{number(holders, 3)} on average."
+    )
+    ax = Figure(figsize=SIZE).subplots()
+    shown = CoverDisplay._of_rows(model, subject.X).plot(ax=ax)
+    pictures = [
+        picture(
+            shown.figure_,
+            f"Training rows as points in a plane, a shade for each of "
+            f"{n_subdomains} subdomains; the rows that subdomain {shown.subdomain} "
+            "owns form a cluster, those it borrows lie around it.",
+            "Training rows where they spread most, in the machine's metric. One "
+            "subdomain in the middle is shown with what it borrows.",
+            "png",
+        )
+    ]
+    if n_subdomains > 1:
+        kind = "matrix" if n_subdomains <= MOST_IN_MATRIX else "graph"
+        ax = Figure(figsize=SIZE).subplots()
+        overlap = OverlapDisplay.from_estimator(model, kind=kind, ax=ax)
+        pictures.append(
+            picture(
+                overlap.figure_,
+                "Which subdomains share rows, and how many.",
+                "Dark: two subdomains share many rows. Neighbours should.",
+                "png",
+            )
+        )
+        ax = Figure(figsize=(SIZE[0], 3.4)).subplots()
+        pictures.append(
+            picture(
+                overlap.plot("sizes", ax=ax).figure_,
+                "Bars: how many rows are held by one subdomain, by two, and so on; "
+                f"{number(holders, 3)} on average.",
+                "Rows in the middle of the data are held by many subdomains, rows at "
+                "its edge by few.",
+            )
+        )
+    return text + side_by_side(*pictures)
+
+
+def settings(subject):
+    """Options, what was found, what it took, with which versions."""
+    from .. import __version__
+
+    model, machine = subject.model, subject.model.machine_
+    options = [
+        [name, str(value)] for name, value in model.get_params(deep=False).items()
+    ]
+    found = [["machine", repr(machine)]]
+    for name, words in FOUND.items():
+        if hasattr(machine, name):
+            found.append([words, numbers(np.ravel(getattr(machine, name)), 8)])
+    found.append(["neighbours that lend to a subdomain", number(model.n_lenders_)])
+    seconds = [[name, f"{s:.2f}"] for name, s in model.timings_.items()]
+    seconds.append(["all of it", f"{sum(model.timings_.values()):.2f}"])
+    seen = subject.assessment
+    if seen is not None:
+        micro = 1e6 * seen.seconds / len(seen.Y)
+        seconds.append(["answering the test rows", f"{seen.seconds:.2f}"])
+        seconds.append(["the same per row, in microseconds", number(micro, 3)])
+    versions = [
+        ["overcover", __version__],
+        ["Python", platform.python_version()],
+        ["NumPy", np.__version__],
+        ["SciPy", scipy.__version__],
+        ["scikit-learn", sklearn.__version__],
+    ]
+    return "\n".join(
+        [
+            table(["option", "value"], options, "Options", words=True),
+            table(["what", "value"], found, "Found in training", words=True),
+            table(["stage", "seconds"], seconds, "Timings"),
+            table(["package", "version"], versions, "Versions", words=True),
+        ]
+    )

@@ -1,0 +1,194 @@
+"""Advice is given where there is reason for it, and nowhere else."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.kernel_ridge import KernelRidge
+
+from conftest import wave
+from overcover import GP, OverlappingCoverRegressor, TwinGP
+from overcover.advice import SEVERITIES, Finding, about_intervals, advise, assess
+
+FIXED = GP(length_scale=1.0, noise=0.01)
+
+
+def fitted(X, y, machine=FIXED, **options):
+    options = {"subdomain_size": 60, "random_state": 0, **options}
+    return OverlappingCoverRegressor(machine, **options).fit(X, y)
+
+
+def said(findings, words):
+    """The findings that hold some words."""
+    return [finding for finding in findings if words in finding.text]
+
+
+@pytest.fixture(scope="module")
+def healthy():
+    """Plenty of rows of a surface, as many to test on, and a model that fits them."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (1200, 2))
+    y = wave(X) + 0.05 * rng.normal(size=1200)
+    return fitted(X[:600], y[:600]), X[:600], y[:600], X[600:], y[600:]
+
+
+def test_a_healthy_model_gives_no_reason_to_speak(healthy):
+    assert advise(*healthy) == []
+
+
+def test_the_assessment_is_what_the_model_predicts(healthy):
+    model, _, _, X_test, y_test = healthy
+    seen = assess(model, X_test, y_test)
+    mean, std = model.predict(X_test, return_std=True)
+    assert_array_equal(seen.mean[:, 0], mean)
+    assert_array_equal(seen.std[:, 0], std)
+    pages = model.explain(X_test[:20])
+    assert_allclose(seen.remoteness[:20], [page.remoteness for page in pages])
+    homes = [page.subdomains[np.argmax(page.votes[:, 0])] for page in pages]
+    assert_array_equal(seen.home[:20], homes)
+    low, high = model.predict_interval(X_test, coverage=0.95)
+    held = seen.held(model.machine_.half_width(0.95))[:, 0]
+    assert_array_equal(held, (low <= y_test) & (y_test <= high))
+
+
+def test_the_assessment_does_not_depend_on_chunks(healthy, monkeypatch):
+    model, _, _, X_test, y_test = healthy
+    whole = assess(model, X_test, y_test)
+    monkeypatch.setattr("overcover.advice.CHUNK", 77)
+    for one, other in zip(whole[:5], assess(model, X_test, y_test)):
+        assert_allclose(one, other, atol=1e-12)
+
+
+def test_queries_outside_the_cover_are_counted(healthy):
+    model, X, y, X_test, y_test = healthy
+    moved = X_test.copy()
+    moved[:72] += 20.0  # 12 %
+    (finding,) = said(advise(model, X, y, moved, y_test), "outside the cover")
+    assert finding.severity == "warning"
+    assert finding.text.startswith("12.0 %")
+    (finding,) = said(advise(model, X, y, X_test + 20.0, y_test), "outside the cover")
+    assert finding.severity == "problem"
+
+
+def test_intervals_that_are_too_narrow_or_too_wide_are_told(healthy):
+    model, X, y, X_test, y_test = healthy
+    noise = np.random.default_rng(3).normal(size=len(y_test))
+    (finding,) = said(advise(model, X, y, X_test, y_test + noise), "hold only")
+    assert finding.severity == "problem"
+    quiet = model.predict(X_test)
+    (finding,) = said(advise(model, X, y, X_test, quiet), "wider than need be")
+    assert "100.0 %" in finding.text
+
+
+def test_a_gap_that_chance_explains_is_not_told():
+    # Of 50 rows 45 held: 90 %, within three standard errors of 95 %.
+    assert not list(about_intervals(np.array([0.9]), 50, ["y"]))
+    assert list(about_intervals(np.array([0.9]), 5000, ["y"]))
+
+
+def test_answers_worse_than_the_mean_are_a_problem(healthy):
+    model, _, _, X_test, y_test = healthy
+    findings = advise(model, None, None, X_test, -y_test)
+    assert findings[0].severity == "problem"
+    assert said(findings, "better answer")
+
+
+def test_one_wrong_measurement_is_pointed_at(healthy):
+    model, _, _, X_test, y_test = healthy
+    y_test = y_test.copy()
+    y_test[123] = 1000.0
+    assert said(advise(model, None, None, X_test, y_test), "row 123")
+
+
+def test_a_bad_subdomain_is_named(healthy):
+    model, _, _, X_test, y_test = healthy
+    home = assess(model, X_test, y_test).home
+    worst = np.bincount(home).argmax()
+    rows = np.tile(np.flatnonzero(home == worst), 4)
+    X = np.concatenate([X_test, X_test[rows], X_test, X_test, X_test])
+    y = np.concatenate([y_test, y_test[rows] + 5.0, y_test, y_test, y_test])
+    assert said(advise(model, None, None, X, y), f"subdomain {worst} answers")
+
+
+def test_a_cover_of_almost_everything_is_told(surface):
+    assert said(advise(fitted(*surface, subdomain_size=200)), "67 % of all rows")
+    assert said(advise(fitted(*surface, subdomain_size=300)), "full model")
+
+
+def test_little_overlap_is_told_where_there_are_borders(surface):
+    assert said(advise(fitted(*surface, overlap=0.2)), "Only 20 %")
+    assert not said(advise(fitted(*surface, overlap=0.2, subdomain_size=300)), "Only")
+
+
+def test_a_subdomain_needs_more_rows_than_features():
+    X = np.random.default_rng(0).normal(size=(200, 15))
+    model = fitted(X, X[:, 0], subdomain_size=20)
+    assert said(advise(model), "20 rows for 15 features")
+
+
+def test_columns_and_outputs_that_do_not_vary_are_named(surface):
+    X, y = surface
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "dull": 3.7})
+    outputs = pd.DataFrame({"good": y, "flat": 1.0})
+    findings = advise(fitted(frame, outputs), frame, outputs)
+    assert said(findings, "dull never varied")
+    assert said(findings, "flat never varied")
+    assert not said(findings, "good")
+
+
+def test_columns_that_hardly_matter_are_named(surface):
+    X, y = surface
+    machine = GP(length_scale=[1.0, 1000.0], noise=0.1)
+    assert said(advise(fitted(X, y, machine), X, y), "x1 hardly matters")
+
+
+def test_repeated_rows_are_counted(surface):
+    X, y = surface
+    X, y = np.tile(X[:100], (3, 1)), np.tile(y[:100], 3)
+    (finding,) = said(advise(fitted(X, y), X, y), "repeat the inputs")
+    assert finding.text.startswith("67 %")
+    assert finding.severity == "warning"
+
+
+def test_noise_at_its_bounds_is_told(surface):
+    X, _ = surface
+    found = advise(fitted(X, X[:, 0] + X[:, 1], GP(length_scale=10.0)))
+    assert said(found, "noise was found at its lower bound")
+    noise = np.random.default_rng(0).normal(size=len(X))
+    model = fitted(X, noise, GP(length_scale=3.0))
+    model.machine_.theta_[:, -1] = np.log(10.0)
+    assert said(advise(model), "upper bound")
+    # What was asked for is not found.
+    assert not said(advise(fitted(X, noise, GP("rbf", 1.0, 10.0))), "bound")
+
+
+def test_a_machine_without_variance_is_told(surface):
+    model = fitted(*surface, KernelRidge())
+    findings = advise(model, *surface, *surface)
+    assert said(findings, "no predictive variance")
+
+
+def test_a_twin_gp_is_advised_too(two_outputs):
+    model = fitted(*two_outputs, TwinGP(1.0, 10.0, 0.01, 0.01))
+    X, Y = two_outputs
+    assert said(advise(model, X, Y, X + 50.0, Y), "outside the cover")
+    assert not said(advise(model, X, Y, X, Y), "outside the cover")
+
+
+def test_the_most_severe_comes_first(healthy):
+    model, X, y, X_test, y_test = healthy
+    findings = advise(model, X, y, X_test[:600] + 20.0, -y_test)
+    order = [SEVERITIES.index(finding.severity) for finding in findings]
+    assert order == sorted(order)
+    assert str(Finding("note", "fine.")) == "note: fine."
+
+
+def test_half_of_the_test_data_is_refused(healthy):
+    with pytest.raises(ValueError, match="both X_test and y_test"):
+        advise(healthy[0], X_test=healthy[3])
+
+
+def test_few_test_rows_are_not_judged_by(healthy):
+    model, _, _, X_test, y_test = healthy
+    (finding,) = advise(model, None, None, X_test[:3], -y_test[:3])
+    assert "too few" in finding.text

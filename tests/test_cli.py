@@ -1,0 +1,270 @@
+"""The command line: tables become numbers, or are refused in a line."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from conftest import wave
+from overcover.cli import main
+from overcover.cli._tables import (
+    MOST_WORDS,
+    Mistake,
+    cook,
+    learn_recipe,
+    read_frame,
+    read_table,
+)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (90, 2))
+    return pd.DataFrame({"wide": X[:, 0], "high, too": X[:, 1], "y": wave(X)})
+
+
+@pytest.fixture
+def csv(frame, tmp_path):
+    path = tmp_path / "data.csv"
+    frame.to_csv(path, index=False)
+    return str(path)
+
+
+def run(capsys, *arguments):
+    """Exit code and what was printed, to people and as errors."""
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    printed = capsys.readouterr()
+    return end.value.code or 0, printed.out, printed.err
+
+
+def refused(capsys, *arguments):
+    """The error in a line or two, exit code 2 and nothing printed."""
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err
+
+
+def written(frame, folder, suffix):
+    path = folder / f"data{suffix}"
+    if suffix.startswith(".tsv"):
+        frame.to_csv(path, sep="\t", index=False)
+    elif suffix.startswith(".csv"):
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    return str(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".parquet"])
+def test_every_format_gives_the_same_table(frame, tmp_path, suffix):
+    read = read_frame(written(frame, tmp_path, suffix))
+    pd.testing.assert_frame_equal(read, frame)
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_standard_input_may_be_either_kind_of_text(frame, monkeypatch, separator):
+    text = frame.to_csv(sep=separator, index=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    pd.testing.assert_frame_equal(read_frame("-"), frame)
+
+
+def test_arrays_have_columns_with_names(frame, tmp_path):
+    values = frame.to_numpy()
+    np.save(tmp_path / "a.npy", values)
+    X, Y, _ = read_table(str(tmp_path / "a.npy"), ["c2"])
+    assert list(X) == ["c0", "c1"]
+    assert_allclose(Y["c2"], values[:, 2])
+    np.savez(tmp_path / "a.npz", X=values[:, :2], y=values[:, 2])
+    X, Y, _ = read_table(str(tmp_path / "a.npz"), [])  # the targets are known
+    assert (list(X), list(Y)) == (["x0", "x1"], ["y0"])
+    np.savez(tmp_path / "b.npz", A=values)
+    with pytest.raises(Mistake, match="X and y are expected"):
+        read_frame(str(tmp_path / "b.npz"))
+
+
+def test_a_pickle_in_an_array_file_is_not_opened(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object))
+    with pytest.raises(Mistake, match="cannot be read"):
+        read_frame(str(tmp_path / "a.npy"))
+
+
+def test_dates_become_days_whatever_they_came_as(tmp_path):
+    days = pd.to_datetime(["1970-01-02 00:00", "1970-01-03 12:00"])
+    text = pd.DataFrame({"when": ["1970-01-02", "1970-01-03 12:00"]})
+    for table in (text, pd.DataFrame({"when": days})):
+        recipe = learn_recipe(table, ["when"])
+        assert recipe.kinds == {"when": "date"}
+        assert_allclose(cook(table, recipe)["when"], [1.0, 2.5])
+
+
+def test_words_are_used_only_if_asked_for():
+    table = pd.DataFrame({"city": ["Rome", "Oslo", "Rome"], "n": [1, 2, 3]})
+    with pytest.raises(Mistake, match=r"2 different: 'Oslo', 'Rome'.*--one-hot city"):
+        learn_recipe(table, ["city", "n"])
+    recipe = learn_recipe(table, ["city", "n"], one_hot=["city"])
+    made = cook(table, recipe)
+    assert list(made) == ["city=Oslo", "city=Rome", "n"]
+    assert made.to_numpy().tolist() == [[0, 1, 1], [1, 0, 2], [0, 1, 3]]
+    # Another table is read in the same way, even if it lacks a word.
+    assert list(cook(table[:1], recipe)) == list(made)
+    with pytest.raises(Mistake, match="'Lima', which it did not"):
+        cook(pd.DataFrame({"city": ["Lima"], "n": [1]}), recipe)
+    with pytest.raises(Mistake, match="'n' is missing"):
+        cook(table[["city"]], recipe)
+
+
+def test_free_text_is_no_category():
+    table = pd.DataFrame({"name": [f"name {i}" for i in range(MOST_WORDS + 1)]})
+    with pytest.raises(Mistake, match="at most 50"):
+        learn_recipe(table, ["name"], one_hot=["name"])
+
+
+def test_truth_values_and_numbers_in_quotes_are_numbers():
+    table = pd.DataFrame({"b": [True, False], "q": ["1.5", "2"]})
+    made = cook(table, learn_recipe(table, ["b", "q"]))
+    assert made.to_numpy().tolist() == [[1, 1.5], [0, 2]]
+
+
+def test_missing_values_are_counted_dropped_or_filled(tmp_path):
+    table = pd.DataFrame(
+        {"a": [1.0, np.nan, 3.0, 8.0], "b": [np.nan, np.nan, 1, 2], "y": [1, 2, 3, 4]}
+    )
+    path = written(table, tmp_path, ".csv")
+    with pytest.raises(Mistake, match=r"\(a 1, b 2\)"):
+        read_table(path, ["y"])
+    X, Y, _ = read_table(path, ["y"], missing="drop")
+    assert X.to_numpy().tolist() == [[3, 1], [8, 2]]
+    assert Y["y"].tolist() == [3, 4]
+    X, Y, recipe = read_table(path, ["y"], missing="median")
+    assert recipe.fill == {"a": 3.0, "b": 1.5}
+    assert X.to_numpy().tolist() == [[1, 1.5], [3, 1.5], [3, 1], [8, 2]]
+    assert len(Y) == 4
+
+
+def test_rows_without_a_target_cannot_be_filled(tmp_path):
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, np.nan, 3.0]})
+    X, _, _ = read_table(written(table, tmp_path, ".csv"), ["y"], missing="median")
+    assert X["a"].tolist() == [1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"a": [1.0, np.inf], "y": [1, 2]}, "'a' holds infinite"),
+        ({"a": [1.0, 2.0], "y": ["high", "low"]}, "'y' holds no numbers"),
+        ({"a": [np.nan, np.nan], "y": [1, 2]}, "'a' is empty"),
+        ({"y": [1, 2]}, "no columns are left"),
+    ],
+)
+def test_tables_that_cannot_be_learned_from_are_refused(table, words, tmp_path):
+    path = written(pd.DataFrame(table), tmp_path, ".parquet")
+    with pytest.raises(Mistake, match=words):
+        read_table(path, ["y"])
+
+
+def test_mistakes_are_told_in_a_line(capsys, csv, tmp_path):
+    assert "no column 'wied'. Did you mean 'wide'" in refused(
+        capsys, "compare", csv, "-t", "wied"
+    )
+    assert "say what to predict" in refused(capsys, "compare", csv)
+    assert "no file nothing.csv" in refused(capsys, "compare", "nothing.csv")
+    assert "no method 'magic'" in refused(
+        capsys, "compare", csv, "-t", "y", "--method", "magic"
+    )
+    assert "too few" in refused(capsys, "compare", csv, "-t", "y", "--folds", "50")
+    odd = tmp_path / "data.doc"
+    odd.write_text("x")
+    assert "no ending that is known" in refused(capsys, "compare", str(odd))
+    broken = tmp_path / "data.parquet"
+    broken.write_text("x")
+    assert "cannot be read" in refused(capsys, "compare", str(broken), "-t", "y")
+    empty = tmp_path / "empty.csv"
+    empty.write_text("a,y\n")
+    assert "holds no rows" in refused(capsys, "compare", str(empty), "-t", "y")
+    empty.write_text("")
+    assert "cannot be read" in refused(capsys, "compare", str(empty), "-t", "y")
+
+
+def test_an_unknown_option_is_an_error_of_use(capsys, csv):
+    code, _, err = run(capsys, "compare", csv, "--tarket", "y")
+    assert code == 2
+    assert "--tarket" in err
+
+
+def test_scores_are_those_of_cross_validation(capsys, csv, frame):
+    code, out, _ = run(
+        capsys, "compare", csv, "-t", "y", "--method", "knn", "--json", "--seed", "3"
+    )
+    assert code == 0
+    answer = json.loads(out)
+    assert answer["features"] == ["wide", "high, too"]
+    assert answer["targets"] == ["y"]
+    X, y = frame[["wide", "high, too"]].to_numpy(), frame["y"].to_numpy()
+    folds = KFold(3, shuffle=True, random_state=3)
+    model = make_pipeline(StandardScaler(), KNeighborsRegressor(10, weights="distance"))
+    error = y - cross_val_predict(model, X, y, cv=folds)
+    scaled = [
+        np.mean(error[test] ** 2) / y[rows].var() for rows, test in folds.split(X)
+    ]
+    (score,) = answer["scores"]
+    assert_allclose(score["rmse"], np.sqrt(np.mean(scaled)))
+    assert score["held"] is None
+    assert score["method"] == "knn"
+
+
+def test_all_methods_stand_in_one_table_the_best_first(capsys, csv):
+    options = ("compare", csv, "-t", "y", "-t", "wide", "--folds", "2")
+    code, out, _ = run(capsys, *options, "--subdomain-size", "30", "--json")
+    assert code == 0
+    scores = json.loads(out)["scores"]
+    names = {score["method"] for score in scores}
+    assert names == {"odc-gp", "odc-tgp", "knn", "ridge", "boosting"}
+    errors = [score["rmse"] for score in scores]
+    assert errors == sorted(errors)
+    assert {s["method"] for s in scores if s["held"] is not None} == {
+        "odc-gp",
+        "odc-tgp",
+    }
+
+
+def test_people_get_a_table(capsys, csv):
+    code, out, _ = run(
+        capsys, "compare", csv, "-t", "y", "--method", "knn", "--method", "ridge"
+    )
+    assert code == 0
+    for word in ("knn", "ridge", "RMSE", "90 rows, 2 inputs, 3 folds"):
+        assert word in out
+
+
+def test_the_version_is_told(capsys):
+    import overcover
+
+    assert run(capsys, "--version")[:2] == (0, f"overcover {overcover.__version__}\n")
+
+
+def test_without_the_extra_the_error_names_it():
+    code = """
+import sys
+sys.modules["typer"] = None
+from overcover.cli import main
+main(["--version"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "overcover[cli]" in done.stderr
+    assert "Traceback" not in done.stderr
