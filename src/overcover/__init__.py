@@ -24,6 +24,7 @@ from .machines import (
 )
 from .partition import EqualSizeKMeans, RecursiveProjection
 from .regressor import OverlappingCoverRegressor
+from .store import load
 
 __version__ = "0.1.0"
 
@@ -42,4 +43,5 @@ __all__ = [
     "SparseGP",
     "StructuredNeighbors",
     "TwinGP",
+    "load",
 ]

@@ -9,6 +9,7 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from . import combination, routing
 from ._parallel import run_tasks
@@ -188,6 +189,21 @@ default="variance"
         self.timings_ = progress.seconds
         progress.finish()
         return self
+
+    def save(self, path, dtype=None):
+        """Write the fitted model to a directory that `overcover.load` opens.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Made if there is none, replaced if it is a store, refused otherwise.
+        dtype : {None, "float64", "float32"}, default=None
+            None is exact; "float32" halves the size. See `overcover.store.save`.
+        """
+        from .store import save  # which makes models, so it imports this module
+
+        check_is_fitted(self)
+        save(self, path, dtype)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "states_")

@@ -1,0 +1,15 @@
+"""A fitted model on disk: no pickle, memory-mapped, read as far as queries need it.
+
+    X, Y -> metric -> partition -> cover -> machines -> routing -> combination
+    -> prediction
+
+Beside the path: what it makes is a tree of named tuples and arrays, which goes into
+files (`_codec`, `_pack`), one per subdomain (`_subdomains`) and one for what they
+share, in a directory with a manifest (`_directory`, `_model`). docs/store-format.md
+describes the format.
+"""
+
+from ._model import inspect, load, save, verify
+from ._pack import StoreError
+
+__all__ = ["StoreError", "inspect", "load", "save", "verify"]
