@@ -5,11 +5,12 @@
 
 Beside the path: what it makes is a tree of named tuples and arrays, which goes into
 files (`_codec`, `_pack`), one per subdomain (`_subdomains`) and one for what they
-share, in a directory with a manifest (`_directory`, `_model`). docs/store-format.md
-describes the format.
+share, in a directory with a manifest (`_directory`, `_model`), when a fit is done or
+while it is (`_draft`). docs/store-format.md describes the format.
 """
 
+from ._draft import fit_into
 from ._model import inspect, load, save, verify
 from ._pack import StoreError
 
-__all__ = ["StoreError", "inspect", "load", "save", "verify"]
+__all__ = ["StoreError", "fit_into", "inspect", "load", "save", "verify"]

@@ -19,6 +19,7 @@ import sklearn.cluster
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
+from ..cover import Cover
 from ..density_ratio import RelativeDensityRatio
 from ..machines import (
     GP,
@@ -43,7 +44,8 @@ RECORDS: dict[str, tuple[type, tuple[str, ...]]] = {
     **{
         kind.__name__: (kind, kind._fields)
         for kind in (GPState, TwinState, TwinRows, TwinCore, MixedCore, PaperCore)
-        + (Calibration, Partition, VarianceRouter, EuclideanRouter, GaussianRouter)
+        + (Calibration, Partition, Cover)
+        + (VarianceRouter, EuclideanRouter, GaussianRouter)
     },
     "NeighborsRouter": (NeighborsRouter, ("rows", "labels", "means")),
 }

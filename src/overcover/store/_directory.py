@@ -283,13 +283,16 @@ def new_data_folder(store):
     return folder
 
 
-def remove_data(folder):
-    """Delete a folder of data, but nothing in it that is not a store's."""
+def keep_only(folder, names=frozenset()):
+    """Delete all files of a store in a folder of data, but those named.
+
+    Files that are not a store's stay; an empty folder goes.
+    """
     folder = Path(folder)
     if folder.is_symlink() or not DATA.fullmatch(folder.name):
         return
     for name in os.listdir(folder):
-        if DELETABLE.fullmatch(name):
+        if DELETABLE.fullmatch(name) and name not in names:
             (folder / name).unlink()
     if not os.listdir(folder):
         folder.rmdir()
@@ -304,5 +307,5 @@ def tidy(store, keep=()):
             return  # damaged: leave everything to whoever repairs it
     for entry in Path(store).iterdir():
         if DATA.fullmatch(entry.name) and entry.name not in keep and entry.is_dir():
-            remove_data(entry)
+            keep_only(entry)
     (Path(store) / (MANIFEST + UNFINISHED)).unlink(missing_ok=True)
