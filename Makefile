@@ -34,6 +34,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/twin.py
 	$(BIN)/python benchmarks/systems.py
 	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/faults.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache demo

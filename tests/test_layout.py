@@ -13,7 +13,7 @@ import overcover
 
 ROOT = Path(overcover.__file__).parent
 PATH = ("partition", "cover", "machines", "routing", "combination", "regressor")
-EXTRAS = ("matplotlib", "rich", "pandas")
+EXTRAS = ("matplotlib", "rich", "pandas", "pyarrow")
 
 
 def modules(stage):

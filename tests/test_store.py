@@ -173,25 +173,24 @@ def test_single_precision_halves_the_factors_and_keeps_the_rows(surface, tmp_pat
         model.save(tmp_path / "exact")
         loaded = saved_and_loaded(model, tmp_path, np.float32)
         sizes = [
-            sum(s["nbytes"] for s in map(nbytes_of, (tmp_path / name).glob("*/0*")))
+            sum(file.stat().st_size for file in (tmp_path / name).glob("*/0*"))
             for name in ("model.ocm", "exact")
         ]
-        assert sizes[0] < 0.65 * sizes[1]
+        assert sizes[0] < 0.8 * sizes[1]
         (mean, std), (mean_32, std_32) = (
             m.predict(X, return_std=True) for m in (model, loaded)
         )
-        # The mean of a GP hangs on its rows alone.
-        tolerance = 0.0 if machine == "gp" else 1e-4
+        # The mean of a GP does not look at the factor, that of a Twin GP a little.
+        tolerance = 0.0 if machine == "gp" else 1e-6
         assert_allclose(mean_32, mean, rtol=0, atol=tolerance)
         assert_allclose(std_32, std, rtol=1e-3)
         assert (std_32 != std).any()
         assert loaded.states_[0].residuals_sq.dtype == np.float64
     with pytest.raises(ValueError, match="float16"):
         model.save(tmp_path / "small", "float16")
-
-
-def nbytes_of(file):
-    return {"nbytes": file.stat().st_size}
+    model = fitted(GP(length_scale=1.5, noise=1e-5), X, y)
+    with pytest.warns(UserWarning, match=r"noise is as small as 1\.0e-05"):
+        model.save(tmp_path / "model.ocm", "float32")
 
 
 # -- lazily ----------------------------------------------------------------------------

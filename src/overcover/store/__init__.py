@@ -12,5 +12,7 @@ while it is (`_draft`). docs/store-format.md describes the format.
 from ._draft import fit_into
 from ._model import inspect, load, save, verify
 from ._pack import StoreError
+from ._parquet import parquet_to_npy
 
-__all__ = ["StoreError", "fit_into", "inspect", "load", "save", "verify"]
+__all__ = ["StoreError", "fit_into", "inspect", "load", "parquet_to_npy", "save"]
+__all__ += ["verify"]

@@ -70,8 +70,9 @@ KERNELS: dict[str, type] = {
 }
 # What an estimator learned ends in an underscore, or is one of these.
 FITTED = re.compile(r"[a-z][A-Za-z0-9_]*_|_y_ndim|_center|_scale")
-# Fields whose arrays can be made again from the rows: what dtype="float32" narrows.
-REMAKEABLE = ("factor", "core")
+# What dtype="float32" narrows: factors, which are the bulk, and which only variances
+# hang on. The outputs' side of a Twin GP would not bear it (benchmarks/faults.py).
+NARROWED = ("factor", "mixed_factor")
 DEEPEST = 200
 
 
@@ -93,7 +94,7 @@ def encode(value, where="model", dtype="float64") -> Encoded:
     where : str
         What to call the value in errors.
     dtype : {"float64", "float32"}
-        How arrays that can be made again from the rows are kept.
+        How factors are kept.
 
     Raises
     ------
@@ -116,7 +117,7 @@ class _Encoder:
         self.stored: list[str] = []
         self.seen: dict[tuple[int, bool], int] = {}
 
-    def tree_of(self, value, where, remakeable=False):
+    def tree_of(self, value, where, narrow=False):
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str):
@@ -127,11 +128,10 @@ class _Encoder:
             plain = math.isfinite(value)
             return value if plain else {"@": "float", "value": repr(value)}
         if isinstance(value, np.ndarray | np.generic):
-            return self.array(value, where, remakeable)
+            return self.array(value, where, narrow)
         if type(value) in (list, tuple):
             items = [
-                self.tree_of(item, f"{where}[{i}]", remakeable)
-                for i, item in enumerate(value)
+                self.tree_of(item, f"{where}[{i}]") for i, item in enumerate(value)
             ]
             return items if type(value) is list else {"@": "tuple", "items": items}
         if type(value) is dict:
@@ -139,16 +139,16 @@ class _Encoder:
         if isinstance(value, np.random.RandomState):
             state = self.tree_of(value.get_state(), where)
             return {"@": "random_state", "state": state}
-        return self.instance(value, where, remakeable)
+        return self.instance(value, where)
 
     def pair(self, key, value, where):
         if type(key) is not str:
             raise StoreError(f"{where} has the key {key!r}: only words can be stored.")
         return [key, self.tree_of(value, f"{where}[{key!r}]")]
 
-    def array(self, value, where, remakeable):
+    def array(self, value, where, narrow):
         if isinstance(value, np.generic):
-            tree = self.array(np.asarray(value), where, remakeable)
+            tree = self.array(np.asarray(value), where, False)
             return tree | {"@": "scalar"}
         words = value.dtype == object and value.ndim == 1
         if words and all(isinstance(item, str) for item in value):
@@ -158,7 +158,7 @@ class _Encoder:
                 f"{where} is an array of {value.dtype}, which cannot be stored: only "
                 "booleans, integers and floats of up to 64 bits can."
             )
-        narrow = remakeable and self.narrow and value.dtype == np.float64
+        narrow = narrow and self.narrow and value.dtype == np.float64
         key = id(value), narrow
         if key not in self.seen:
             self.seen[key] = len(self.arrays)
@@ -166,7 +166,7 @@ class _Encoder:
             self.stored.append("<f4" if narrow else value.dtype.str)
         return {"@": "array", "index": self.seen[key]}
 
-    def instance(self, value, where, remakeable):
+    def instance(self, value, where):
         kind = type(value)
         name = kind.__name__
         if RECORDS.get(name, (None,))[0] is kind:
@@ -174,7 +174,7 @@ class _Encoder:
                 field: self.tree_of(
                     getattr(value, field),
                     f"{where}.{field}",
-                    remakeable or field in REMAKEABLE,
+                    field in NARROWED,
                 )
                 for field in RECORDS[name][1]
             }

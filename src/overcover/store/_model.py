@@ -1,5 +1,6 @@
 """A whole model to and from a store: `save`, `load`, `inspect`, `verify`."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,8 @@ from ._subdomains import (
 )
 
 DTYPES = ("float64", "float32")
+# Below this noise, relative to the signal, single precision costs digits that are seen.
+LEAST_NOISE = 1e-3
 # Kept apart from the model: they are read subdomain by subdomain.
 APART = ("states_", "cover_")
 HYPERPARAMETERS = ["length_scale_", "noise_", "kernel_", "input_length_scale_"]
@@ -41,9 +44,12 @@ def save(model, path, dtype=None):
         A directory; made if there is none, replaced if it is a store, refused if it
         is anything else.
     dtype : {None, "float64", "float32"}, default=None
-        "float32" halves the size of what can be made again from the rows, the factors,
-        which is nearly all there is; rows, weights and hyperparameters stay as they
-        are. See docs/store-format.md for what that costs. None is "float64": exact.
+        None is "float64": exact. "float32" halves the factors, which are nearly all
+        of a store; rows, weights and hyperparameters stay as they are, so that only
+        variances (and what they decide, such as the router "variance") change: by
+        less than 0.1 % where the noise is 1e-3 of the signal or more. With less noise
+        than that there is a warning. Smaller still are models fitted with
+        ``keep_factors=False``, which make factors again when queries need them.
 
     Examples
     --------
@@ -86,6 +92,19 @@ def check_dtype(dtype):
     return name
 
 
+def warn_of_rounding(machine):
+    """Say so if factors in single precision will not do."""
+    noise = np.min(getattr(machine, "noise_", getattr(machine, "input_noise_", 1.0)))
+    if noise < LEAST_NOISE:
+        warnings.warn(
+            f"dtype='float32' leaves few digits of variances where the noise is as "
+            f"small as {noise:.1e} of the signal. Save with dtype='float64', or fit "
+            "the machine with keep_factors=False: that is smaller, and exact.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def check_storable(model):
     """Refuse early what cannot be stored."""
     if not isinstance(model, OverlappingCoverRegressor) or not hasattr(
@@ -101,6 +120,8 @@ def check_storable(model):
 
 def commit(store, folder, model, digests, dtype, fingerprint=""):
     """Write what subdomains share, and make all of it the store's model."""
+    if dtype == "float32":
+        warn_of_rounding(model.machine_)
     shared = OverlappingCoverRegressor(**model.get_params(deep=False))
     learned = {k: v for k, v in vars(model).items() if k not in APART}
     shared.__dict__.update(learned)
