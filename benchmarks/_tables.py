@@ -325,6 +325,24 @@ def systems_agreement(result):
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
 
+def precision(result):
+    rows = [
+        [
+            row["machine"],
+            f"{row['noise']:g}",
+            number(row["size_ratio"], 2),
+            *(
+                f"{row[key]:.0e}"
+                for key in ("mean_in_std_99", "mean_in_std_max")
+                + ("std_relative_99", "std_relative_max")
+            ),
+        ]
+        for row in result["rows"]
+    ]
+    head = ["machine", "noise", "size", "mean, 99 %", "mean, all", "std, 99 %"]
+    return f"{table([*head, 'std, all'], rows)}\n\n{made_by(result)}"
+
+
 TABLES = {
     "accuracy": ("gp_accuracy", accuracy),
     "nn": ("gp_nn", nn),
@@ -341,5 +359,6 @@ TABLES = {
     "twin-shift": ("twin_shift", twin_shift),
     "systems-table": ("systems_table", systems_table),
     "systems-boundaries": ("systems_boundaries", systems_boundaries),
+    "precision": ("faults_precision", precision),
     "systems-agreement": ("systems_agreement", systems_agreement),
 }

@@ -160,14 +160,21 @@ def damage(settings):
 def outcome(path, file, change, queries, expected):
     """What becomes of one damaged file."""
     whole = file.read_bytes()
-    file.write_bytes(change(whole))
+    replace(file, change(whole))
     try:
         said = overcover.load(path).predict(queries, return_std=True)
         return "harmless" if np.array_equal(said, expected) else "missed"
     except store.StoreError as error:
         return "noticed" if file.name in str(error) else "missed"
     finally:
-        file.write_bytes(whole)
+        replace(file, whole)
+
+
+def replace(file, content):
+    """Another file under the same name: threads may still look at the old one, and a
+    mapped file that shrinks ends the process."""
+    file.unlink()
+    file.write_bytes(content)
 
 
 # -- precision -------------------------------------------------------------------------

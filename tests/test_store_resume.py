@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -211,12 +212,47 @@ def test_a_fit_that_fails_before_anything_is_done_leaves_nothing(tmp_path, path)
         assert not list(tmp_path.iterdir())
 
 
-def test_mapped_arrays_give_the_same_model(expected, path, tmp_path):
-    for name, array in zip("XY", data()):
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda X: X,
+        np.asfortranarray,
+        lambda X: X.astype(np.float32),
+        lambda X: np.round(10 * X).astype(np.int16),
+    ],
+)
+def test_mapped_arrays_give_the_same_model(changed, path, tmp_path, monkeypatch):
+    X, Y = data()
+    X = changed(X)
+    for name, array in zip("XY", (X, Y)):
         np.save(tmp_path / f"{name}.npy", array)
     mapped = [np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in "XY"]
+    monkeypatch.setattr("overcover.store._rows.BLOCK_BYTES", 200)
+    assert interrupt(14, make_model(), *mapped, path)
     store.fit_into(make_model(), *mapped, path)
-    check_whole(path, expected)
+    check_whole(path, make_model().fit(X, Y))
+
+
+def test_mapped_rows_are_not_read_into_memory(path, tmp_path, monkeypatch):
+    """Neither checking nor scaling nor hashing them takes a copy."""
+    X = np.random.default_rng(0).normal(size=(20_000, 20)).astype(np.float32)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    monkeypatch.setattr("overcover.store._rows.BLOCK_BYTES", 2**16)
+
+    def stop(*args):
+        raise Interrupted
+
+    monkeypatch.setattr("overcover.regressor.partition_rows", stop)
+    model = make_model(GP(length_scale=1.0, noise=0.1))
+    monkeypatch.setattr(GP, "tune", lambda self, *args: setattr(
+        self, "theta_", np.zeros((1, 21))))  # fmt: skip
+    tracemalloc.start()
+    with pytest.raises(Interrupted):
+        store.fit_into(model, mapped, X[:, 0], path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.6 * X.nbytes
 
 
 def test_parquet_files_become_a_mapped_array(tmp_path, monkeypatch):

@@ -169,7 +169,7 @@ default="variance"
                 "metric", rng, self._tune, X, Y, weight, X_target, size, rng
             )
             scales = machine.length_scales(X)
-            X_metric = X / scales
+            X_metric = work.scaled(X, scales)
         with progress.stage("partition"):
             wanted = count_subdomains(len(X), size, self.overlap), self.partition
             partition = work.stage(
@@ -182,6 +182,7 @@ default="variance"
             )
             known = self._router_name(machine), X_metric, cover, partition.labels
             router = work.stage("router", rng, routing.make_router, *known, n_jobs)
+            del X_metric, known  # a copy of all rows, not needed any more
         with progress.stage("machines", len(cover.members)):
             fits = fit_machines(machine, X, Y, weight, cover, n_jobs, work)
             states = work.gathered(machine, progress.track(fits))
@@ -292,8 +293,12 @@ default="variance"
 class InMemory:
     """Where a fit keeps its work: nowhere but in memory.
 
-    `overcover.store` has a draft on disk with the same three methods.
+    `overcover.store` has a draft on disk with the same methods.
     """
+
+    def scaled(self, X, scales):
+        """Rows in the machine's metric."""
+        return X / scales
 
     def stage(self, name, rng, make, *args):
         """``make(*args)``, or what it gave when it was called under that name."""

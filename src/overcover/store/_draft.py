@@ -20,8 +20,9 @@ from ..machines import AnyRegressor, make_machine
 from ..regressor import OverlappingCoverRegressor
 from . import _directory as directory
 from ._codec import FITTED, encode, refusal
-from ._model import attach, check_dtype, commit, load, sizes_of
+from ._model import check_dtype, commit, load
 from ._pack import SUFFIX, StoreError, new_file, open_pack, write_pack
+from ._rows import blocks_of, mapped_as_float64, write_npy
 from ._subdomains import (
     StoredStates,
     Subdomains,
@@ -33,14 +34,12 @@ from ._subdomains import (
 DRAFT = "draft.json"
 # Results do not depend on these.
 INDIFFERENT = {"n_jobs": None, "verbose": 0}
-# Rows hashed at a time: memory-mapped data are not read as a whole.
-HASHED_BYTES = 2**24
 
 
 class Draft:
     """Where a fit keeps its work: in a folder of a store.
 
-    See `overcover.regressor.InMemory` for what the three methods mean.
+    See `overcover.regressor.InMemory` for what its methods mean.
 
     Parameters
     ----------
@@ -64,6 +63,12 @@ class Draft:
             return value
         rng.set_state(found["random_state"])
         return found["value"]
+
+    def scaled(self, X, scales):
+        """Rows in the machine's metric, on the disk."""
+        blocks = (block / scales for block in blocks_of(X))
+        rows = write_npy(self.folder / "scaled.npy", X.shape, np.float64, blocks)
+        return np.asarray(rows)
 
     def state(self, k, members, make):
         """The digest of a subdomain's file, which is written unless it is there."""
@@ -94,7 +99,8 @@ def fit_into(
         Is fitted; afterwards its subdomains are those of the store, as in `load`.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Arrays mapped from files, ``np.load(name, mmap_mode="r")``, will do.
+        Arrays mapped from files, ``np.load(name, mmap_mode="r")``, will do, and are
+        not read into memory as a whole but for tuning and partition.
     path : str or path-like
         As in `save`.
     sample_weight, X_target : array-like, default=None
@@ -141,7 +147,8 @@ def fit_into(
         directory.tidy(store, keep=[folder.name] if folder else [])
         work = Draft(folder or new_draft(store, fingerprint), dtype)
         try:
-            model._fit(X, y, sample_weight, X_target, work)
+            rows = mapped_as_float64(X, work.folder / "rows.npy")
+            model._fit(rows, y, sample_weight, X_target, work)
         finally:
             if not is_begun(work.folder):
                 directory.keep_only(work.folder)
@@ -151,9 +158,7 @@ def fit_into(
             work.folder,
             {directory.MODEL, *(file_of(k) for k in range(len(work.digests)))},
         )
-    n_owned = model.cover_.n_owned
-    attach(model, work.folder, work.digests, n_owned, sizes_of(model))
-    return model
+    return adopt(model, load(path))
 
 
 def adopt(model, loaded):
@@ -174,23 +179,28 @@ def fingerprint_of(model, X, y, sample_weight, X_target, dtype):
     asked = encode(fresh)
     given = [__version__, directory.VERSION, dtype, asked.tree]
     hashing = hashlib.sha256(json.dumps(given, sort_keys=True).encode())
-    X, Y, weight = check_training_data(fresh, X, y, sample_weight)
-    names = list(getattr(fresh, "feature_names_in_", []))
-    hashing.update(json.dumps([names, fresh._y_ndim]).encode())
-    target = None if X_target is None else np.asarray(X_target, dtype=np.float64)
-    for array in (*asked.arrays, X, Y, weight, target):
+    if not all(_is_plain(a) for a in (X, y)):  # data frames, lists
+        X, Y, _ = check_training_data(fresh, X, y)
+        names = list(getattr(fresh, "feature_names_in_", []))
+        hashing.update(json.dumps([names, fresh._y_ndim]).encode())
+        y = Y
+    few = [None if a is None else np.asarray(a) for a in (sample_weight, X_target)]
+    for array in (*asked.arrays, X, y, *few):
         _hash_array(hashing, array)
     return hashing.hexdigest()
+
+
+def _is_plain(array):
+    """Whether an array can be hashed as it is, mapped or not."""
+    return isinstance(array, np.ndarray) and array.dtype.kind in "fiub"
 
 
 def _hash_array(hashing, array):
     if array is None:
         return hashing.update(b"None")
     hashing.update(f"{array.dtype.str}{array.shape}".encode())
-    rows = np.atleast_1d(array)
-    step = max(1, HASHED_BYTES // max(1, rows[:1].nbytes))
-    for i in range(0, len(rows), step):
-        hashing.update(np.ascontiguousarray(rows[i : i + step]).data)
+    for block in blocks_of(np.atleast_1d(array)):
+        hashing.update(np.ascontiguousarray(block).data)
 
 
 def _is_finished(store, fingerprint):

@@ -1,7 +1,6 @@
 """A whole model to and from a store: `save`, `load`, `inspect`, `verify`."""
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 
@@ -224,17 +223,12 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
         model, n_owned, sizes = check_model(tree, len(digests))
     except StoreError as error:
         raise StoreError(f"{file} does not hold a model. {error}") from error
-    attach(model, folder, digests, n_owned, sizes, max_open, max_bytes)
-    return model
-
-
-def attach(model, folder, digests, n_owned, sizes, max_open=MOST_OPEN, max_bytes=None):
-    """Give a model the subdomains in a folder."""
     subdomains = Subdomains(
-        Path(folder).resolve(), digests, model.machine_, sizes, max_open, max_bytes
+        folder.resolve(), digests, model.machine_, sizes, max_open, max_bytes
     )
     model.states_ = StoredStates(subdomains)
     model.cover_ = Cover(StoredMembers(subdomains), n_owned)
+    return model
 
 
 def check_model(tree, n_subdomains):

@@ -1,11 +1,11 @@
 """Tables in Parquet files as arrays that can be mapped: a batch of rows at a time."""
 
 import os
-from pathlib import Path
 
 import numpy as np
 
-from ._pack import UNFINISHED, StoreError
+from ._pack import StoreError
+from ._rows import write_npy
 
 # Rows in memory at a time.
 BATCH = 2**16
@@ -51,29 +51,25 @@ def parquet_to_npy(source, target, columns=None, dtype="float64"):
         _check_columns(name, file.schema_arrow, names)
     n_rows = sum(file.metadata.num_rows for file in files)
     shape = (n_rows,) if isinstance(columns, str) else (n_rows, len(names))
-    target = Path(target)
-    unfinished = target.with_name(target.name + UNFINISHED)
-    rows = np.lib.format.open_memmap(unfinished, "w+", np.dtype(dtype), shape)
-    try:
-        filled = rows.reshape(n_rows, len(names))
-        start = 0
-        for name, file in zip(sources, files):
-            for batch in file.iter_batches(BATCH, columns=names):
-                stop = start + batch.num_rows
-                for j, column in enumerate(names):
-                    values = batch.column(column)
-                    if values.null_count:
-                        raise StoreError(
-                            f"{name}: column {column!r} lacks {values.null_count} "
-                            f"values near row {start}. Fill them, or leave rows out."
-                        )
-                    filled[start:stop, j] = values.to_numpy(zero_copy_only=False)
-                start = stop
-        rows.flush()
-        os.replace(unfinished, target)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return np.load(target, mmap_mode="r")
+    batches = (
+        _columns(name, batch, names)
+        for name, file in zip(sources, files)
+        for batch in file.iter_batches(BATCH, columns=names)
+    )
+    return write_npy(target, shape, dtype, batches)
+
+
+def _columns(name, batch, columns):
+    """Columns of a batch of rows, side by side."""
+    for column in columns:
+        n_missing = batch.column(column).null_count
+        if n_missing:
+            raise StoreError(
+                f"{name}: column {column!r} lacks {n_missing} values. Fill them, or "
+                "leave these rows out."
+            )
+    values = [batch.column(c).to_numpy(zero_copy_only=False) for c in columns]
+    return np.column_stack(values)
 
 
 def _check_columns(name, schema, columns):
