@@ -36,6 +36,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/boundaries.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/pose.py
+	$(BIN)/python benchmarks/faults.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache demo

@@ -87,6 +87,19 @@ def test_twin_sections_run_and_leave_a_record(
     assert "Covariate shift" in capsys.readouterr().out
 
 
+def test_the_store_withstands_faults(benchmark_module, tmp_path, capsys):
+    faults = benchmark_module("faults")
+    sections_run = "damage,precision"  # kills are in test_store_resume
+    faults.main(["--quick", "--section", sections_run, "--results", str(tmp_path)])
+    written = sections(tmp_path)
+    for row in written["faults_damage"]["rows"]:
+        assert row["missed"] == 0
+        assert row["noticed"] + row["harmless"] == row["tried"]
+    for row in written["faults_precision"]["rows"]:
+        assert row["noise"] < 1e-2 or row["std_relative_max"] < 1e-4
+    assert "Single precision" in capsys.readouterr().out
+
+
 def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, capsys):
     options = ["--quick", "--results", str(tmp_path)]
     # The section left out needs GPy.

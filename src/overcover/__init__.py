@@ -26,6 +26,7 @@ from .machines import (
 )
 from .partition import EqualSizeKMeans, RecursiveProjection
 from .regressor import OverlappingCoverRegressor
+from .store import load
 
 __version__ = "0.1.0"
 
@@ -45,5 +46,6 @@ __all__ = [
     "StructuredNeighbors",
     "TwinGP",
     "datasets",
+    "load",
     "metrics",
 ]

@@ -12,6 +12,7 @@ Notation: M is ``size``, p ``overlap``, t ``spread``, r ``n_lenders``, K the num
 subdomains.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ CEILING_GUARD = 1e-9
 class Cover(NamedTuple):
     """Which rows each subdomain holds."""
 
-    members: list[np.ndarray]
+    members: Sequence[np.ndarray]
     """Row indices of every subdomain, the owned ones first, without duplicates."""
 
     n_owned: np.ndarray

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from . import combination, routing
 from ._markup import element
@@ -144,13 +145,12 @@ default="variance"
         self.random_state = random_state
         self.verbose = verbose
 
-    @all_or_nothing
-    @with_callbacks
     def fit(self, X, y, sample_weight=None, X_target=None):
         """Tune the machine, cover the rows, precompute one machine per subdomain.
 
         Memory: the states, about ``4 * subdomain_size^2`` bytes per subdomain while
-        the machine keeps factors (see `GP`), else ``8 * subdomain_size * n_features``.
+        the machine keeps factors (see `GP`), else ``8 * subdomain_size * n_features``;
+        `overcover.store.fit_into` keeps them on the disk.
 
         Parameters
         ----------
@@ -167,33 +167,40 @@ default="variance"
         -------
         self
         """
+        return self._fit(X, y, sample_weight, X_target, InMemory())
+
+    @all_or_nothing
+    @with_callbacks
+    def _fit(self, X, y, sample_weight, X_target, work):
+        """`fit`, keeping what it does in `work`: `InMemory`, or a draft on disk."""
         X, Y, weight = check_training_data(self, X, y, sample_weight)
         self._check_options()
-        rng = check_random_state(self.random_state)
-        machine = make_machine(self.machine)
-        weight = machine.weigh(X, weight, X_target, rng)
+        rng, n_jobs = check_random_state(self.random_state), self.n_jobs
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
         size = min(self.subdomain_size, len(X))
 
         with progress.stage("tuning"):
-            machine.tune(X, Y, weight, size, rng, self.n_jobs)
+            machine, weight = work.stage(
+                "metric", rng, self._tune, X, Y, weight, X_target, size, rng
+            )
             scales = machine.length_scales(X)
-            X_metric = X / scales
+            X_metric = work.scaled(X, scales)
         with progress.stage("partition"):
-            n_subdomains = count_subdomains(len(X), size, self.overlap)
-            partition = partition_rows(
-                X_metric, n_subdomains, self.partition, self.n_jobs, rng
+            wanted = count_subdomains(len(X), size, self.overlap), self.partition
+            partition = work.stage(
+                "partition", rng, partition_rows, X_metric, *wanted, n_jobs, rng
             )
         with progress.stage("cover"):
-            cover = cover_partition(
-                X_metric, partition, size, self.overlap, self.spread, self.n_jobs
+            shape = size, self.overlap, self.spread
+            cover = work.stage(
+                "cover", rng, cover_partition, X_metric, partition, *shape, n_jobs
             )
-            name = self._router_name(machine)
-            labels = partition.labels
-            router = routing.make_router(name, X_metric, cover, labels, self.n_jobs)
+            known = self._router_name(machine), X_metric, cover, partition.labels
+            router = work.stage("router", rng, routing.make_router, *known, n_jobs)
+            del X_metric, known  # a copy of all rows, not needed any more
         with progress.stage("machines", len(cover.members)):
-            fits = fit_machines(machine, X, Y, weight, cover, self.n_jobs)
-            states = list(progress.track(fits))
+            fits = fit_machines(machine, X, Y, weight, cover, n_jobs, work)
+            states = work.gathered(machine, progress.track(fits))
             machine.calibrate(states)
 
         self.machine_, self.length_scales_, self.cover_ = machine, scales, cover
@@ -226,6 +233,28 @@ default="variance"
         if not self.__sklearn_is_fitted__():
             return diagram
         return f"{diagram}\n{element('p', summary(self))}"
+
+    def _tune(self, X, Y, weight, X_target, size, rng):
+        """The machine with its hyperparameters, and the weights of the rows."""
+        machine = make_machine(self.machine)
+        weight = machine.weigh(X, weight, X_target, rng)
+        machine.tune(X, Y, weight, size, rng, self.n_jobs)
+        return machine, weight
+
+    def save(self, path, dtype=None):
+        """Write the fitted model to a directory that `overcover.load` opens.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Made if there is none, replaced if it is a store, refused otherwise.
+        dtype : {None, "float64", "float32"}, default=None
+            None is exact; "float32" halves the size. See `overcover.store.save`.
+        """
+        from .store import save  # which makes models, so it imports this module
+
+        check_is_fitted(self)
+        save(self, path, dtype)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "states_")
@@ -306,7 +335,30 @@ default="variance"
         check_choice("combine", self.combine, combination.RULES)
 
 
-def fit_machines(machine, X, Y, sample_weight, cover, n_jobs=None):
+class InMemory:
+    """Where a fit keeps its work: nowhere but in memory.
+
+    `overcover.store` has a draft on disk with the same methods.
+    """
+
+    def scaled(self, X, scales):
+        """Rows in the machine's metric."""
+        return X / scales
+
+    def stage(self, name, rng, make, *args):
+        """``make(*args)``, or what it gave when it was called under that name."""
+        return make(*args)
+
+    def state(self, k, members, make):
+        """``make(k)``, the state of a subdomain, or what stands for it."""
+        return make(k)
+
+    def gathered(self, machine, states):
+        """A sequence of all states, from what `state` gave."""
+        return list(states)
+
+
+def fit_machines(machine, X, Y, sample_weight, cover, n_jobs=None, work=None):
     """One state per subdomain, in order, as they are done.
 
     Parameters
@@ -318,19 +370,27 @@ def fit_machines(machine, X, Y, sample_weight, cover, n_jobs=None):
     sample_weight : ndarray of shape (n_samples,) or None
     cover : Cover
     n_jobs : int or None
+    work : InMemory or None
+        Where states are kept.
 
     Yields
     ------
-    state
+    state, or what stands for it in `work`
     """
+    work = InMemory() if work is None else work
     size = max(len(members) for members in cover.members)
     keep = machine.keeps_factors(len(cover.members), size)
 
-    def fit_one(members, n_owned):
+    def fit_one(k):
+        members, n_owned = cover.members[k], cover.n_owned[k]
         weight = None if sample_weight is None else sample_weight[members]
         return machine.fit_state(X[members], Y[members], weight, n_owned, keep)
 
-    yield from run_tasks(fit_one, zip(cover.members, cover.n_owned), n_jobs)
+    def fit_or_find(k):
+        return work.state(k, cover.members[k], fit_one)
+
+    tasks = ((k,) for k in range(len(cover.members)))
+    yield from run_tasks(fit_or_find, tasks, n_jobs)
 
 
 def ask_doubts(machine, states, X, route, n_jobs=None):

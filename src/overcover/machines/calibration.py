@@ -298,9 +298,10 @@ class CalibratedMachine(Machine):
 
     def calibrate(self, states):
         """One variance factor per output, and the quantiles that intervals need."""
-        ratios = np.concatenate([state.ratios for state in states], axis=1)
-        means = [state.residuals_sq_mean for state in states]
-        made = calibrate(ratios, np.mean(means, axis=0))
+        # One pass, and copies: states may be many files, open a few at a time.
+        parts = [(s.ratios.copy(), s.residuals_sq_mean.copy()) for s in states]
+        ratios, means = zip(*parts)
+        made = calibrate(np.concatenate(ratios, axis=1), np.mean(means, axis=0))
         self.calibration_ = made._replace(factor=made.factor * self.variance_inflation_)
 
     def half_width(self, coverage):

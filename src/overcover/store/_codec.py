@@ -1,0 +1,340 @@
+"""Trees of named tuples, estimators, arrays and plain values, as JSON and arrays.
+
+`encode` turns a tree into plain values that JSON knows and a list of arrays; `decode`
+turns them back. Classes are named by the fixed tables below: nothing else can be made,
+no name is imported, nothing is unpickled, and only constructors that store their
+arguments run. What JSON does not know is an object with the key "@":
+
+    {"@": "array", "index": 3}             {"@": "GPState", "fields": {...}}
+    {"@": "estimator", "class": "GP", "params": {...}, "fitted": {...}}
+"""
+
+import inspect
+import math
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+import sklearn.cluster
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process import kernels as sklearn_kernels
+
+from ..cover import Cover
+from ..density_ratio import RelativeDensityRatio
+from ..machines import (
+    GP,
+    AnyRegressor,
+    ImportanceWeightedTwinGP,
+    SharmaMittalTwinGP,
+    TwinGP,
+)
+from ..machines.calibration import Calibration
+from ..machines.gp_state import GPState
+from ..machines.sharma_mittal import MixedCore
+from ..machines.twin_gp import TwinState
+from ..machines.twin_state import TwinCore, TwinRows
+from ..machines.weighted_twin_gp import PaperCore
+from ..partition import EqualSizeKMeans, Partition, RecursiveProjection
+from ..regressor import OverlappingCoverRegressor
+from ..routing import EuclideanRouter, GaussianRouter, NeighborsRouter, VarianceRouter
+from ._pack import DTYPES, StoreError
+
+# Records: classes made from their fields. All but one are named tuples.
+RECORDS: dict[str, tuple[type, tuple[str, ...]]] = {
+    **{
+        kind.__name__: (kind, kind._fields)
+        for kind in (GPState, TwinState, TwinRows, TwinCore, MixedCore, PaperCore)
+        + (Calibration, Partition, Cover)
+        + (VarianceRouter, EuclideanRouter, GaussianRouter)
+    },
+    "NeighborsRouter": (NeighborsRouter, ("rows", "labels", "means")),
+}
+MACHINES = (GP, TwinGP, ImportanceWeightedTwinGP, SharmaMittalTwinGP)
+ESTIMATORS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (*MACHINES, OverlappingCoverRegressor, RelativeDensityRatio)
+    + (EqualSizeKMeans, RecursiveProjection)
+}
+# As the parameter `partition`: unfitted, so their parameters say everything.
+CLUSTERERS: dict[str, type] = {
+    name: getattr(sklearn.cluster, name)
+    for name in sklearn.cluster.__all__
+    if hasattr(getattr(sklearn.cluster, name), "fit_predict")
+}
+KERNELS: dict[str, type] = {
+    name: kind
+    for name, kind in vars(sklearn_kernels).items()
+    if inspect.isclass(kind)
+    and issubclass(kind, sklearn_kernels.Kernel)
+    and not inspect.isabstract(kind)
+}
+# What an estimator learned ends in an underscore, or is one of these.
+FITTED = re.compile(r"[a-z][A-Za-z0-9_]*_|_y_ndim|_center|_scale")
+# What dtype="float32" narrows: factors, which are the bulk, and which only variances
+# hang on. The outputs' side of a Twin GP would not bear it (benchmarks/faults.py).
+NARROWED = ("factor", "mixed_factor")
+DEEPEST = 200
+
+
+class Encoded(NamedTuple):
+    """A tree, ready to be written."""
+
+    tree: Any
+    arrays: list[np.ndarray]
+    stored: list[str]
+    """Type of each array on disk."""
+
+
+def encode(value, where="model", dtype="float64") -> Encoded:
+    """Turn a tree into plain values and arrays.
+
+    Parameters
+    ----------
+    value : named tuple, estimator, kernel, array, list, tuple, dict, number, str, None
+    where : str
+        What to call the value in errors.
+    dtype : {"float64", "float32"}
+        How factors are kept.
+
+    Raises
+    ------
+    StoreError
+        If the tree holds something else, saying where.
+
+    Examples
+    --------
+    >>> encode({"rows": np.zeros(3), "scale": np.inf}).tree["items"]
+    [['rows', {'@': 'array', 'index': 0}], ['scale', {'@': 'float', 'value': 'inf'}]]
+    """
+    coder = _Encoder(dtype)
+    return Encoded(coder.tree_of(value, where), coder.arrays, coder.stored)
+
+
+class _Encoder:
+    def __init__(self, dtype):
+        self.narrow = dtype == "float32"
+        self.arrays: list[np.ndarray] = []
+        self.stored: list[str] = []
+        self.seen: dict[tuple[int, bool], int] = {}
+
+    def tree_of(self, value, where, narrow=False):
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return str(value)
+        if type(value) is int:
+            return value
+        if type(value) is float:
+            plain = math.isfinite(value)
+            return value if plain else {"@": "float", "value": repr(value)}
+        if isinstance(value, np.ndarray | np.generic):
+            return self.array(value, where, narrow)
+        if type(value) in (list, tuple):
+            items = [
+                self.tree_of(item, f"{where}[{i}]") for i, item in enumerate(value)
+            ]
+            return items if type(value) is list else {"@": "tuple", "items": items}
+        if type(value) is dict:
+            return {"@": "dict", "items": [self.pair(*i, where) for i in value.items()]}
+        if isinstance(value, np.random.RandomState):
+            state = self.tree_of(value.get_state(), where)
+            return {"@": "random_state", "state": state}
+        return self.instance(value, where)
+
+    def pair(self, key, value, where):
+        if type(key) is not str:
+            raise StoreError(f"{where} has the key {key!r}: only words can be stored.")
+        return [key, self.tree_of(value, f"{where}[{key!r}]")]
+
+    def array(self, value, where, narrow):
+        if isinstance(value, np.generic):
+            tree = self.array(np.asarray(value), where, False)
+            return tree | {"@": "scalar"}
+        words = value.dtype == object and value.ndim == 1
+        if words and all(isinstance(item, str) for item in value):
+            return {"@": "strings", "items": [str(item) for item in value]}
+        if value.dtype.str not in DTYPES:
+            raise StoreError(
+                f"{where} is an array of {value.dtype}, which cannot be stored: only "
+                "booleans, integers and floats of up to 64 bits can."
+            )
+        narrow = narrow and self.narrow and value.dtype == np.float64
+        key = id(value), narrow
+        if key not in self.seen:
+            self.seen[key] = len(self.arrays)
+            self.arrays.append(value)
+            self.stored.append("<f4" if narrow else value.dtype.str)
+        return {"@": "array", "index": self.seen[key]}
+
+    def instance(self, value, where):
+        kind = type(value)
+        name = kind.__name__
+        if RECORDS.get(name, (None,))[0] is kind:
+            fields = {
+                field: self.tree_of(
+                    getattr(value, field),
+                    f"{where}.{field}",
+                    field in NARROWED,
+                )
+                for field in RECORDS[name][1]
+            }
+            return {"@": name, "fields": fields}
+        if KERNELS.get(name) is kind:
+            return {"@": "kernel", "class": name, "params": self.params(value, where)}
+        if ESTIMATORS.get(name) is kind or CLUSTERERS.get(name) is kind:
+            fitted = self.fitted(value, where) if ESTIMATORS.get(name) is kind else {}
+            params = self.params(value, where)
+            return {"@": "estimator", "class": name, "params": params, "fitted": fitted}
+        raise StoreError(refusal(value, where))
+
+    def params(self, value, where):
+        given = value.get_params(deep=False)
+        # Whatever a parameter was fitted to elsewhere, here it is a recipe.
+        given = {
+            name: _recipe(item) if isinstance(item, BaseEstimator) else item
+            for name, item in given.items()
+        }
+        return {k: self.tree_of(v, f"{where}.{k}") for k, v in given.items()}
+
+    def fitted(self, value, where):
+        given = value.get_params(deep=False)
+        return {
+            name: self.tree_of(item, f"{where}.{name}")
+            for name, item in vars(value).items()
+            if name not in given and FITTED.fullmatch(name)
+        }
+
+
+def _recipe(estimator):
+    """An estimator with the same parameters that has learned nothing."""
+    return type(estimator)(**estimator.get_params(deep=False))
+
+
+def refusal(value, where):
+    """Why a value cannot be stored, and what to do."""
+    if isinstance(value, AnyRegressor) or hasattr(value, "predict"):
+        return (
+            f"{where} is {value!r}, and a foreign estimator can only be stored by "
+            "pickling it, which a store never does. Save a model of GP(), TwinGP() or "
+            "their relatives; keep this one with joblib.dump(model, path), and load "
+            "such files only from sources you trust."
+        )
+    if callable(value):
+        return (
+            f"{where} is {value!r}: a function cannot be stored without code. Replace "
+            "it in the fitted model first; a metric, for example, matters in fit alone:"
+            " model.set_params(machine__metric='rmse') and "
+            "model.machine_.set_params(metric='rmse')."
+        )
+    return f"{where} is {value!r}, of a class that cannot be stored: {type(value)}."
+
+
+def decode(tree, arrays):
+    """Turn plain values and arrays back into what `encode` was given.
+
+    Parameters
+    ----------
+    tree : plain values
+    arrays : list of ndarray
+
+    Raises
+    ------
+    StoreError
+        If the tree names a class that is not in the tables, or lacks or adds a field.
+
+    Examples
+    --------
+    >>> made = encode((1.5, np.arange(3)))
+    >>> decode(made.tree, made.arrays)
+    (1.5, array([0, 1, 2]))
+    """
+    try:
+        return _Decoder(arrays).value_of(tree, 0)
+    except StoreError:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"A record makes no sense: {error!r}.") from error
+
+
+class _Decoder:
+    def __init__(self, arrays):
+        self.arrays = arrays
+
+    def value_of(self, tree, depth):
+        if depth > DEEPEST:
+            raise StoreError(f"Records are nested more than {DEEPEST} deep.")
+        if isinstance(tree, list):
+            return [self.value_of(item, depth + 1) for item in tree]
+        if not isinstance(tree, dict):
+            return tree
+        tag, rest = str(tree.get("@")), {k: v for k, v in tree.items() if k != "@"}
+        if tag in RECORDS:
+            return self.record(tag, depth + 1, **rest)
+        if tag not in self.TAGS:
+            raise StoreError(f"A record is of the unknown kind {tag!r}.")
+        return getattr(self, tag)(depth + 1, **rest)
+
+    TAGS = {"array", "scalar", "float", "strings", "tuple", "dict", "random_state"}
+    TAGS |= {"kernel", "estimator"}
+
+    def array(self, depth, index):
+        if type(index) is not int or index < 0:
+            raise StoreError(f"There is no array number {index!r}.")
+        return self.arrays[index]
+
+    def scalar(self, depth, index):
+        return self.array(depth, index)[()]
+
+    def float(self, depth, value):
+        if value not in ("inf", "-inf", "nan"):
+            raise StoreError(f"{value!r} is not a number.")
+        return float(value)
+
+    def strings(self, depth, items):
+        if not all(isinstance(item, str) for item in items):
+            raise StoreError("A list of words holds something else.")
+        return np.array(items, dtype=object)
+
+    def tuple(self, depth, items):
+        return tuple(self.value_of(list(items), depth))
+
+    def dict(self, depth, items):
+        return {str(key): self.value_of(value, depth) for key, value in items}
+
+    def random_state(self, depth, state):
+        made = np.random.RandomState(0)
+        made.set_state(self.value_of(state, depth))
+        return made
+
+    def record(self, name, depth, fields):
+        kind, names = RECORDS[name]
+        if set(fields) != set(names):
+            raise StoreError(
+                f"{name} should have the fields {', '.join(names)}, and has "
+                f"{', '.join(map(str, fields))}."
+            )
+        return kind(**{k: self.value_of(v, depth) for k, v in fields.items()})
+
+    def kernel(self, depth, params, **named):
+        return self.made(KERNELS, named, params, depth)
+
+    def estimator(self, depth, params, fitted, **named):
+        made = self.made(ESTIMATORS | CLUSTERERS, named, params, depth)
+        for name, value in fitted.items():
+            # An attribute of the class, unless it is a mere number, is not learned.
+            ours = inspect.getattr_static(type(made), name, 0.0)
+            if not FITTED.fullmatch(name) or not isinstance(ours, float):
+                raise StoreError(f"{type(made).__name__} does not learn {name!r}.")
+            setattr(made, name, self.value_of(value, depth))
+        return made
+
+    def made(self, table, named, params, depth):
+        name = named.get("class")
+        if list(named) != ["class"] or name not in table:
+            raise StoreError(f"A record is of the unknown class {name!r}.")
+        kind = table[name]
+        # One that is missing came later than the store, and has its default.
+        unknown = set(params) - set(inspect.signature(kind).parameters)
+        if unknown:
+            raise StoreError(f"{name} does not take {', '.join(sorted(unknown))}.")
+        return kind(**{k: self.value_of(v, depth) for k, v in params.items()})

@@ -1,0 +1,254 @@
+"""Fit into a store: whatever is done is on the disk, and is not done again.
+
+A draft is a folder of data in a store that its manifest does not name yet. Stages and
+subdomains become files in it as they are done, the stages with the state of the random
+numbers after them; a fit that starts again reads what is there, does what is missing,
+and so makes the same model. A fingerprint of data and parameters keeps another fit from
+taking it up. The model that the store held before stays until the new one is whole.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import clone
+
+from .._validation import check_training_data
+from ..machines import AnyRegressor, make_machine
+from ..regressor import OverlappingCoverRegressor
+from . import _directory as directory
+from ._codec import FITTED, encode, refusal
+from ._model import check_dtype, commit, load
+from ._pack import SUFFIX, StoreError, new_file, open_pack, write_pack
+from ._rows import blocks_of, mapped_as_float64, write_npy
+from ._subdomains import (
+    StoredStates,
+    Subdomains,
+    decode_pack,
+    file_of,
+    write_subdomain,
+)
+
+DRAFT = "draft.json"
+# Results do not depend on these.
+INDIFFERENT = {"n_jobs": None, "verbose": 0}
+
+
+class Draft:
+    """Where a fit keeps its work: in a folder of a store.
+
+    See `overcover.regressor.InMemory` for what its methods mean.
+
+    Parameters
+    ----------
+    folder : Path
+    dtype : {"float64", "float32"}
+    """
+
+    def __init__(self, folder, dtype):
+        self.folder, self.dtype = Path(folder), dtype
+        self.digests: list[str] = []
+
+    def stage(self, name, rng, make, *args):
+        """Read a stage, and where its random numbers ended; or make and write it."""
+        path = self.folder / f"{name}{SUFFIX}"
+        try:
+            found, _ = decode_pack(path)
+        except StoreError:  # not there, or damaged: then it is made again
+            value = make(*args)
+            made = encode({"value": value, "random_state": rng.get_state()}, name)
+            write_pack(path, *made)
+            return value
+        rng.set_state(found["random_state"])
+        return found["value"]
+
+    def scaled(self, X, scales):
+        """Rows in the machine's metric, on the disk."""
+        blocks = (block / scales for block in blocks_of(X))
+        rows = write_npy(self.folder / "scaled.npy", X.shape, np.float64, blocks)
+        return np.asarray(rows)
+
+    def state(self, k, members, make):
+        """The digest of a subdomain's file, which is written unless it is there."""
+        try:
+            return open_pack(self.folder / file_of(k)).digest
+        except StoreError:
+            return write_subdomain(self.folder, k, members, make(k), self.dtype)
+
+    def gathered(self, machine, states):
+        """States that are read from their files, a few at a time."""
+        self.digests = list(states)
+        return StoredStates(Subdomains(self.folder, self.digests, machine, {}))
+
+
+def fit_into(
+    model, X, y, path, *, sample_weight=None, X_target=None, resume=True, dtype=None
+):
+    """Fit a model, writing every machine to a store as soon as it is done.
+
+    Equal to ``model.fit(X, y, ...)`` followed by ``model.save(path)``, but memory holds
+    only the machines being worked on, and a fit that was interrupted, by whatever, goes
+    on where it stopped when it is called again: the result is the same, bit by bit.
+    The model that the path held before stays whole until the new one is.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor
+        Is fitted; afterwards its subdomains are those of the store, as in `load`.
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Arrays mapped from files, ``np.load(name, mmap_mode="r")``, will do, and are
+        not read into memory as a whole but for tuning and partition.
+    path : str or path-like
+        As in `save`.
+    sample_weight, X_target : array-like, default=None
+        As in ``model.fit``.
+    resume : bool, default=True
+        Whether to take up an unfinished fit of the same data and parameters, or return
+        a finished one. False discards what is unfinished.
+    dtype : {None, "float64", "float32"}, default=None
+        As in `save`.
+
+    Returns
+    -------
+    model
+
+    Raises
+    ------
+    StoreError
+        If the path holds an unfinished fit of other data or parameters (with
+        ``resume=True``), is foreign, or cannot be written to.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from overcover import GP, OverlappingCoverRegressor
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> model = OverlappingCoverRegressor(GP(length_scale=1.0, noise=0.01),
+    ...     subdomain_size=50, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = fit_into(model, X, np.sin(X[:, 0]), f"{folder}/sine.ocm")
+    ...     bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
+    True
+    """
+    if not isinstance(model, OverlappingCoverRegressor):
+        raise StoreError(f"{model!r} is not an OverlappingCoverRegressor.")
+    dtype = check_dtype(dtype)
+    machine = make_machine(model.machine)
+    if isinstance(machine, AnyRegressor):
+        raise StoreError(refusal(machine, "machine"))
+    fingerprint = fingerprint_of(model, X, y, sample_weight, X_target, dtype)
+    with directory.writing(path) as store:
+        if resume and _is_finished(store, fingerprint):
+            return adopt(model, load(store))
+        folder = find_draft(store, fingerprint) if resume else None
+        directory.tidy(store, keep=[folder.name] if folder else [])
+        work = Draft(folder or new_draft(store, fingerprint), dtype)
+        try:
+            rows = mapped_as_float64(X, work.folder / "rows.npy")
+            model._fit(rows, y, sample_weight, X_target, work)
+        finally:
+            if not is_begun(work.folder):
+                directory.keep_only(work.folder)
+        commit(store, work.folder, model, work.digests, dtype, fingerprint)
+        directory.tidy(store)
+        directory.keep_only(
+            work.folder,
+            {directory.MODEL, *(file_of(k) for k in range(len(work.digests)))},
+        )
+    return adopt(model, load(path))
+
+
+def adopt(model, loaded):
+    """Give a model all that another has learned, and nothing else."""
+    for name in [name for name in vars(model) if FITTED.fullmatch(name)]:
+        delattr(model, name)
+    for name, value in vars(loaded).items():
+        if FITTED.fullmatch(name):
+            setattr(model, name, value)
+    return model
+
+
+def fingerprint_of(model, X, y, sample_weight, X_target, dtype):
+    """SHA-256 of all that a fit depends on, as hexadecimal digits."""
+    from .. import __version__
+
+    fresh = clone(model).set_params(**INDIFFERENT)
+    asked = encode(fresh)
+    given = [__version__, directory.VERSION, dtype, asked.tree]
+    hashing = hashlib.sha256(json.dumps(given, sort_keys=True).encode())
+    if not all(_is_plain(a) for a in (X, y)):  # data frames, lists
+        X, Y, _ = check_training_data(fresh, X, y)
+        names = list(getattr(fresh, "feature_names_in_", []))
+        hashing.update(json.dumps([names, fresh._y_ndim]).encode())
+        y = Y
+    few = [None if a is None else np.asarray(a) for a in (sample_weight, X_target)]
+    for array in (*asked.arrays, X, y, *few):
+        _hash_array(hashing, array)
+    return hashing.hexdigest()
+
+
+def _is_plain(array):
+    """Whether an array can be hashed as it is, mapped or not."""
+    return isinstance(array, np.ndarray) and array.dtype.kind in "fiub"
+
+
+def _hash_array(hashing, array):
+    if array is None:
+        return hashing.update(b"None")
+    hashing.update(f"{array.dtype.str}{array.shape}".encode())
+    for block in blocks_of(np.atleast_1d(array)):
+        hashing.update(np.ascontiguousarray(block).data)
+
+
+def _is_finished(store, fingerprint):
+    if not os.path.lexists(store / directory.MANIFEST):
+        return False
+    return directory.read_manifest(store)["fingerprint"] == fingerprint
+
+
+def new_draft(store, fingerprint):
+    """A folder for a fit with this fingerprint."""
+    folder = directory.new_data_folder(store)
+    with new_file(folder / DRAFT) as file:
+        file.write(json.dumps({"fingerprint": fingerprint}).encode())
+    return folder
+
+
+def find_draft(store, fingerprint):
+    """The folder of an unfinished fit, None if there is none.
+
+    Raises
+    ------
+    StoreError
+        If it is one of other data or parameters.
+    """
+    for path in Path(store).glob(f"data-*/{DRAFT}"):
+        if not is_begun(path.parent):
+            continue
+        try:
+            found = json.loads(path.read_bytes()).get("fingerprint")
+        except (AttributeError, ValueError):
+            found = None
+        if found == fingerprint:
+            return path.parent
+        if not _is_named(store, path.parent.name):
+            raise StoreError(
+                f"{path.parent} is an unfinished fit of other data, other parameters, "
+                "or another version of overcover. Call fit_into with what it was "
+                "called with, discard it with resume=False, or choose another path."
+            )
+    return None
+
+
+def is_begun(folder):
+    """Whether anything is there that would have to be done again."""
+    return any(name.endswith(SUFFIX) for name in os.listdir(folder))
+
+
+def _is_named(store, name):
+    """Whether the manifest names a folder: then it is finished, draft or not."""
+    exists = os.path.lexists(Path(store) / directory.MANIFEST)
+    return exists and directory.read_manifest(store)["data"] == name

@@ -1,0 +1,316 @@
+"""A whole model to and from a store: `save`, `load`, `inspect`, `verify`."""
+
+import warnings
+
+import numpy as np
+
+from .._validation import check_count
+from ..cover import Cover
+from ..machines import AnyRegressor
+from ..machines.calibration import Calibration
+from ..regressor import OverlappingCoverRegressor
+from . import _directory as directory
+from ._codec import MACHINES, RECORDS, decode, encode, refusal
+from ._pack import StoreError, write_pack
+from ._shapes import check_record
+from ._subdomains import (
+    MOST_OPEN,
+    StoredMembers,
+    StoredStates,
+    Subdomains,
+    decode_pack,
+    file_of,
+    write_subdomain,
+)
+
+DTYPES = ("float64", "float32")
+# Below this noise, relative to the signal, single precision costs digits that are seen.
+LEAST_NOISE = 1e-3
+# Kept apart from the model: they are read subdomain by subdomain.
+APART = ("states_", "cover_")
+HYPERPARAMETERS = ["length_scale_", "noise_", "kernel_", "input_length_scale_"]
+HYPERPARAMETERS += ["output_length_scale_", "input_noise_", "output_noise_"]
+
+
+def save(model, path, dtype=None):
+    """Write a fitted model to a directory, whole or not at all.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor
+        Fitted, with one of the package's own machines.
+    path : str or path-like
+        A directory; made if there is none, replaced if it is a store, refused if it
+        is anything else.
+    dtype : {None, "float64", "float32"}, default=None
+        None is "float64": exact. "float32" halves the factors, which are nearly all
+        of a store; rows, weights and hyperparameters stay as they are, so that only
+        variances (and what they decide, such as the router "variance") change: by
+        less than 0.1 % where the noise is 1e-3 of the signal or more. With less noise
+        than that there is a warning. Smaller still are models fitted with
+        ``keep_factors=False``, which make factors again when queries need them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from overcover import GP, OverlappingCoverRegressor, load
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> model = OverlappingCoverRegressor(GP(length_scale=1.0, noise=0.01),
+    ...     subdomain_size=50, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/sine.ocm")
+    ...     bool((load(f"{folder}/sine.ocm").predict(X) == model.predict(X)).all())
+    True
+    """
+    dtype = check_dtype(dtype)
+    check_storable(model)
+    with directory.writing(path) as store:
+        directory.tidy(store)
+        folder = directory.new_data_folder(store)
+        try:
+            digests = [
+                write_subdomain(folder, k, members, state, dtype)
+                for k, (members, state) in enumerate(
+                    zip(model.cover_.members, model.states_)
+                )
+            ]
+            commit(store, folder, model, digests, dtype)
+        finally:
+            # Of the old model and the new one, the manifest says which to keep.
+            directory.tidy(store)
+
+
+def check_dtype(dtype):
+    """The name of a dtype to store by."""
+    name = "float64" if dtype is None else str(np.dtype(dtype))
+    if name not in DTYPES:
+        raise ValueError(
+            f"dtype={dtype!r} is not known. Choose None or 'float64', which is exact, "
+            "or 'float32', which is half as large."
+        )
+    return name
+
+
+def warn_of_rounding(machine):
+    """Say so if factors in single precision will not do."""
+    noise = np.min(getattr(machine, "noise_", getattr(machine, "input_noise_", 1.0)))
+    if noise < LEAST_NOISE:
+        warnings.warn(
+            f"dtype='float32' leaves few digits of variances where the noise is as "
+            f"small as {noise:.1e} of the signal. Save with dtype='float64', or fit "
+            "the machine with keep_factors=False: that is smaller, and exact.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def check_storable(model):
+    """Refuse early what cannot be stored."""
+    if not isinstance(model, OverlappingCoverRegressor) or not hasattr(
+        model, "states_"
+    ):
+        raise StoreError(
+            f"{model!r} cannot be saved: only a fitted OverlappingCoverRegressor can. "
+            "Fit it first."
+        )
+    if isinstance(model.machine_, AnyRegressor):
+        raise StoreError(refusal(model.machine_, "machine"))
+
+
+def commit(store, folder, model, digests, dtype, fingerprint=""):
+    """Write what subdomains share, and make all of it the store's model."""
+    if dtype == "float32":
+        warn_of_rounding(model.machine_)
+    shared = OverlappingCoverRegressor(**model.get_params(deep=False))
+    learned = {k: v for k, v in vars(model).items() if k not in APART}
+    shared.__dict__.update(learned)
+    n_owned = model.cover_.n_owned
+    made = encode({"model": shared, "n_owned": n_owned}, "model")
+    digest = write_pack(folder / directory.MODEL, *made)
+
+    def entry(name, digest):
+        return [digest, (folder / name).stat().st_size]
+
+    content = {
+        "data": folder.name,
+        "dtype": dtype,
+        "summary": encode(summary_of(model)).tree,
+        "files": {
+            "model": entry(directory.MODEL, digest),
+            "subdomains": [entry(file_of(k), d) for k, d in enumerate(digests)],
+        },
+        "fingerprint": fingerprint,
+    }
+    directory.write_manifest(store, content)
+
+
+def summary_of(model):
+    """What `inspect` tells, as plain values."""
+    machine = model.machine_
+    found = {}
+    for name in HYPERPARAMETERS:
+        value = getattr(machine, name, None)
+        if isinstance(value, np.ndarray | np.generic | float):
+            found[name.rstrip("_")] = np.asarray(value).tolist()
+        elif value is not None:
+            found[name.rstrip("_")] = str(value)
+    parameters = model.get_params(deep=False)
+    return {
+        "machine": type(machine).__name__,
+        "machine_parameters": {k: repr(v) for k, v in machine.get_params().items()},
+        "hyperparameters": found,
+        "parameters": {k: repr(v) for k, v in parameters.items()},
+        "n_rows": int(np.sum(model.cover_.n_owned)),
+        "n_features": int(model.n_features_in_),
+        "n_outputs": int(model.n_outputs_),
+        "n_subdomains": int(model.n_subdomains_),
+        "subdomain_size": int(model.subdomain_size),
+        "overlap": float(model.overlap),
+        "router": type(model.router_).__name__,
+    }
+
+
+def load(path, *, max_open=MOST_OPEN, max_bytes=None):
+    """Open a model that `save` wrote.
+
+    Nothing in it is run, and nothing is unpickled. What all subdomains share is read
+    now; a subdomain's file is opened, checked and mapped when a query first needs it,
+    and closed again when others were needed since.
+
+    Parameters
+    ----------
+    path : str or path-like
+    max_open : int, default=512
+        Subdomains to keep open; each takes a file descriptor.
+    max_bytes : int or None, default=None
+        What open subdomains may occupy; None for 4 GiB, or a quarter of the computer's
+        memory if that is less.
+
+    Returns
+    -------
+    OverlappingCoverRegressor
+        Fitted; predictions are those of the model that was saved, bit by bit unless
+        it was saved with ``dtype="float32"``.
+
+    Raises
+    ------
+    StoreError
+        If the path is not a store, or a file of it is damaged; also in `predict`, when
+        a damaged subdomain is first needed. `overcover.store.verify` checks all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from overcover import GP, OverlappingCoverRegressor, load
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> model = OverlappingCoverRegressor(GP(length_scale=1.0, noise=0.01),
+    ...     subdomain_size=50, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/sine.ocm")
+    ...     loaded = load(f"{folder}/sine.ocm")
+    ...     bool((loaded.predict(X) == model.predict(X)).all())
+    True
+    """
+    check_count("max_open", max_open, 1, "512 suits most systems.")
+    if max_bytes is not None:
+        check_count("max_bytes", max_bytes, 0, "None is a quarter of memory.")
+    manifest = directory.read_manifest(path)
+    folder = directory.data_folder(path, manifest)
+    digests = [digest for digest, _ in manifest["files"]["subdomains"]]
+    file = folder / directory.MODEL
+    tree, _ = decode_pack(file, manifest["files"]["model"][0])
+    try:
+        model, n_owned, sizes = check_model(tree, len(digests))
+    except StoreError as error:
+        raise StoreError(f"{file} does not hold a model. {error}") from error
+    subdomains = Subdomains(
+        folder.resolve(), digests, model.machine_, sizes, max_open, max_bytes
+    )
+    model.states_ = StoredStates(subdomains)
+    model.cover_ = Cover(StoredMembers(subdomains), n_owned)
+    return model
+
+
+def check_model(tree, n_subdomains):
+    """The model in a tree, and its sizes, if all of it fits together."""
+    if type(tree) is not dict or set(tree) != {"model", "n_owned"}:
+        raise StoreError("It has other parts.")
+    model, n_owned = tree["model"], tree["n_owned"]
+    if type(model) is not OverlappingCoverRegressor:
+        raise StoreError("It is of another class.")
+    missing = [
+        name
+        for name in ("machine_", "router_", "length_scales_", "n_features_in_")
+        + ("n_outputs_", "n_subdomains_", "n_lenders_", "_y_ndim", "timings_")
+        if not hasattr(model, name)
+    ]
+    if missing:
+        raise StoreError(f"It lacks {', '.join(missing)}.")
+    if type(model.machine_) not in MACHINES:
+        raise StoreError("Its machine is of another class.")
+    routers = [kind for name, (kind, _) in RECORDS.items() if name.endswith("Router")]
+    if type(model.router_) not in routers:
+        raise StoreError("Its router is of another class.")
+    sizes = sizes_of(model)
+    same = model.n_subdomains_ == n_subdomains == sizes["K"] > 0
+    if not same or np.shape(n_owned) != (n_subdomains,):
+        raise StoreError(f"It is not one of {n_subdomains} subdomains.")
+    if np.shape(model.length_scales_) != (sizes["d"],) or model._y_ndim not in (1, 2):
+        raise StoreError("Its inputs, or outputs, are of another shape.")
+    check_record(model.router_, dict(sizes), "router")
+    calibration = getattr(model.machine_, "calibration_", None)
+    if type(calibration) is not Calibration:
+        raise StoreError("Its variances are not calibrated.")
+    check_record(calibration, dict(sizes), "calibration")
+    return model, n_owned, sizes
+
+
+def sizes_of(model):
+    """Sizes that shapes in a store must agree with."""
+    counts = {"d": "n_features_in_", "q": "n_outputs_", "K": "n_subdomains_"}
+    sizes = {letter: getattr(model, name) for letter, name in counts.items()}
+    if not all(type(n) is int and n > 0 for n in sizes.values()):
+        raise StoreError(f"It counts {sizes}.")
+    return sizes
+
+
+def inspect(path):
+    """What is in a store, from its manifest alone: no array is touched.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    dict
+        machine, machine_parameters, hyperparameters, parameters (as text), n_rows,
+        n_features, n_outputs, n_subdomains, subdomain_size, overlap, router, dtype,
+        bytes, format, versions.
+    """
+    manifest = directory.read_manifest(path)
+    summary = decode(manifest["summary"], [])
+    files = [manifest["files"]["model"], *manifest["files"]["subdomains"]]
+    return summary | {
+        "dtype": manifest["dtype"],
+        "bytes": sum(n_bytes for _, n_bytes in files),
+        "format": manifest["version"],
+        "versions": dict(manifest["written_by"]),
+    }
+
+
+def verify(path):
+    """Read every file of a store and check it against its checksum.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Raises
+    ------
+    StoreError
+        Naming the first file that is damaged or missing.
+    """
+    subdomains = load(path, max_open=1).states_.subdomains
+    for k in range(len(subdomains)):
+        subdomains[k]

@@ -1,0 +1,292 @@
+r"""One file of a store: a tree of plain values and the arrays it refers to.
+
+    magic, 8 bytes | length of the header, 8 bytes | header, JSON | arrays | SHA-256
+
+Arrays start at multiples of 64 bytes, little-endian, in the order (C or Fortran) that
+they had in memory, so that what is computed from them is equal bit by bit. The last 32
+bytes are the SHA-256 of all before. A file is written under another name, flushed to
+the disk, and renamed: under its own name it is whole.
+"""
+
+import hashlib
+import json
+import math
+import mmap
+import os
+import stat
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+MAGIC = b"OVERCOV1"
+ALIGNMENT = 64
+DIGEST_SIZE = 32
+SUFFIX, UNFINISHED = ".pack", ".unfinished"
+# Read as they are; no pointers, no records, no other byte order.
+DTYPES = {
+    np.dtype(name).str: np.dtype(name)
+    for name in ("?", "i1", "u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8")
+    + ("<f4", "<f8")
+}
+# More than the header of a subdomain, or of a model, will ever need.
+MOST_HEADER = 2**26
+HEADER_KEYS = {"name", "arrays", "tree"}
+
+
+class StoreError(ValueError):
+    """A store that cannot be read, or a model that cannot be stored."""
+
+
+class ArraySpec(NamedTuple):
+    """Where an array lies in its file."""
+
+    dtype: str
+    """In memory."""
+
+    stored: str
+    """On disk: "<f4" where a "<f8" was narrowed."""
+
+    order: str
+    """"C" or "F"."""
+
+    shape: list[int]
+    offset: int
+    """From the start of the file's first array."""
+
+
+class Pack(NamedTuple):
+    """An open file."""
+
+    tree: Any
+    """Plain values; arrays by their number, see `overcover.store._codec`."""
+
+    arrays: list[np.ndarray]
+    """Mapped, not read: pages come from the disk when they are looked at. Writing to
+    them changes memory alone."""
+
+    n_bytes: int
+    """What the arrays occupy in memory once they have been looked at."""
+
+    digest: str
+    identity: tuple
+    """Changes when the file does; see `identity_of`."""
+
+
+def aligned(offset):
+    """The next multiple of `ALIGNMENT`.
+
+    Examples
+    --------
+    >>> aligned(1), aligned(64)
+    (64, 64)
+    """
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+def write_pack(path, tree, arrays, stored) -> str:
+    """Write a file, whole or not at all; returns its digest as hexadecimal digits.
+
+    Parameters
+    ----------
+    path : Path
+    tree : plain values that JSON knows
+    arrays : list of ndarray
+    stored : list of str
+        Of each array, its type on disk.
+    """
+    specs, offset = list[ArraySpec](), 0
+    for array, kind in zip(arrays, stored):
+        order = "C" if array.flags.c_contiguous or not array.flags.f_contiguous else "F"
+        shape = [int(n) for n in array.shape]
+        specs.append(ArraySpec(array.dtype.str, kind, order, shape, offset))
+        offset = aligned(offset + array.size * np.dtype(kind).itemsize)
+    content = {"name": path.name, "arrays": specs, "tree": tree}
+    header = json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+    with new_file(path) as file:
+        hashing = hashlib.sha256()
+
+        def put(data):
+            hashing.update(data)
+            file.write(data)
+
+        put(MAGIC + len(header).to_bytes(8, "little") + header)
+        put(bytes(aligned(16 + len(header)) - 16 - len(header)))
+        for spec, array in zip(specs, arrays):
+            values = array.astype(spec.stored, order="K", copy=False)
+            # The transpose of a Fortran array is the same memory in C order.
+            rows = values.T if spec.order == "F" else values
+            data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
+            put(data.data)
+            put(bytes(aligned(len(data)) - len(data)))
+        file.write(hashing.digest())
+    return hashing.hexdigest()
+
+
+class new_file:
+    """A file that gets its name when all of it is on the disk.
+
+    A context manager: whatever fails inside, the file that had the name stays.
+    """
+
+    def __init__(self, path):
+        self.path = Path(path)
+        self.temporary = self.path.with_name(self.path.name + UNFINISHED)
+
+    def __enter__(self):
+        self.file = open(self.temporary, "wb")
+        return self.file
+
+    def __exit__(self, kind, value, traceback):
+        try:
+            with self.file:
+                if kind is None:
+                    self.file.flush()
+                    os.fsync(self.file.fileno())
+            if kind is None:
+                os.replace(self.temporary, self.path)
+                flush_folder(self.path.parent)
+        except BaseException:
+            self.temporary.unlink(missing_ok=True)
+            raise
+        if kind is not None:
+            self.temporary.unlink(missing_ok=True)
+
+
+def flush_folder(folder):
+    """Make new names in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_regular(path) -> tuple[int, os.stat_result]:
+    """Open a regular file for reading: no link, no pipe.
+
+    Returns
+    -------
+    descriptor : int
+    found : os.stat_result
+    """
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened: {error.strerror}.") from error
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise StoreError(f"{path} is not a regular file.")
+    return descriptor, found
+
+
+def identity_of(found: os.stat_result) -> tuple:
+    """What changes when a file is written to, or replaced."""
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def open_pack(path, digest=None, known=None) -> Pack:
+    """Map a file and check it.
+
+    Parameters
+    ----------
+    path : Path
+    digest : str or None
+        What its digest must be; None accepts any that fits the content.
+    known : tuple or None
+        The identity of a file that has been checked before: not read again, if it is
+        still the same.
+
+    Raises
+    ------
+    StoreError
+        Naming the file, if it is damaged, cut short, or another one than expected.
+    """
+    descriptor, found = open_regular(path)
+    try:
+        size, identity = found.st_size, identity_of(found)
+        if size < ALIGNMENT + DIGEST_SIZE:
+            raise StoreError(f"{path} is damaged: {size} bytes cannot hold anything.")
+        mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
+    except (OSError, ValueError) as error:
+        if isinstance(error, StoreError):
+            raise
+        raise StoreError(f"{path} cannot be mapped: {error}.") from error
+    finally:
+        os.close(descriptor)
+    end = size - DIGEST_SIZE
+    written = mapped[end:].hex()
+    if digest is not None and written != digest:
+        raise StoreError(
+            f"{path} is damaged, or not the file that belongs here: its checksum is "
+            "not the one that was recorded. Restore it from a copy, or save the model "
+            "again; if the store was overwritten meanwhile, load it again."
+        )
+    if identity != known:
+        view = memoryview(mapped)
+        if hashlib.sha256(view[:end]).hexdigest() != written:
+            raise StoreError(
+                f"{path} is damaged: its content does not fit its checksum. Restore "
+                "it from a copy, or save the model again."
+            )
+    try:
+        tree, arrays = _parse(path, mapped, end)
+    except StoreError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise StoreError(f"{path} has a header that makes no sense: {error}") from error
+    return Pack(tree, arrays, sum(a.nbytes for a in arrays), written, identity)
+
+
+def _parse(path, mapped, end):
+    """The tree and the arrays of a mapped file, distrusting every number."""
+    length = int.from_bytes(mapped[8:16], "little")
+    if mapped[:8] != MAGIC or length > min(end - 16, MOST_HEADER):
+        raise StoreError(f"{path} is not a file of an overcover store.")
+    content = parse_json(mapped[16 : 16 + length])
+    if set(content) != HEADER_KEYS or content["name"] != Path(path).name:
+        raise StoreError(
+            f"{path} does not belong here: its header names {content.get('name')!r} "
+            f"and holds {sorted(content)}."
+        )
+    start = aligned(16 + length)
+    arrays = []
+    for entry in content["arrays"]:
+        spec = ArraySpec(*entry)
+        dtype, stored = DTYPES.get(spec.dtype), DTYPES.get(spec.stored)
+        narrowed = (spec.dtype, spec.stored) == ("<f8", "<f4")
+        numbers = [*spec.shape, spec.offset]
+        if (
+            dtype is None
+            or stored is None
+            or (dtype != stored and not narrowed)
+            or spec.order not in ("C", "F")
+            or not all(type(n) is int and 0 <= n < 2**62 for n in numbers)
+        ):
+            raise StoreError(f"{path} holds an array of an unknown kind: {spec}.")
+        count = math.prod(spec.shape)
+        first = start + spec.offset
+        if spec.offset % ALIGNMENT or first + count * stored.itemsize > end:
+            raise StoreError(f"{path} is too short for an array it should hold: {spec}")
+        # An empty array may lie at the very end, where there is nothing to map.
+        flat = (
+            np.frombuffer(mapped, stored, count, first) if count else np.empty(0, dtype)
+        )
+        values = flat.astype(dtype, copy=False)
+        in_order = values.reshape(spec.shape[::-1] if spec.order == "F" else spec.shape)
+        arrays.append(in_order.T if spec.order == "F" else in_order)
+    return content["tree"], arrays
+
+
+def parse_json(data):
+    """An object from JSON bytes; no NaN, no infinity."""
+
+    def refuse(word):
+        raise ValueError(f"{word} is not a number")
+
+    content = json.loads(data.decode("utf-8"), parse_constant=refuse)
+    if not isinstance(content, dict):
+        raise ValueError("not an object")
+    return content

@@ -1,0 +1,74 @@
+"""Rows too many for memory: .npy files written in blocks, then mapped."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from ._pack import UNFINISHED
+
+# Bytes in memory at a time.
+BLOCK_BYTES = 2**24
+
+
+def write_npy(path, shape, dtype, blocks):
+    """Write a .npy file block by block, and map it.
+
+    Not by writing to a mapped file: there a full disk would end the process.
+
+    Parameters
+    ----------
+    path : path
+    shape : tuple of int
+    dtype : numpy dtype
+    blocks : iterable of ndarray
+        Rows, in order.
+
+    Returns
+    -------
+    memmap of that shape; writing to it changes memory alone
+    """
+    path = Path(path)
+    unfinished = path.with_name(path.name + UNFINISHED)
+    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
+    try:
+        with open(unfinished, "wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for block in blocks:
+                file.write(np.ascontiguousarray(block, dtype=dtype).data)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return np.load(path, mmap_mode="c")
+
+
+def blocks_of(rows):
+    """Successive rows, about `BLOCK_BYTES` at a time.
+
+    Examples
+    --------
+    >>> [block.shape for block in blocks_of(np.zeros((5, 2**20)))]
+    [(2, 1048576), (2, 1048576), (1, 1048576)]
+    """
+    step = max(1, BLOCK_BYTES // max(1, rows[:1].nbytes))
+    for i in range(0, len(rows), step):
+        yield rows[i : i + step]
+
+
+def mapped_as_float64(X, path):
+    """Rows that the fit need not copy: mapped ones of another type, converted on disk.
+
+    Parameters
+    ----------
+    X : array-like
+    path : path
+        The file to write, if X is mapped and not float64 in C order.
+
+    Returns
+    -------
+    X, or a memmap of the same rows
+    """
+    is_mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
+    if not is_mapped or (X.dtype == np.float64 and X.flags.c_contiguous):
+        return X
+    return write_npy(path, X.shape, np.float64, blocks_of(X))

@@ -1,0 +1,167 @@
+"""Subdomains that stay on the disk until a query needs them.
+
+The files of the subdomains asked last are kept open, up to a number and to so many
+bytes; each is checked against its checksum when it is first opened.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from ..machines.base import KEPT_BYTES, memory_of_computer
+from ._codec import decode, encode
+from ._pack import SUFFIX, StoreError, open_pack, write_pack
+from ._shapes import check_state
+
+# Each open file holds a descriptor, and 1024 is what most systems allow a process.
+MOST_OPEN = 512
+
+
+class Subdomain(NamedTuple):
+    """What one file holds."""
+
+    members: Any
+    """Rows of the training data, the owned ones first, shape (size,)."""
+
+    state: Any
+    """What its machine has precomputed."""
+
+
+def file_of(k):
+    """The name of a subdomain's file.
+
+    Examples
+    --------
+    >>> file_of(12)
+    '000012.pack'
+    """
+    return f"{k:06d}{SUFFIX}"
+
+
+def write_subdomain(folder, k, members, state, dtype) -> str:
+    """Write one subdomain; returns the digest of its file."""
+    tree = {"members": members, "state": state}
+    made = encode(tree, f"subdomain {k}", dtype)
+    return write_pack(Path(folder) / file_of(k), *made)
+
+
+def decode_pack(path, digest=None, known=None):
+    """The tree in a file, and the open file; errors name it."""
+    pack = open_pack(path, digest, known)
+    try:
+        return decode(pack.tree, pack.arrays), pack
+    except StoreError as error:
+        raise StoreError(f"{path} cannot be understood. {error}") from error
+
+
+class Subdomains:
+    """The subdomains of a store.
+
+    Parameters
+    ----------
+    folder : Path
+    digests : list of str
+        Of every subdomain's file.
+    machine : Machine
+    sizes : dict
+        What is known of shapes, see `overcover.store._shapes`.
+    max_open : int
+        Files to keep open.
+    max_bytes : int or None
+        Bytes that the open ones may occupy; None for 4 GiB, or a quarter of the
+        computer's memory if that is less. At least one is kept.
+    """
+
+    def __init__(
+        self, folder, digests, machine, sizes, max_open=MOST_OPEN, max_bytes=None
+    ):
+        self.folder, self.digests = Path(folder), digests
+        self.machine, self.sizes = machine, sizes
+        self.max_open = max_open
+        if max_bytes is None:
+            max_bytes = min(KEPT_BYTES, memory_of_computer() // 4)
+        self.max_bytes = max_bytes
+        self._start()
+
+    def _start(self):
+        self.lock = Lock()
+        self.checked: dict[int, tuple] = {}
+        self.open: OrderedDict[int, tuple[Subdomain, int]] = OrderedDict()
+        self.n_bytes = 0
+
+    def __len__(self):
+        return len(self.digests)
+
+    def __getitem__(self, k) -> Subdomain:
+        if not 0 <= k < len(self):
+            raise IndexError(f"There are {len(self)} subdomains, and no number {k}.")
+        with self.lock:
+            if k in self.open:
+                self.open.move_to_end(k)
+                return self.open[k][0]
+        # Not under the lock: threads open different files at the same time.
+        subdomain, n_bytes = self._read(k)
+        with self.lock:
+            if k not in self.open:
+                self.open[k] = subdomain, n_bytes
+                self.n_bytes += n_bytes
+            while len(self.open) > 1 and (
+                len(self.open) > self.max_open or self.n_bytes > self.max_bytes
+            ):
+                _, (_, dropped) = self.open.popitem(last=False)
+                self.n_bytes -= dropped
+        return subdomain
+
+    def _read(self, k):
+        path = self.folder / file_of(k)
+        tree, pack = decode_pack(path, self.digests[k], self.checked.get(k))
+        if type(tree) is not dict or set(tree) != set(Subdomain._fields):
+            raise StoreError(f"{path} does not hold a subdomain.")
+        subdomain = Subdomain(**tree)
+        check_state(self.machine, *subdomain, self.sizes, str(path))
+        self.checked[k] = pack.identity
+        return subdomain, pack.n_bytes
+
+    # What is open belongs to this process: a copy, or another process, opens anew.
+
+    def __getstate__(self):
+        private = ("lock", "checked", "open", "n_bytes")
+        return {k: v for k, v in vars(self).items() if k not in private}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._start()
+
+
+class _Part(Sequence):
+    """One field of all subdomains, read when asked for."""
+
+    field = ""
+
+    def __init__(self, subdomains):
+        self.subdomains = subdomains
+
+    def __len__(self):
+        return len(self.subdomains)
+
+    def __getitem__(self, k):
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        return getattr(self.subdomains[k + len(self) if k < 0 else k], self.field)
+
+    def __repr__(self):
+        return f"<{self.field} of {len(self)} subdomains in {self.subdomains.folder}>"
+
+
+class StoredStates(_Part):
+    """The states of a stored model, as `states_` of one in memory."""
+
+    field = "state"
+
+
+class StoredMembers(_Part):
+    """The rows of a stored model's subdomains, as the members of a `Cover`."""
+
+    field = "members"
