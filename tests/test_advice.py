@@ -80,6 +80,14 @@ def test_intervals_that_are_too_narrow_or_too_wide_are_told(healthy):
     assert "100.0 %" in finding.text
 
 
+def test_intervals_around_a_constant_are_not_called_wide(healthy):
+    _, X, y, X_test, y_test = healthy
+    Y, Y_test = (np.column_stack([part, np.ones(600)]) for part in (y, y_test))
+    findings = advise(fitted(X, Y), X, Y, X_test, Y_test)
+    assert said(findings, "y1 never varied")
+    assert not said(findings, "intervals")
+
+
 def test_a_gap_that_chance_explains_is_not_told():
     # Of 50 rows 45 held: 90 %, within three standard errors of 95 %.
     assert not list(about_intervals(np.array([0.9]), 50, ["y"]))

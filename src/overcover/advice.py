@@ -327,8 +327,10 @@ def about_answers(model, assessment):
         )
     yield from about_subdomains(model, assessment, error_sq, spread)
     if assessment.std is not None:
-        half = model.machine_.half_width(COVERAGE)
-        yield from about_intervals(assessment.held(half).mean(axis=0), n_queries, names)
+        held = assessment.held(model.machine_.half_width(COVERAGE)).mean(axis=0)
+        varied = np.flatnonzero(spread > 0)
+        names = [names[j] for j in varied]
+        yield from about_intervals(held[varied], n_queries, names)
 
 
 def about_outside(remote):
