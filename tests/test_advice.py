@@ -86,6 +86,7 @@ def test_intervals_around_a_constant_are_not_called_wide(healthy):
     findings = advise(fitted(X, Y), X, Y, X_test, Y_test)
     assert said(findings, "y1 never varied")
     assert not said(findings, "intervals")
+    assert not said(findings, "one test row")
 
 
 def test_a_gap_that_chance_explains_is_not_told():
@@ -105,7 +106,7 @@ def test_one_wrong_measurement_is_pointed_at(healthy):
     model, _, _, X_test, y_test = healthy
     y_test = y_test.copy()
     y_test[123] = 1000.0
-    assert said(advise(model, None, None, X_test, y_test), "row 123")
+    assert said(advise(model, None, None, X_test, y_test), "one test row: 123.")
 
 
 def test_a_bad_subdomain_is_named(healthy):

@@ -316,14 +316,14 @@ def about_answers(model, assessment):
             f"For {listed(names, useless)}, the mean of the test outputs would be a "
             "better answer than what is predicted.",
         )
-    one_row = error_sq.max(axis=0) > 0.5 * error_sq.sum(axis=0)
+    one_row = (spread > 0) & (error_sq.max(axis=0) > 0.5 * error_sq.sum(axis=0))
     if one_row.any():
         rows = sorted({int(i) for i in np.argmax(error_sq[:, one_row], axis=0)})
         yield Finding(
             "warning",
             f"More than half of the squared error of {listed(names, one_row)} comes "
-            f"from one test row (row {', '.join(map(str, rows[:5]))}). Look at it "
-            "before judging the model: it may be a wrong measurement.",
+            f"from one test row: {', '.join(map(str, rows[:5]))}. Look there before "
+            "judging the model: it may be a wrong measurement.",
         )
     yield from about_subdomains(model, assessment, error_sq, spread)
     if assessment.std is not None:
