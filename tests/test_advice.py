@@ -80,6 +80,15 @@ def test_intervals_that_are_too_narrow_or_too_wide_are_told(healthy):
     assert "100.0 %" in finding.text
 
 
+def test_intervals_around_a_constant_are_not_called_wide(healthy):
+    _, X, y, X_test, y_test = healthy
+    Y, Y_test = (np.column_stack([part, np.ones(600)]) for part in (y, y_test))
+    findings = advise(fitted(X, Y), X, Y, X_test, Y_test)
+    assert said(findings, "y1 never varied")
+    assert not said(findings, "intervals")
+    assert not said(findings, "one test row")
+
+
 def test_a_gap_that_chance_explains_is_not_told():
     # Of 50 rows 45 held: 90 %, within three standard errors of 95 %.
     assert not list(about_intervals(np.array([0.9]), 50, ["y"]))
@@ -97,7 +106,7 @@ def test_one_wrong_measurement_is_pointed_at(healthy):
     model, _, _, X_test, y_test = healthy
     y_test = y_test.copy()
     y_test[123] = 1000.0
-    assert said(advise(model, None, None, X_test, y_test), "row 123")
+    assert said(advise(model, None, None, X_test, y_test), "one test row: 123.")
 
 
 def test_a_bad_subdomain_is_named(healthy):

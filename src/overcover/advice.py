@@ -316,19 +316,21 @@ def about_answers(model, assessment):
             f"For {listed(names, useless)}, the mean of the test outputs would be a "
             "better answer than what is predicted.",
         )
-    one_row = error_sq.max(axis=0) > 0.5 * error_sq.sum(axis=0)
+    one_row = (spread > 0) & (error_sq.max(axis=0) > 0.5 * error_sq.sum(axis=0))
     if one_row.any():
         rows = sorted({int(i) for i in np.argmax(error_sq[:, one_row], axis=0)})
         yield Finding(
             "warning",
             f"More than half of the squared error of {listed(names, one_row)} comes "
-            f"from one test row (row {', '.join(map(str, rows[:5]))}). Look at it "
-            "before judging the model: it may be a wrong measurement.",
+            f"from one test row: {', '.join(map(str, rows[:5]))}. Look there before "
+            "judging the model: it may be a wrong measurement.",
         )
     yield from about_subdomains(model, assessment, error_sq, spread)
     if assessment.std is not None:
-        half = model.machine_.half_width(COVERAGE)
-        yield from about_intervals(assessment.held(half).mean(axis=0), n_queries, names)
+        held = assessment.held(model.machine_.half_width(COVERAGE)).mean(axis=0)
+        varied = np.flatnonzero(spread > 0)
+        names = [names[j] for j in varied]
+        yield from about_intervals(held[varied], n_queries, names)
 
 
 def about_outside(remote):

@@ -107,7 +107,7 @@ class Explanation:
             )
         far = (
             f"it is {number(self.remoteness, 3)} times as far from the nearest row of "
-            "its subdomain as any row there is from its own nearest"
+            "its subdomain as the loneliest row there is from its nearest"
         )
         if self.outside:
             return (

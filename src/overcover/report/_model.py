@@ -13,7 +13,7 @@ from ..plots import CoverDisplay, OverlapDisplay
 from ._page import Section, facts, paragraph, picture, side_by_side, table
 
 # Lines of a table of columns; more are summed up in a sentence.
-MOST_COLUMNS = 40
+MOST_COLUMNS = 20
 # A picture of more subdomains than this would be grey.
 MOST_IN_MATRIX = 1500
 SIZE = (5.2, 4.6)
@@ -45,11 +45,11 @@ def summary(subject):
         ("Seconds to fit", f"{sum(model.timings_.values()):.1f}"),
     ]
     if seen is not None:
-        words = "R²" if len(seen.names) == 1 else "R², mean of outputs"
+        words = "R²" if len(seen.names) == 1 else "R², median of outputs"
         r2 = seen.r2()[~np.isnan(seen.r2())]
         pairs += [
             ("Test rows", number(len(seen.Y))),
-            (words, number(r2.mean(), 3) if len(r2) else "-"),
+            (words, number(np.median(r2), 3) if len(r2) else "-"),
         ]
         if seen.std is not None:
             held = seen.held(model.machine_.half_width(COVERAGE)).mean()
