@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..machines.prediction_loss import prediction_score
+from ._problem import LEAST_LOOKED_AT
 from ._search import anchor_sets, metric_of, nearest_rows, nearest_to_anchors
 
 N_HELD_OUT, N_NEIGHBORS = 1000, 256
@@ -28,8 +29,8 @@ class Judge:
     """
 
     def __init__(self, problem, rows):
-        most = min(N_HELD_OUT, len(rows) // 4)
-        n_held_out = int(np.clip(MOST_DISTANCES / len(rows), 200, most))
+        most = min(problem.affordable(N_HELD_OUT), len(rows) // 4)
+        n_held_out = int(np.clip(MOST_DISTANCES / len(rows), LEAST_LOOKED_AT, most))
         self.problem = problem
         self.held_out = np.sort(rows[:n_held_out])
         self.rest = np.sort(rows[n_held_out:])

@@ -12,6 +12,8 @@ NOISE_BOUNDS = (1e-7, 10.0)
 START_NOISE = 0.05
 # Past this many columns one length scale each is neither affordable nor identified.
 MOST_SCALES = 200
+# Up to this many columns as many rows are looked at as precision asks for.
+FULL_WIDTH, LEAST_LOOKED_AT = 100, 200
 
 
 class Problem(NamedTuple):
@@ -45,6 +47,11 @@ class Problem(NamedTuple):
             np.where(self.free, low, -np.inf),
             np.where(self.free, high, np.inf),
         )
+
+    def affordable(self, n_rows):
+        """How many of `n_rows` to look at: fewer where a row is wide, and costs more."""
+        share = min(1.0, FULL_WIDTH / max(1, self.X.shape[1]))
+        return max(min(n_rows, LEAST_LOOKED_AT), int(n_rows * share))
 
     def directions(self, tied):
         """Columns along which theta may move; `tied` scales all lengths by one factor.

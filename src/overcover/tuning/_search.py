@@ -33,7 +33,8 @@ def by_prediction(problem: Problem, theta, rows, random_state, n_anchors=N_ANCHO
     -------
     dict of candidates
     """
-    anchors = random_state.choice(len(rows), min(n_anchors, len(rows)), replace=False)
+    n_anchors = min(problem.affordable(n_anchors), len(rows))
+    anchors = random_state.choice(len(rows), n_anchors, replace=False)
     found = {"isotropic": _prediction_round(problem, theta, rows, anchors, True, 10)}
     theta = found["isotropic"]
     if 1 < problem.free[:-1].sum() <= MOST_SCALES:
