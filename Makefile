@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test lint bench clean
 
 demo: $(READY)
-	$(BIN)/python examples/plane.py
+	$(BIN)/python examples/pose.py
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -49,7 +49,7 @@ class Problem(NamedTuple):
         )
 
     def affordable(self, n_rows):
-        """How many of `n_rows` to look at: fewer where a row is wide, and costs more."""
+        """How many of `n_rows` to look at: fewer where rows are wide and cost more."""
         share = min(1.0, FULL_WIDTH / max(1, self.X.shape[1]))
         return max(min(n_rows, LEAST_LOOKED_AT), int(n_rows * share))
 
