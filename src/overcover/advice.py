@@ -16,7 +16,7 @@ from ._markup import number, percent
 from ._validation import check_observed, check_queries
 from .explain import homes, names_of_features, remoteness
 from .tuning import twin
-from .tuning._problem import NOISE_BOUNDS
+from .tuning._problem import MOST_SCALES, NOISE_BOUNDS
 
 SEVERITIES = ("problem", "warning", "note")
 # Queries answered at a time.
@@ -213,7 +213,9 @@ def about_cover(model):
             "answers jump where one subdomain ends, and are poor near its border. An "
             "overlap of 0.9 is usually much more accurate.",
         )
-    if n_subdomains > 1 and size < 2 * model.n_features_in_:
+    # Wider inputs share one length scale, which few rows determine.
+    n_scales = model.n_features_in_ if model.n_features_in_ <= MOST_SCALES else 1
+    if n_subdomains > 1 and size < 2 * n_scales:
         yield Finding(
             "warning",
             f"A subdomain holds {number(size)} rows for {number(model.n_features_in_)} "
