@@ -85,7 +85,8 @@ def _make(place, text, shapes, fill):
         if free < n_bytes + RESERVE:
             raise OSError(
                 f"{place.parent} has {free / 1e9:.1f} GB left and "
-                f"{n_bytes / 1e9:.1f} GB are needed. Give another folder, or lower n_frames."
+                f"{n_bytes / 1e9:.1f} GB are needed. Give another folder, or lower "
+                "n_frames."
             )
         arrays = {
             name: np.lib.format.open_memmap(aside / f"{name}.npy", "w+", "f4", shape)
