@@ -41,11 +41,7 @@ def _encoder(scene):
         return lambda images: hog(images, *settings.n_cells)
     n_train = settings.n_frames - settings.n_test
     rows = np.unique(np.linspace(0, n_train - 1, CODEBOOK_FRAMES).astype(int))
-
-    def draw(s, frames):
-        return scene.silhouettes(s, frames, scene.perform(s, frames)[1])
-
-    images = scene.for_rows("train", rows, draw).reshape(-1, SIZE, SIZE)
+    images = scene.for_rows("train", rows, scene.silhouettes).reshape(-1, SIZE, SIZE)
     words, width = learn_codebook(images, settings.random_state)
     return lambda images: bag_of_shape_contexts(images, words, width)
 

@@ -70,7 +70,7 @@ class Motion(NamedTuple):
 
 KEYED = {
     "box": Motion(
-        1.5,
+        1.8,
         5.0,
         _GUARD,
         (
@@ -99,7 +99,7 @@ KEYED = {
     ),
     "gesture": Motion(
         6.5,
-        9.0,
+        14.0,
         _STANCE,
         (
             (0.0, {}),
@@ -120,7 +120,7 @@ KEYED = {
     ),
     "throw_catch": Motion(
         4.0,
-        9.0,
+        12.0,
         _STANCE | {"both_hip": (10, 8, 8), "both_knee": (14, 0, 0)},
         (
             (0.0, {}),
@@ -160,7 +160,7 @@ KEYED = {
     ),
     "sit": Motion(
         11.0,
-        14.0,
+        20.0,
         _STANCE,
         (
             (0.0, {}),
@@ -309,7 +309,7 @@ def keyed_angles(motion, phase, liveliness):
     stance = _put(np.zeros((len(JOINTS), 3)), motion.stance)
     keys = np.stack([_put(stance.copy(), pose) for _, pose in motion.keys])
     centres = 2 * np.pi * np.array([centre for centre, _ in motion.keys])
-    weights = _bump(phase[:, None], centres, 2.0 * motion.sharpness)
+    weights = _bump(phase[:, None], centres, motion.sharpness)
     weights /= weights.sum(axis=1, keepdims=True)
     angles = np.tile(stance, (len(phase), 1, 1))
     # Summed one by one, a frame is the same bit by bit whatever is made with it.

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import threading
 import uuid
 from pathlib import Path
 
@@ -17,6 +18,42 @@ from sklearn.datasets import get_data_home
 
 RESERVE = 2**26
 """Bytes that are left free on a disk."""
+
+
+class RowFile:
+    """A float32 .npy file that takes blocks of rows, from several threads.
+
+    Plain writes instead of a mapped file: memory stays flat, and a full disk is an
+    error instead of the end of the process.
+
+    Parameters
+    ----------
+    path : Path
+    shape : tuple of two int
+    """
+
+    def __init__(self, path, shape):
+        self.shape, self.lock = shape, threading.Lock()
+        self.file = open(path, "wb")  # noqa: SIM115, closed by __exit__
+        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self.file, header)
+        self.start = self.file.tell()
+
+    def __setitem__(self, rows, values):
+        """Write values of shape (n_rows, n_columns) to a slice of rows."""
+        n_rows = rows.stop - rows.start
+        block = np.ascontiguousarray(values, "<f4").reshape(n_rows, self.shape[1])
+        with self.lock:
+            self.file.seek(self.start + 4 * self.shape[1] * rows.start)
+            self.file.write(block.data)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
 
 
 def stored(described, shapes, fill, folder=None, data_home=None, anew=False):
@@ -79,7 +116,7 @@ def _make(place, text, shapes, fill):
             "data_home, or call with cache=False and no folder."
         ) from error
     try:
-        # A file that is mapped and finds the disk full would end the process.
+        # Better to fail now than after an hour.
         n_bytes = 4 * sum(rows * columns for rows, columns in shapes.values())
         free = shutil.disk_usage(aside).free
         if free < n_bytes + RESERVE:
@@ -88,13 +125,13 @@ def _make(place, text, shapes, fill):
                 f"{n_bytes / 1e9:.1f} GB are needed. Give another folder, or lower "
                 "n_frames."
             )
-        arrays = {
-            name: np.lib.format.open_memmap(aside / f"{name}.npy", "w+", "f4", shape)
-            for name, shape in shapes.items()
-        }
-        fill(arrays)
-        for array in arrays.values():
-            array.flush()
+        with contextlib.ExitStack() as files:
+            fill(
+                {
+                    name: files.enter_context(RowFile(aside / f"{name}.npy", shape))
+                    for name, shape in shapes.items()
+                }
+            )
         (aside / "settings.json").write_text(text, encoding="utf-8")
         _put_in_place(aside, place)
     finally:

@@ -128,8 +128,10 @@ class Scene:
             settings.rounds,
         )
 
-    def silhouettes(self, s, frames, joints):
+    def silhouettes(self, s, frames, joints=None):
         """What all cameras see of frames of sequence s.
+
+        `joints` are those of `perform`, for who has them already.
 
         Returns
         -------
@@ -137,6 +139,8 @@ class Scene:
         """
         q, settings = self.sequences[s], self.settings
         subject = self.subjects[q.subject]
+        if joints is None:
+            joints = self.perform(s, frames)[1]
         key = (q.subject, MOTIONS.index(q.motion), q.take)
         images = np.empty((len(frames), len(self.cameras), SIZE, SIZE), np.uint8)
         for c, camera in enumerate(self.cameras):

@@ -93,14 +93,16 @@ def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
         In the world, feet on the floor.
     """
     tempo = rng.uniform(0.92, 1.08)
-    slow = Wander(rng, 4)(t) * variation
+    slow = Wander(rng, 3)(t) * variation
+    # Seconds ahead or behind: slow enough that nobody ever moves backwards.
+    lag = 0.6 * Wander(rng, 1, fastest=0.08)(t)[:, 0] * variation
     drift = Wander(rng, _DRIFT.size)(t).reshape(-1, *_DRIFT.shape) * variation
     lively = 1.0 + 0.12 * Wander(rng, 8)(t) * variation
     start, sense = rng.uniform(-1, 1), rng.choice([-1.0, 1.0])
     spot = rng.uniform(-500, 500, 2)
 
     cycle = _STRIDE[motion] if motion in GAITS else KEYED[motion].seconds
-    phase = 2 * np.pi * (t * tempo / cycle + 0.35 * slow[:, 0])
+    phase = 2 * np.pi * (t * tempo + lag) / cycle
     if motion in GAITS:
         angles = gait_angles(phase, motion == "jog") * lively[:, :1, None]
     else:
@@ -140,10 +142,10 @@ def _posture(motion):
 def _route(gait, start, sense, spot, t, slow, turn):
     """Headings in degrees, and places on the floor in mm."""
     if gait not in GAITS:
-        heading = FIRST_AZIMUTH + turn * (start + 0.7 * slow[:, 1])
-        return heading, spot + 100.0 * slow[:, 2:]
-    heading = 180.0 * start + sense * 360.0 * t / _ROUND[gait] + 14.0 * slow[:, 1]
+        heading = FIRST_AZIMUTH + turn * (start + 0.7 * slow[:, 0])
+        return heading, spot + 100.0 * slow[:, 1:]
+    heading = 180.0 * start + sense * 360.0 * t / _ROUND[gait] + 14.0 * slow[:, 0]
     ahead = np.deg2rad(heading)
     # Going round: the place is a quarter turn behind the heading.
     around = sense * np.stack([np.sin(ahead), -np.cos(ahead)], axis=1)
-    return heading, _RADIUS[gait] * (1 + 0.08 * slow[:, 2:3]) * around
+    return heading, _RADIUS[gait] * (1 + 0.08 * slow[:, 1:2]) * around

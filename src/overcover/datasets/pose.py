@@ -98,11 +98,7 @@ class PoseData:
         ndarray of shape (n_rows, n_cameras, 96, 96), uint8
         """
         check_choice("part", part, ("train", "test"))
-
-        def draw(s, frames):
-            return self.scene.silhouettes(s, frames, self.scene.perform(s, frames)[1])
-
-        return self.scene.for_rows(part, rows, draw)
+        return self.scene.for_rows(part, rows, self.scene.silhouettes)
 
     def joints(self, rows, part="train"):
         """True positions in the world, whatever the outputs are.
