@@ -213,6 +213,13 @@ def test_manifests_that_are_no_json_objects_are_refused(text, path):
     check_refused(path, r"manifest\.json")
 
 
+@pytest.mark.parametrize("summary", [{}, {"@": "tuple", "items": [1]}, {"@": "array"}])
+def test_a_summary_that_is_none_is_refused(summary, path):
+    forge(path, summary=summary)
+    with pytest.raises(store.StoreError, match=r"model\.ocm.*summary"):
+        store.inspect(path)
+
+
 def test_a_manifest_with_too_few_subdomains_is_refused(path):
     files = json.loads((path / directory.MANIFEST).read_text())["files"]
     forge(path, files=files | {"subdomains": files["subdomains"][:-1]})

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.utils import check_random_state
 
 import overcover
 from overcover import GP, OverlappingCoverRegressor, TwinGP, store
@@ -128,7 +129,7 @@ def test_interrupted_anywhere_a_fit_is_resumed_and_the_old_model_stays(
         if not stopped:
             break
         n_interrupted += 1
-        after += 5
+        after += 4
     assert n_interrupted > 5
 
 
@@ -155,6 +156,17 @@ def test_only_what_is_missing_is_done_again(expected, path, monkeypatch):
     assert len(fitted) == expected.n_subdomains_ + 1
     assert again.n_jobs == 2
     check_same(again, expected)
+
+
+def test_without_a_seed_nobody_elses_random_numbers_are_touched(path):
+    model = make_model(random_state=None)
+    assert interrupt(12, model, *data(), path)
+    numpys_own = check_random_state(None)
+    numpys_own.random_sample(2000)
+    before = numpys_own.get_state()
+    store.fit_into(model, *data(), path)
+    assert_array_equal(numpys_own.get_state()[1], before[1])
+    check_whole(path, model)
 
 
 def test_damaged_parts_of_a_draft_are_made_again(expected, path):

@@ -321,11 +321,9 @@ class _Decoder:
     def estimator(self, depth, params, fitted, **named):
         made = self.made(ESTIMATORS | CLUSTERERS, named, params, depth)
         for name, value in fitted.items():
-            # An attribute of the class, unless it is a mere number, is not learned.
-            ours = inspect.getattr_static(type(made), name, 0.0)
-            if not FITTED.fullmatch(name) or not isinstance(ours, float):
+            if not FITTED.fullmatch(name):
                 raise StoreError(f"{type(made).__name__} does not learn {name!r}.")
-            setattr(made, name, self.value_of(value, depth))
+            setattr(made, name, self.value_of(value, depth))  # fails for a property
         return made
 
     def made(self, table, named, params, depth):

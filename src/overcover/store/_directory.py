@@ -9,7 +9,6 @@ else is on the disk, so there is the old model, then the new one, and nothing be
 Files of data are named by number, never by the manifest: no path is read from a store.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -228,6 +227,8 @@ def acquire(store):
     Looking at the lock and replacing it happens under an advisory lock of the folder,
     so that of two processes that find a dead one's only one takes it.
     """
+    import fcntl  # which only POSIX systems have
+
     path = store / LOCK
     descriptor = os.open(store, os.O_RDONLY)
     try:

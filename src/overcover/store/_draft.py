@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from .._validation import check_training_data
 from ..machines import AnyRegressor, make_machine
@@ -54,14 +55,17 @@ class Draft:
     def stage(self, name, rng, make, *args):
         """Read a stage, and where its random numbers ended; or make and write it."""
         path = self.folder / f"{name}{SUFFIX}"
+        # Numbers that nobody seeded are NumPy's own, and not ours to set back.
+        seeded = rng is not check_random_state(None)
         try:
             found, _ = decode_pack(path)
         except StoreError:  # not there, or damaged: then it is made again
             value = make(*args)
-            made = encode({"value": value, "random_state": rng.get_state()}, name)
-            write_pack(path, *made)
+            after = rng.get_state() if seeded else None
+            write_pack(path, *encode({"value": value, "random_state": after}, name))
             return value
-        rng.set_state(found["random_state"])
+        if seeded:
+            rng.set_state(found["random_state"])
         return found["value"]
 
     def scaled(self, X, scales):

@@ -289,7 +289,10 @@ def inspect(path):
         bytes, format, versions.
     """
     manifest = directory.read_manifest(path)
-    summary = decode(manifest["summary"], [])
+    try:
+        summary = dict(decode(manifest["summary"], []))
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"{path}: its manifest has no summary. {error}") from error
     files = [manifest["files"]["model"], *manifest["files"]["subdomains"]]
     return summary | {
         "dtype": manifest["dtype"],
