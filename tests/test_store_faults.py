@@ -530,8 +530,8 @@ def test_leftovers_of_a_dead_writer_are_cleared_away(model, path, asked):
     left = path / "data-0123456789abcdef"
     left.mkdir()
     (left / "000000.pack").write_bytes(b"half")
-    (left / "000001.pack.unfinished").write_bytes(b"half")
-    (path / "manifest.json.unfinished").write_bytes(b"half")
+    (left / "000001.pack.0123abcd.unfinished").write_bytes(b"half")
+    (path / "manifest.json.0123abcd.unfinished").write_bytes(b"half")
     assert_array_equal(overcover.load(path).predict(asked), model.predict(asked))
     model.save(path)
     assert not left.exists()

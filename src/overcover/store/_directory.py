@@ -40,7 +40,9 @@ FILE_KEYS = {"model", "subdomains"}
 DATA = re.compile(r"data-[0-9a-f]{16}")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 # Names that a data folder may hold; nothing else is ever deleted.
-DELETABLE = re.compile(rf"([a-z]+|\d{{6,}})({SUFFIX}|\.json|\.npy)({UNFINISHED})?")
+TOKEN = rf"(\.[0-9a-f]{{8}})?{UNFINISHED}"
+DELETABLE = re.compile(rf"([a-z]+|\d{{6,}})({SUFFIX}|\.json|\.npy)({TOKEN})?")
+HALF_A_MANIFEST = re.compile(re.escape(MANIFEST) + TOKEN)
 # 125,000 subdomains (10^7 rows) take 10 MB.
 MOST_MANIFEST = 2**28
 
@@ -181,7 +183,7 @@ def check_target(store):
 
 
 def _is_ours(name):
-    return name in (LOCK, MANIFEST + UNFINISHED)
+    return name == LOCK or HALF_A_MANIFEST.fullmatch(name)
 
 
 @contextmanager
@@ -309,4 +311,5 @@ def tidy(store, keep=()):
     for entry in Path(store).iterdir():
         if DATA.fullmatch(entry.name) and entry.name not in keep and entry.is_dir():
             keep_only(entry)
-    (Path(store) / (MANIFEST + UNFINISHED)).unlink(missing_ok=True)
+        elif HALF_A_MANIFEST.fullmatch(entry.name):
+            entry.unlink()

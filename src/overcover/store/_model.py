@@ -45,9 +45,10 @@ def save(model, path, dtype=None):
     dtype : {None, "float64", "float32"}, default=None
         None is "float64": exact. "float32" halves the factors, which are nearly all
         of a store; rows, weights and hyperparameters stay as they are, so that only
-        variances (and what they decide, such as the router "variance") change: by
-        less than 0.1 % where the noise is 1e-3 of the signal or more. With less noise
-        than that there is a warning. Smaller still are models fitted with
+        variances and what they decide change: by less than 0.1 % where the noise is
+        1e-3 of the signal or more, but for queries whose best candidates are equally
+        certain, which another one may answer. With less noise than that there is a
+        warning. Smaller still are models fitted with
         ``keep_factors=False``, which make factors again when queries need them.
 
     Examples

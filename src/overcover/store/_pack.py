@@ -13,6 +13,7 @@ import json
 import math
 import mmap
 import os
+import secrets
 import stat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -131,7 +132,9 @@ class new_file:
 
     def __init__(self, path):
         self.path = Path(path)
-        self.temporary = self.path.with_name(self.path.name + UNFINISHED)
+        # A name of its own: of two that write the same file, the last one wins.
+        token = secrets.token_hex(4)
+        self.temporary = self.path.with_name(f"{self.path.name}.{token}{UNFINISHED}")
 
     def __enter__(self):
         self.file = open(self.temporary, "wb")
