@@ -1,8 +1,8 @@
 """A surface over the plane: the cover, the predictive mean and its deviation.
 
-Run with ``make demo``, or ``python examples/plane.py [FOLDER]``. Fits 6,000 noisy rows
-of a surface that is smooth on one side and ripples on the other, with a hole in the
-data, compares with scikit-learn's nearest neighbours, and draws three pictures.
+Run with ``python examples/plane.py [FOLDER]``. Fits 6,000 noisy rows of a surface that
+is smooth on one side and ripples on the other, with a hole in the data, compares with
+scikit-learn's nearest neighbours, and draws three pictures.
 """
 
 import sys
