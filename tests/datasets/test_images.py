@@ -190,7 +190,9 @@ def test_neither_place_nor_brightness_matters(frames, encode):
 
 def test_shape_does_matter(frames, encode):
     features = encode(draw(frames))
-    assert np.linalg.norm(features[1:] - features[:-1], axis=1).min() > 0.01
+    steps = np.linalg.norm(features[1:] - features[:-1], axis=1)
+    assert steps.min() > 0
+    assert np.median(steps) > 0.03
 
 
 def test_an_empty_image_has_features_of_zero(encode):
