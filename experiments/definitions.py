@@ -7,6 +7,9 @@
 from typing import NamedTuple
 
 SEED = 0
+# How hard the pose data are was settled on those of seed 0: methods are compared on
+# others.
+DATA_SEED = 1
 # The paper's way to answer: distances by covariance, answers weighted by them.
 PAPER = {"router": "mahalanobis", "combine": "inverse-distance"}
 MACHINES = ("gp", "tgp")

@@ -15,7 +15,7 @@ from overcover.machines import Machine
 from overcover.metrics import mean_angle_error, mean_joint_error
 from overcover.regressor import ask
 
-from .definitions import PAPER, SEED, Scale
+from .definitions import DATA_SEED, PAPER, SEED, Scale
 
 
 class Problem(NamedTuple):
@@ -50,7 +50,7 @@ def load(name, scale: Scale) -> Problem:
 def _load(name, n_frames):
     if name == "poserlike":
         return _poserlike()
-    data = make_pose(name, n_frames=n_frames, random_state=SEED, n_jobs=2)
+    data = make_pose(name, n_frames=n_frames, random_state=DATA_SEED, n_jobs=2)
     parts = (data.X_train, data.Y_train, data.X_test, data.Y_test)
     arrays = [np.asarray(part, np.float64) for part in parts]
     if name == "poser":

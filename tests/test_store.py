@@ -379,7 +379,7 @@ def test_any_tree_survives_a_file(tmp_path_factory, tree):
 @pytest.mark.parametrize(
     "value",
     [
-        np.array([object()]),
+        np.array([None], dtype=object),
         np.array(["a"]),
         np.array([1 + 2j]),
         np.zeros(2, dtype=">f8"),
