@@ -44,6 +44,9 @@ class Scale(NamedTuple):
     n_test: int
     """Test rows where p, t and K' vary."""
 
+    n_seeds: int
+    """Partitions of each kind there, whose errors are averaged."""
+
     n_scheme: int
     """Test rows that the NN scheme answers: milliseconds to seconds each."""
 
@@ -70,6 +73,7 @@ SCALES = {
         overlaps=(0.0, 0.3, 0.6, 0.9),
         spreads=(1.0, 2.0),
         n_test=1600,
+        n_seeds=3,
         n_scheme=1000,
         n_repeats=3,
         n_points=10_000,
@@ -86,6 +90,7 @@ SCALES = {
         overlaps=(0.0, 0.6, 0.9),
         spreads=(1.0, 2.0),
         n_test=500,
+        n_seeds=1,
         n_scheme=60,
         n_repeats=1,
         n_points=3000,
@@ -102,6 +107,7 @@ SCALES = {
         overlaps=(0.0, 0.5),
         spreads=(1.0, 2.0),
         n_test=20,
+        n_seeds=2,
         n_scheme=5,
         n_repeats=1,
         n_points=200,
