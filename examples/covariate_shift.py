@@ -2,9 +2,10 @@
 Covariate shift: queries from elsewhere
 =======================================
 
-Training rows lie around 0, queries around 1.5, where the function wiggles faster than one
-length scale for all rows allows. What to see: a Twin GP that weighs rows by how much
-they are like the queries gives up accuracy where nobody asks and gains it where they do.
+Training rows lie around 0, queries around 1.5, where the function wiggles faster than
+one length scale for all rows allows. What to see: a Twin GP that weighs rows by how
+much they are like the queries gives up accuracy where nobody asks, and gains it where
+they do.
 """
 
 import matplotlib.pyplot as plt
