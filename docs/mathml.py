@@ -1,26 +1,20 @@
 """A Sphinx extension: formulas as MathML, which browsers show without a script."""
 
+from docutils import nodes
 from docutils.utils.math import latex2mathml
 
 
 def visit_inline(self, node):
     """Write a formula within a line."""
     self.body.append(str(latex2mathml.tex2mathml(node.astext())))
-    raise_skip()
+    raise nodes.SkipNode  # the text of the formula is written already
 
 
 def visit_block(self, node):
     """Write a formula of its own."""
     formula = str(latex2mathml.tex2mathml(node.astext(), as_block=True))
     self.body.append(f"<div class='math'>{formula}</div>\n")
-    raise_skip()
-
-
-def raise_skip():
-    """The text of the formula is not to be written a second time."""
-    from docutils import nodes
-
-    raise nodes.SkipNode
+    raise nodes.SkipNode  # the text of the formula is written already
 
 
 def setup(app):
