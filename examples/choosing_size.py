@@ -17,10 +17,10 @@ import numpy as np
 from overcover import GP, OverlappingCoverRegressor
 
 rng = np.random.default_rng(0)
-X = rng.uniform(-1, 1, (4000, 3))
+X = rng.uniform(-1, 1, (3000, 3))
 y = np.sin(4 * X[:, 0] + 2 * X[:, 1] ** 2) * np.cos(3 * X[:, 2])
-y += 0.02 * rng.normal(size=4000)
-X, X_test, y, y_test = X[:3000], X[3000:], y[:3000], y[3000:]
+y += 0.02 * rng.normal(size=3000)
+X, X_test, y, y_test = X[:2000], X[2000:], y[:2000], y[2000:]
 
 # What "auto" finds for these rows, written down to save the search.
 machine = GP(length_scale=[2.1, 2.3, 3.5], noise=2.2e-4)

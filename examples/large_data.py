@@ -5,7 +5,7 @@ Large data: rows and model on the disk
 Rows are mapped from a file, every machine is written to a store as soon as it is done,
 and answers come in chunks. What to see: an interrupted fit goes on where it stopped,
 opening a model takes milliseconds, and only the subdomains that are asked are read.
-The same lines do for some million rows; here there are 10,000, to be quick.
+The same lines do for some million rows; here there are 6,000, to be quick.
 """
 
 import tempfile
@@ -21,7 +21,7 @@ folder = Path(tempfile.mkdtemp())
 
 # %%
 # Inputs in a file, made block by block, as if they did not fit into memory.
-n_rows, block = 10_000, 2_500
+n_rows, block = 6_000, 1_500
 rows = np.lib.format.open_memmap(
     folder / "X.npy", mode="w+", dtype=np.float32, shape=(n_rows, 4)
 )

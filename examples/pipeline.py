@@ -57,7 +57,6 @@ search = GridSearchCV(
     pipeline,
     {
         "cover__machine__noise": [1e-4, 1e-2, 1.0],
-        "cover__machine__kernel": ["matern32", "rbf"],
         "cover__overlap": [0.5, 0.9],
     },
     scoring="neg_root_mean_squared_error",

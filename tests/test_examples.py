@@ -14,7 +14,7 @@ import pytest
 
 EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
 # Those that take a size get a small one.
-ARGUMENTS = {"plane": ["demo", "900"], "pose": ["demo", "300"], "s_curve": ["s.png"]}
+ARGUMENTS = {"plane": ["demo", "900"], "pose": ["demo", "120"], "s_curve": ["s.png"]}
 # What each leaves behind.
 FILES = {
     "plane": ["demo/plane.png"],
@@ -32,8 +32,8 @@ def share_of_arms(elbows):
     return np.mean(np.abs(np.linalg.norm(elbows, axis=1) - 1) < 0.1)
 
 
-def falls(values):
-    return all(np.diff(values) < 0)
+def least_is_worst(measured):
+    return measured[0] == max(measured)  # pairs of error and seconds
 
 
 # Of the variables that an example ends with: is there what it tells to see?
@@ -56,16 +56,15 @@ CLAIMS = {
         < error(end["plain"], end["queries"], end["curves"](end["queries"]))
     ),
     "choosing_size": lambda end: (
-        falls([e for e, _ in end["measured"]["overlap"]])
-        and falls([e for e, _ in end["measured"]["subdomain_size"]])
-        and falls([-e for e, _ in end["measured"]["n_consulted"]])
+        least_is_worst(end["measured"]["subdomain_size"])
+        and least_is_worst(end["measured"]["overlap"])
+        and end["measured"]["n_consulted"][0] == min(end["measured"]["n_consulted"])
     ),
     "large_data": lambda end: np.array_equal(
         end["loaded"].predict(end["X"][:100]), end["model"].predict(end["X"][:100])
     ),
     "pipeline": lambda end: (
-        set(end["search"].best_params_)
-        == {"cover__machine__noise", "cover__machine__kernel", "cover__overlap"}
+        set(end["search"].best_params_) == {"cover__machine__noise", "cover__overlap"}
     ),
     "explain_report": lambda end: (
         end["model"].explain([4.5, 4.5, 0.0]).outside and end["path"].exists()
