@@ -12,6 +12,7 @@ small, to be quick; from some thousand rows on a cover is worth its while.
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
@@ -59,3 +60,15 @@ print(
     f"R2 {r2_score(y_test, mean):.3f}; the noise is 0.05, the mean std {std.mean():.3f}"
 )
 print(f"95 % intervals hold {interval_coverage(y_test, low, high):.1%}")
+
+# %%
+# Every tenth test row: what was observed lies within most bars.
+some = np.argsort(mean)[::10]
+bars = np.abs(np.stack([low, high]) - mean)[:, some]
+order = np.arange(len(some))
+figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+ax.errorbar(order, mean[some], bars, fmt="none", color="0.55", label="95 % interval")
+ax.plot(order, y_test[some], ".", color="black", label="observed")
+ax.set(xlabel="test rows, by prediction", ylabel="power")
+ax.legend(loc="upper left")
+plt.show()

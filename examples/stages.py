@@ -210,5 +210,6 @@ def main(folder="demo"):
         save(draw(model, X, y), folder / f"stages-{stage}.png")
 
 
+# sphinx_gallery_thumbnail_path = "stages-routing.png"
 if __name__ == "__main__":
     main(*sys.argv[1:])

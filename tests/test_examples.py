@@ -14,7 +14,8 @@ import pytest
 
 from overcover.metrics import interval_coverage
 
-EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # Those that take a size get a small one.
 ARGUMENTS = {"plane": ["demo", "900"], "pose": ["demo", "120"], "s_curve": ["s.png"]}
 # What each leaves behind.
@@ -94,7 +95,9 @@ def test_an_example_runs_and_shows_what_it_tells_to_see(path, tmp_path, monkeypa
     assert CLAIMS.get(path.stem, bool)(end)
 
 
-def test_an_example_says_what_it_shows():
+def test_the_gallery_tells_a_story_of_all_examples():
+    story = runpy.run_path(str(ROOT / "docs" / "gallery.py"))["STORY"]
+    assert sorted(story) == [path.stem for path in EXAMPLES]
     for path in EXAMPLES:
         text = path.read_text()
         assert re.match(r'"""\n(.+)\n=+\n', text), f"{path.name} has no title"
