@@ -57,7 +57,8 @@ for name, scale in zip(table.feature_names, model.length_scales_ / X.std(axis=0)
 mean, std = model.predict(X_test, return_std=True)
 low, high = model.predict_interval(X_test, coverage=0.95)
 print(
-    f"R2 {r2_score(y_test, mean):.3f}; the noise is 0.05, the mean std {std.mean():.3f}"
+    f"R2 {r2_score(y_test, mean):.3f}; mean standard deviation {std.mean():.3f}, "
+    "where the noise is 0.05"
 )
 print(f"95 % intervals hold {interval_coverage(y_test, low, high):.1%}")
 
