@@ -27,8 +27,8 @@ hands, elbows = arms(1500, rng)
 hands_test, elbows_test = arms(300, rng)
 
 # %%
-# Hyperparameters are given. "auto" would find these of the GP, but for a Twin GP it
-# minimises the error of the mean, for which averaging is the right answer.
+# Hyperparameters are given: those of the GP to be quick, those of the Twin GP because
+# "auto" minimises the error of the mean, for which averaging is the right answer.
 options = {"subdomain_size": 300, "random_state": 0}
 models = {
     "GP": OverlappingCoverRegressor(GP("matern32", 0.5, 1.0), **options),
