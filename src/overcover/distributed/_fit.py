@@ -88,7 +88,7 @@ Series or DataFrame
     ...     subdomain_size=50, random_state=0)
     >>> with (
     ...     tempfile.TemporaryDirectory() as folder,
-    ...     Client(processes=False, dashboard_address=None) as client,
+    ...     Client(processes=False, dashboard_address=":0") as client,
     ... ):
     ...     model = distributed.fit(model, X, np.sin(X[:, 0]), f"{folder}/sine.ocm")
     ...     bool(abs(distributed.predict(model, X[50:51])[0] - np.sin(X[50, 0])) < 0.01)

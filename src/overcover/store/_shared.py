@@ -10,11 +10,13 @@ time: files get their names when they are whole, and rows are written where they
 """
 
 import os
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from joblib import parallel_config
 
 from .._parallel import run_tasks
 from ..regressor import LocalFits
@@ -163,10 +165,9 @@ class _Outline(Draft):
 def outline(model, inputs, folder, dtype) -> None:
     """Do all stages before the machines, and leave them in a draft."""
     X, y, weight, X_target = inputs.mapped()
-    try:
+    # joblib's processes cannot be started by a worker, and are not wanted.
+    with parallel_config("threading"), suppress(_Outlined):
         model._fit(X, y, weight, X_target, _Outline(folder, dtype))
-    except _Outlined:
-        return
 
 
 def fit_subdomains(job, ids) -> list[str]:
