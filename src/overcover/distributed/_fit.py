@@ -16,7 +16,6 @@ from ..store import _shared as shared
 from ..store._codec import encode
 from ..store._draft import Draft, check_draftable, fit_draft
 from ..store._model import check_dtype
-from ..store._subdomains import StoredStates, Subdomains
 from ._cluster import call, check_shared, running, submit
 from ._collections import names_of, shared_inputs
 
@@ -104,7 +103,7 @@ Series or DataFrame
     encode(fresh)  # refuses what cannot be stored before anything is copied
     with directory.writing(Path(path).absolute()) as store:
         # Not named by the manifest, so the next writer deletes what a crash leaves.
-        folder = directory.new_data_folder(store)
+        folder, work = directory.new_data_folder(store), None
         try:
             check_shared(client, folder)
             inputs = shared_inputs(client, folder, X, y, sample_weight, X_target)
@@ -116,8 +115,9 @@ Series or DataFrame
             used = call(client, shared.without_zero_weights, inputs, str(folder))
 
             def fit_rows(draft):
-                work = _Spread(draft, dtype, client, fresh, used)
+                nonlocal work
                 rows, outputs = (shared.map_rows(name) for name in used[:2])
+                work = _Spread(draft, dtype, client, fresh, used)
                 # The worker that tunes has looked at every value.
                 with work, sklearn.config_context(assume_finite=True):
                     model._fit(rows, outputs, None, None, work)
@@ -128,7 +128,8 @@ Series or DataFrame
             keep = [folder.name]
             return fit_draft(model, store, fit_rows, fingerprint, resume, dtype, keep)
         finally:
-            if folder.exists():
+            # Workers that are still at it would miss the rows they have mapped.
+            if folder.exists() and not (work and work.unfinished):
                 directory.keep_only(folder)
 
 
@@ -144,13 +145,15 @@ class _Spread(Draft):
         given = model, inputs, str(folder), dtype
         self.outline = submit(client, shared.outline, *given)
         self.futures = [self.outline]
+        self.unfinished = []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        if self.client.status != "closed":
-            self.client.cancel([f for f in self.futures if not f.done()])
+        self.unfinished = [future for future in self.futures if not future.done()]
+        if self.client.status == "running":
+            self.client.cancel(self.unfinished)
             self.client.run(shared.forget, on_error="ignore")
 
     def stage(self, name, rng, make, *args):
@@ -194,8 +197,7 @@ class _Spread(Draft):
 
     def gathered(self, machine, states):
         """States that are read from their files, in order."""
-        self.digests = [digest for _, digest in sorted(states)]
-        return StoredStates(Subdomains(self.folder, self.digests, machine, {}))
+        return super().gathered(machine, (digest for _, digest in sorted(states)))
 
 
 class _NotYet(Exception):
