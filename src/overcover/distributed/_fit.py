@@ -142,10 +142,8 @@ class _Spread(Draft):
     def __init__(self, folder, dtype, client, model, inputs):
         super().__init__(folder, dtype)
         self.client, self.inputs = client, inputs
-        given = model, inputs, str(folder), dtype
-        self.outline = submit(client, shared.outline, *given)
-        self.futures = [self.outline]
-        self.unfinished = []
+        self.given = model, inputs, str(folder), dtype
+        self.outline, self.futures, self.unfinished = None, [], []
 
     def __enter__(self):
         return self
@@ -158,6 +156,9 @@ class _Spread(Draft):
 
     def stage(self, name, rng, make, *args):
         """What the worker that does the stages has written, as soon as it has."""
+        if self.outline is None:
+            self.outline = submit(self.client, shared.outline, *self.given)
+            self.futures.append(self.outline)
         seen_done = None
         while True:
             # Before looking, so that what is done has been written.
