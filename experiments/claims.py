@@ -47,10 +47,9 @@ def overlap_helps(results):
         holds &= errors[-1] < errors[0]
         rise = max(rise, *(b / a - 1.0 for a, b in pairwise(errors)))
         said.append(f"{_name(case)}: " + " -> ".join(f"{e:.1f}" for e in errors))
-    ends = sorted({r["p"] for r in results["parameters"]})
-    return Verdict(
-        holds, f"p = {', '.join(f'{p:g}' for p in ends)}. " + "; ".join(said)
-    )
+    overlaps = ", ".join(f"{p:g}" for p in sorted({r["p"] for r in rows}))
+    steps = f" Not at every step: the largest rise is {rise:.1%}." if rise > 0 else ""
+    return Verdict(holds, f"p = {overlaps}. {'; '.join(said)}.{steps}")
 
 
 def consulting_more(results):
