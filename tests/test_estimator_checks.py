@@ -1,5 +1,7 @@
 """Every public estimator keeps scikit-learn's contract, with no expected failures."""
 
+import inspect
+
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.kernel_ridge import KernelRidge
