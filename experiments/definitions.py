@@ -66,7 +66,7 @@ class Scale(NamedTuple):
 
 SCALES = {
     "full": Scale(
-        frames=Frames(None, None, 36_000),
+        frames=Frames(None, None, 24_000),
         size=800,
         sizes=(100, 200, 400, 800, 1600),
         analysed=(400, 800),

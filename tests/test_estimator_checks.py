@@ -1,5 +1,7 @@
 """Every public estimator keeps scikit-learn's contract, with no expected failures."""
 
+import inspect
+
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.kernel_ridge import KernelRidge
@@ -73,6 +75,9 @@ def test_the_contract_of_scikit_learn_is_kept(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("name", sorted({*overcover.__all__} - UNCHECKED))
+CLASSES = {n for n in overcover.__all__ if inspect.isclass(getattr(overcover, n))}
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES - UNCHECKED))
 def test_every_public_estimator_is_checked(name):
     assert getattr(overcover, name) in {type(estimator) for estimator in ESTIMATORS}

@@ -14,6 +14,7 @@ import overcover
 ROOT = Path(overcover.__file__).parent
 PATH = ("partition", "cover", "machines", "routing", "combination", "regressor")
 EXTRAS = ("matplotlib", "rich", "pandas", "pyarrow", "h5py", "cdflib", "typer")
+EXTRAS += ("dask", "distributed")
 # The commands are functions that typer reads, so it is imported with them.
 COMMANDS = ROOT / "cli" / "_app.py"
 
@@ -108,6 +109,21 @@ def test_no_module_imports_an_extra_at_its_top():
             else:
                 continue
             assert not {name.split(".")[0] for name in names} & set(EXTRAS), file
+
+
+def test_only_the_distributed_part_imports_dask():
+    importers = set()
+    for file in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module]
+            else:
+                continue
+            if {name.split(".")[0] for name in names} & {"dask", "distributed"}:
+                importers.add(file.parent.name)
+    assert importers == {"distributed"}
 
 
 @pytest.mark.parametrize("name", PUBLIC)

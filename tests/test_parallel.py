@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from overcover._parallel import one_thread_per_worker, run_tasks
 
@@ -106,3 +106,20 @@ def test_libraries_have_their_threads_again_after_an_error():
     with pytest.raises(ValueError, match="stop"), one_thread_per_worker():
         raise ValueError("stop")
     assert threads("blas") == before
+
+
+def test_who_ends_first_leaves_the_others_their_one_thread():
+    """BLAS counts its threads once per process, whoever limits them."""
+
+    def n_threads():
+        return [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
+
+    first, second = one_thread_per_worker(), one_thread_per_worker()
+    with threadpool_limits(2, "blas"):
+        before = n_threads()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert set(n_threads()) == {1}
+        second.__exit__(None, None, None)
+        assert n_threads() == before

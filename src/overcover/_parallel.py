@@ -10,6 +10,7 @@ because its rounding depends on its number of threads, and results must not depe
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -22,10 +23,37 @@ def _threadpools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+class _SharedLimit:
+    """One BLAS thread as long as anybody wants it.
+
+    BLAS counts its threads once per process: of two that limit it at the same time, the
+    one that ends first must not give the other its threads back.
+    """
+
+    def __init__(self):
+        self.lock, self.n_holders = Lock(), 0
+
+    def __enter__(self):
+        with self.lock:
+            if self.n_holders == 0:
+                self.limit = _threadpools().limit(limits=1, user_api="blas")
+            self.n_holders += 1
+
+    def __exit__(self, *error):
+        with self.lock:
+            self.n_holders -= 1
+            if self.n_holders == 0:
+                self.limit.restore_original_limits()
+
+
+_one_blas_thread = _SharedLimit()
+
+
 @contextmanager
 def one_thread_per_worker() -> Iterator[None]:
     """Hold BLAS and OpenMP at one thread, so that rounding depends on nothing else."""
-    with _threadpools().limit(limits=1):
+    # OpenMP counts per thread, so whoever calls limits its own.
+    with _one_blas_thread, _threadpools().limit(limits=1, user_api="openmp"):
         yield
 
 

@@ -22,10 +22,10 @@ from ._validation import (
     check_count,
     check_training_data,
 )
-from .cover import count_lenders, count_subdomains, cover_partition
+from .cover import Cover, count_lenders, count_subdomains, cover_partition
 from .explain import explain, summary
 from .machines import Answer, Prediction, make_machine
-from .machines.base import Predictor
+from .machines.base import Machine, Predictor
 from .partition import partition_rows
 
 # Queries answered at a time: keeps memory flat however many there are.
@@ -349,13 +349,45 @@ class InMemory:
         """``make(*args)``, or what it gave when it was called under that name."""
         return make(*args)
 
-    def state(self, k, members, make):
-        """``make(k)``, the state of a subdomain, or what stands for it."""
-        return make(k)
+    def states(self, local, n_jobs):
+        """``local.fit(k)`` of every subdomain k, or what stands for it."""
+        return run_tasks(local.fit, local.tasks(), n_jobs)
 
     def gathered(self, machine, states):
-        """A sequence of all states, from what `state` gave."""
+        """A sequence of all states, from what `states` gave."""
         return list(states)
+
+
+class LocalFits(NamedTuple):
+    """All that fitting the machines needs."""
+
+    machine: Machine
+    """Tuned."""
+
+    X: np.ndarray
+    """Shape (n_samples, n_features)."""
+
+    Y: np.ndarray
+    """Shape (n_samples, n_outputs)."""
+
+    sample_weight: np.ndarray | None
+    """Shape (n_samples,)."""
+
+    cover: Cover
+
+    keep: bool
+    """Whether states keep what is large, see `Machine.keeps_factors`."""
+
+    def fit(self, k):
+        """The state of subdomain k."""
+        members, n_owned = self.cover.members[k], self.cover.n_owned[k]
+        weight = None if self.sample_weight is None else self.sample_weight[members]
+        X, Y = self.X[members], self.Y[members]
+        return self.machine.fit_state(X, Y, weight, n_owned, self.keep)
+
+    def tasks(self):
+        """Arguments of `fit`, one after the other."""
+        return ((k,) for k in range(len(self.cover.members)))
 
 
 def fit_machines(machine, X, Y, sample_weight, cover, n_jobs=None, work=None):
@@ -380,17 +412,8 @@ def fit_machines(machine, X, Y, sample_weight, cover, n_jobs=None, work=None):
     work = InMemory() if work is None else work
     size = max(len(members) for members in cover.members)
     keep = machine.keeps_factors(len(cover.members), size)
-
-    def fit_one(k):
-        members, n_owned = cover.members[k], cover.n_owned[k]
-        weight = None if sample_weight is None else sample_weight[members]
-        return machine.fit_state(X[members], Y[members], weight, n_owned, keep)
-
-    def fit_or_find(k):
-        return work.state(k, cover.members[k], fit_one)
-
-    tasks = ((k,) for k in range(len(cover.members)))
-    yield from run_tasks(fit_or_find, tasks, n_jobs)
+    local = LocalFits(machine, X, Y, sample_weight, cover, keep)
+    yield from work.states(local, n_jobs)
 
 
 def ask_doubts(machine, states, X, route, n_jobs=None):

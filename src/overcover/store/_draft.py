@@ -10,12 +10,14 @@ taking it up. The model that the store held before stays until the new one is wh
 import hashlib
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from .._parallel import run_tasks
 from .._validation import check_training_data
 from ..machines import AnyRegressor, make_machine
 from ..regressor import OverlappingCoverRegressor
@@ -74,12 +76,17 @@ class Draft:
         rows = write_npy(self.folder / "scaled.npy", X.shape, np.float64, blocks)
         return np.asarray(rows)
 
-    def state(self, k, members, make):
+    def states(self, local, n_jobs):
+        """Digests of the files of all subdomains, see `state`."""
+        return run_tasks(partial(self.state, local), local.tasks(), n_jobs)
+
+    def state(self, local, k):
         """The digest of a subdomain's file, which is written unless it is there."""
         try:
             return open_pack(self.folder / file_of(k)).digest
         except StoreError:
-            return write_subdomain(self.folder, k, members, make(k), self.dtype)
+            state, members = local.fit(k), local.cover.members[k]
+            return write_subdomain(self.folder, k, members, state, self.dtype)
 
     def gathered(self, machine, states):
         """States that are read from their files, a few at a time."""
@@ -137,32 +144,65 @@ def fit_into(
     ...     bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
     True
     """
+    check_draftable(model)
+    dtype = check_dtype(dtype)
+    fingerprint = fingerprint_of(model, X, y, sample_weight, X_target, dtype)
+
+    def fit_rows(folder):
+        work = Draft(folder, dtype)
+        rows = mapped_as_float64(X, folder / "rows.npy")
+        model._fit(rows, y, sample_weight, X_target, work)
+        return work.digests
+
+    with directory.writing(path) as store:
+        return fit_draft(model, store, fit_rows, fingerprint, resume, dtype)
+
+
+def check_draftable(model):
+    """Refuse early what cannot be fitted into a store."""
     if not isinstance(model, OverlappingCoverRegressor):
         raise StoreError(f"{model!r} is not an OverlappingCoverRegressor.")
-    dtype = check_dtype(dtype)
     machine = make_machine(model.machine)
     if isinstance(machine, AnyRegressor):
         raise StoreError(refusal(machine, "machine"))
-    fingerprint = fingerprint_of(model, X, y, sample_weight, X_target, dtype)
-    with directory.writing(path) as store:
-        if resume and _is_finished(store, fingerprint):
-            return adopt(model, load(store))
-        folder = find_draft(store, fingerprint) if resume else None
-        directory.tidy(store, keep=[folder.name] if folder else [])
-        work = Draft(folder or new_draft(store, fingerprint), dtype)
-        try:
-            rows = mapped_as_float64(X, work.folder / "rows.npy")
-            model._fit(rows, y, sample_weight, X_target, work)
-        finally:
-            if not is_begun(work.folder):
-                directory.keep_only(work.folder)
-        commit(store, work.folder, model, work.digests, dtype, fingerprint)
-        directory.tidy(store)
-        directory.keep_only(
-            work.folder,
-            {directory.MODEL, *(file_of(k) for k in range(len(work.digests)))},
-        )
-    return adopt(model, load(path))
+
+
+def fit_draft(model, store, fit_rows, fingerprint, resume, dtype, keep=()):
+    """Find or make a draft, fit into it, and make it the store's model.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor
+    store : Path
+        Which nobody else writes to.
+    fit_rows : callable
+        Fits the model into a folder, and returns the digests of its subdomains.
+    fingerprint : str
+    resume : bool
+    dtype : {"float64", "float32"}
+    keep : sequence of str
+        Names of folders of data that are needed until the fit is done.
+
+    Returns
+    -------
+    model
+    """
+    if resume and _is_finished(store, fingerprint):
+        return adopt(model, load(store))
+    found = find_draft(store, fingerprint) if resume else None
+    directory.tidy(store, keep=[*keep, found.name] if found else keep)
+    folder = found or new_draft(store, fingerprint)
+    try:
+        digests = fit_rows(folder)
+    finally:
+        if not is_begun(folder):
+            directory.keep_only(folder)
+    commit(store, folder, model, digests, dtype, fingerprint)
+    directory.tidy(store)
+    directory.keep_only(
+        folder, {directory.MODEL, *(file_of(k) for k in range(len(digests)))}
+    )
+    return adopt(model, load(store))
 
 
 def adopt(model, loaded):

@@ -1,0 +1,85 @@
+"""Arrays, files and Dask collections, as files that every worker can map."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+from sklearn.utils import check_array
+
+from ..store import _shared as shared
+from ..store._rows import blocks_of, write_npy
+from ._cluster import RETRIES, call
+
+
+def shared_inputs(client, folder, X, y, sample_weight, X_target):
+    """All arrays of a fit as files that every worker can map."""
+    if np.isscalar(sample_weight) and not isinstance(sample_weight, str):
+        raise ValueError(
+            f"sample_weight={sample_weight!r} must be one weight per row, or None."
+        )
+
+    def put(given, name):
+        return shared_rows(client, given, str(folder / f"{name}.npy"))
+
+    return shared.Inputs(
+        put(X, "rows"),
+        put(y, "outputs"),
+        None if sample_weight is None else put(sample_weight, "weights"),
+        None if X_target is None else put(X_target, "targets"),
+    )
+
+
+def shared_rows(client, given, target):
+    """The path of a float64 .npy file with these rows; `target`, if it is new."""
+    if isinstance(given, str | os.PathLike):
+        return call(client, shared.as_float64, str(Path(given).absolute()), target)
+    if is_dask(given):
+        return _write_blocks(client, given, target)
+    if not isinstance(given, np.ndarray) or given.dtype.kind not in "fiub":
+        given = check_array(
+            given, dtype=np.float64, ensure_2d=False, ensure_all_finite=False
+        )
+    write_npy(target, given.shape, np.float64, blocks_of(given))
+    return target
+
+
+def _write_blocks(client, given, target):
+    """Let the workers write the blocks of a Dask collection into one file."""
+    from dask import delayed
+
+    if hasattr(given, "rechunk") and given.ndim == 2:
+        given = given.rechunk({1: -1})
+    check_numbers(given)
+    blocks = np.ravel(given.to_delayed())
+    lengths = given.chunks[0] if hasattr(given, "chunks") else [np.nan]
+    if np.isnan(lengths).any():
+        count = delayed(len, pure=False)
+        counted = client.compute([count(b) for b in blocks], retries=RETRIES)
+        lengths = client.gather(counted)
+    starts = np.cumsum([0, *lengths]).tolist()
+    shared.begin_rows(target, (starts[-1], *given.shape[1:]))
+    write = delayed(shared.write_rows, pure=False)
+    written = [write(block, target, start) for block, start in zip(blocks, starts)]
+    client.gather(client.compute(written, retries=RETRIES))
+    return target
+
+
+def check_numbers(given):
+    """Refuse columns of words."""
+    kinds = given.dtypes if hasattr(given, "dtypes") else given.dtype
+    for name, kind in kinds.items() if hasattr(kinds, "items") else [("data", kinds)]:
+        if getattr(kind, "kind", "O") not in "fiub":
+            raise ValueError(
+                f"Column {name!r} is of {kind}, not of numbers. Encode it, or leave it "
+                "out."
+            )
+
+
+def names_of(X):
+    """Names of the columns of a frame, None if it has none, or not all are words."""
+    names = list(getattr(X, "columns", []))
+    return names if names and all(isinstance(n, str) for n in names) else None
+
+
+def is_dask(given):
+    return type(given).__module__.split(".")[0].startswith("dask")

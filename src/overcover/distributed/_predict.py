@@ -1,0 +1,166 @@
+"""Predictions of a stored model, by workers that open it themselves."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from .._validation import check_queries
+from ..regressor import CHUNK
+from ..store import StoreError, load
+from ..store import _directory as directory
+from ..store import _shared as shared
+from ..store._rows import blocks_of, write_npy
+from ..store._subdomains import StoredStates
+from ._cluster import check_shared, running, submit
+from ._collections import check_numbers, is_dask, names_of
+
+
+def predict(model, X, client=None, return_std=False):
+    """Predict with a stored model on the workers of a Dask cluster.
+
+    Memory of a worker: the rows of one task or block, and the subdomains that it keeps
+    open, see `overcover.load`.
+
+    Parameters
+    ----------
+    model : str, path-like, or OverlappingCoverRegressor
+        The path of a store that all workers see, or the model that `overcover.load`,
+        `fit` or `overcover.store.fit_into` made of it; ``n_consulted`` and ``combine``
+        may have been changed since.
+    X : array-like of shape (n_queries, n_features), path, Dask array or DataFrame
+        A path is that of a .npy file which all workers see.
+    client : distributed.Client or None, default=None
+        None is the current one. Dask collections need none.
+    return_std : bool, default=False
+        Also return the standard deviation of a new observation.
+
+    Returns
+    -------
+    mean : of shape (n_queries,) or (n_queries, n_outputs)
+        For arrays and paths an ndarray, equal to ``model.predict(X)`` bit by bit. For
+        a Dask array a Dask array that is not computed yet; for a Dask DataFrame a
+        Series "mean", or a DataFrame with columns "mean_0", "mean_1" and so on, with
+        its index. They answer block by block, equal but for rounding.
+    std : of mean's shape
+        Only if `return_std`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import tempfile
+    >>> from overcover import GP, OverlappingCoverRegressor, distributed
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> model = OverlappingCoverRegressor(GP(length_scale=1.0, noise=0.01),
+    ...     subdomain_size=50, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/sine.ocm")
+    ...     lazy = distributed.predict(f"{folder}/sine.ocm", da.from_array(X, 100))
+    ...     bool(np.allclose(lazy.compute(), model.predict(X)))
+    True
+    """
+    if isinstance(model, str | os.PathLike):
+        model = load(model)
+    if not isinstance(getattr(model, "states_", None), StoredStates):
+        raise StoreError(
+            f"{model!r} is not in a store, where workers could read it. Save it with "
+            "model.save(path) to a path that they share, and give the path."
+        )
+    folder = model.states_.subdomains.folder
+    options = int(model._n_consulted()), str(model.combine)
+    source = shared.Source(str(folder.parent), folder.name, *options)
+    if not is_dask(X):
+        return _predict_rows(running(client), model, source, X, return_std)
+    _check_columns(model, X)
+    check_numbers(X)
+    # (), or (n_outputs,): the shape of the mean of one row.
+    shape = (model.n_outputs_,) if model._y_ndim == 2 else ()
+    if hasattr(X, "map_partitions"):
+        return _lazy_frame(source, X, shape, return_std)
+    return _lazy_array(source, X, shape, return_std)
+
+
+def _predict_rows(client, model, source, X, return_std):
+    """By tasks of `CHUNK` rows: what ``model.predict`` works at, and so equal to it."""
+    store = Path(source.path)
+    prefix = f".{store.name}-"
+    with (
+        directory.disk_errors(store.parent),
+        tempfile.TemporaryDirectory(dir=store.parent, prefix=prefix) as folder,
+    ):
+        check_shared(client, folder)
+        if isinstance(X, str | os.PathLike):
+            queries = str(Path(X).absolute())
+            n_queries = len(_check_columns(model, shared.map_rows(queries)))
+        else:
+            queries = f"{folder}/queries.npy"
+            X = check_queries(model, X)
+            n_queries = len(X)
+            write_npy(queries, X.shape, X.dtype, blocks_of(X))
+        tail = (model.n_outputs_,) if model._y_ndim == 2 else ()
+        names = ("mean", "std") if return_std else ("mean",)
+        for name in names:
+            shared.begin_rows(f"{folder}/{name}.npy", (n_queries, *tail))
+        starts = range(0, n_queries, CHUNK)
+        ranges = [(i, min(i + CHUNK, n_queries)) for i in starts]
+        given = folder, return_std
+        client.gather(
+            [
+                submit(client, shared.answer_range, source, queries, *rows, *given)
+                for rows in ranges
+            ]
+        )
+        found = tuple(np.load(f"{folder}/{name}.npy") for name in names)
+    return found if return_std else found[0]
+
+
+def _lazy_array(source, X, shape, return_std):
+    X = X.rechunk({1: -1})
+    shape = (*shape, 2) if return_std else shape
+    found = X.map_blocks(
+        shared.answer,
+        source=source,
+        return_std=return_std,
+        drop_axis=1,
+        new_axis=list(range(1, 1 + len(shape))),
+        chunks=(X.chunks[0], *((n,) for n in shape)),
+        dtype=np.float64,
+        meta=np.empty((0,) * (1 + len(shape))),
+    )
+    return (found[..., 0], found[..., 1]) if return_std else found
+
+
+def _lazy_frame(source, X, shape, return_std):
+    import pandas as pd
+
+    def named(kind):
+        return [f"{kind}_{i}" for i in range(shape[0])] if shape else kind
+
+    if not shape and not return_std:
+        like = pd.Series(dtype=np.float64, name="mean", index=X._meta.index)
+    else:
+        kinds = ("mean", "std") if return_std else ("mean",)
+        columns = np.ravel([named(kind) for kind in kinds]).tolist()
+        like = pd.DataFrame(columns=columns, dtype=np.float64, index=X._meta.index)
+    found = X.map_partitions(
+        shared.answer_frame, source, return_std, like, meta=like, align_dataframes=False
+    )
+    return (found[named("mean")], found[named("std")]) if return_std else found
+
+
+def _check_columns(model, X):
+    """Refuse queries of another width, or with other names, before any is answered."""
+    n_features, shape = model.n_features_in_, X.shape
+    if len(shape) != 2 or shape[1] != n_features:
+        raise ValueError(
+            f"X has the shape {shape}, and the model was fitted to {n_features} "
+            "columns. Give rows with the same columns."
+        )
+    expected, names = list(getattr(model, "feature_names_in_", [])), names_of(X)
+    if expected and names and names != expected:
+        raise ValueError(
+            f"X has the columns {', '.join(names)}, and the model was fitted to "
+            f"{', '.join(expected)}. Give the same columns in the same order."
+        )
+    return X
