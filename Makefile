@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Made again only when the declared dependencies change.
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
 demo: $(READY)
 	$(BIN)/python examples/pose.py
@@ -25,6 +25,11 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
+# The site, in docs/_build/html. A warning is an error; nothing is fetched.
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
 # The published numbers: prints tables, writes benchmarks/results/*.json.
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
@@ -39,4 +44,5 @@ bench: $(READY)
 	$(BIN)/python benchmarks/faults.py
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache demo
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache demo \
+		docs/_build docs/auto_examples docs/generated

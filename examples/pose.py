@@ -1,6 +1,9 @@
-"""Pose estimation: silhouettes of people seen by three cameras, to 3-D joints.
+"""
+Poses from silhouettes
+======================
 
-Run with ``make demo``, or ``python examples/pose.py [FOLDER]``. Makes people who walk,
+Silhouettes of people seen by three cameras, to 3-D joints. Run with ``make demo``, or
+``python examples/pose.py [FOLDER [FRAMES]]``; it takes minutes. Makes people who walk,
 jog, box, gesture and throw before three cameras, fits covers of GPs and of Twin GPs on
 one half of every motion, sets them against nearest neighbours and against the NN scheme
 (a machine made anew for each query) on the other half, and writes a picture of what the
@@ -73,11 +76,11 @@ def draw(data, said, path):
     figure.savefig(path, dpi=90)
 
 
-def main(folder="demo"):
+def main(folder="demo", n_frames=N_FRAMES):
     """Run the example, leave picture and report in `folder`."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    data = make_pose("humaneva", n_frames=N_FRAMES, n_jobs=2, verbose=1)
+    data = make_pose("humaneva", n_frames=int(n_frames), n_jobs=2, verbose=1)
     print(data)
     lines = []
     for label, model in models():
@@ -114,4 +117,4 @@ def main(folder="demo"):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(*sys.argv[1:])

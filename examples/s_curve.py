@@ -1,8 +1,9 @@
-"""An ambiguous curve: where three outputs are possible, a GP says their mean.
+"""
+An ambiguous curve
+==================
 
-    python examples/s_curve.py [FILE]
-
-Writes a picture, s_curve.png by default.
+Where three outputs are possible, a GP says their mean, a Twin GP one of them. Run with
+``python examples/s_curve.py [FILE]``; writes a picture, s_curve.png by default.
 """
 
 import sys

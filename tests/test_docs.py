@@ -1,11 +1,15 @@
 """Every Python block of the pages runs, and prints what the page says it prints."""
 
 import contextlib
+import fnmatch
+import importlib
 import io
 import re
 from pathlib import Path
 
 import pytest
+
+import overcover
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -39,3 +43,42 @@ def test_the_readme_names_the_two_commands():
     readme = PAGES[0].read_text()
     assert "make demo" in readme
     assert "make test" in readme
+
+
+def test_the_table_of_contents_leads_to_every_page():
+    index = (ROOT / "docs" / "index.md").read_text()
+    trees = re.findall(r"```{toctree}\n(.*?)```", index, re.S)
+    entries = [
+        line
+        for tree in trees
+        for line in tree.splitlines()
+        if line and not line.startswith(":")
+    ]
+    for page in PAGES[1:]:
+        found = [e for e in entries if fnmatch.fnmatch(page.stem, e)]
+        assert len(found) == (page.stem != "index"), f"{page.name}: {found}"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "",
+        ".baselines",
+        ".datasets",
+        ".distributed",
+        ".metrics",
+        ".plots",
+        ".report",
+        ".store",
+    ],
+)
+def test_the_reference_has_every_public_name(module):
+    reference = (ROOT / "docs" / "api.md").read_text()
+    names = importlib.import_module(f"{overcover.__name__}{module}").__all__
+    missing = [name for name in names if not re.search(rf"\b{name}\b", reference)]
+    assert not missing
+
+
+def test_drawings_are_small():
+    for picture in (ROOT / "docs").glob("stages-*.png"):
+        assert picture.stat().st_size < 60_000, picture.name

@@ -52,8 +52,8 @@ class OverlappingCoverRegressor(
     The rows are partitioned into equal-size clusters; every cluster borrows rows from
     its neighbours and becomes a subdomain of `subdomain_size` rows, on which one local
     machine is precomputed. A query is answered by the subdomain(s) it is routed to.
-    Training costs O(N M^2 / (1 - p)), a query O(M) for the mean and O(M^2) for the
-    standard deviation, whatever N.
+    Training costs O(N M^2 / (1 - p)), a query O(M^2) whatever N, or O(M) for the mean
+    alone where the router does not ask for variances.
 
     Parameters
     ----------

@@ -61,6 +61,10 @@ class GP(CalibratedMachine):
 
     Attributes
     ----------
+    length_scale_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        The latter if `per_output`; not with a kernel object.
+    noise_ : float, or ndarray of shape (n_outputs,)
+        Relative to the variance of the signal.
     theta_ : ndarray of shape (n_groups, n_hyperparameters)
         Log hyperparameters, the noise last; one group, or one per output. Length
         scales are infinite for a column that never varied.
