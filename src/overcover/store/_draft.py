@@ -84,7 +84,16 @@ class Draft:
 
 
 def fit_into(
-    model, X, y, path, *, sample_weight=None, X_target=None, resume=True, dtype=None
+    model,
+    X,
+    y,
+    path,
+    *,
+    sample_weight=None,
+    X_target=None,
+    resume=True,
+    dtype=None,
+    notes=None,
 ):
     """Fit a model, writing every machine to a store as soon as it is done.
 
@@ -109,6 +118,7 @@ def fit_into(
         Whether to take up an unfinished fit of the same data and parameters, or return
         a finished one. False discards what is unfinished.
     dtype : {None, "float64", "float32"}, default=None
+    notes : dict or None, default=None
         As in `save`.
 
     Returns
@@ -135,11 +145,11 @@ def fit_into(
     """
     if not isinstance(model, OverlappingCoverRegressor):
         raise StoreError(f"{model!r} is not an OverlappingCoverRegressor.")
-    dtype = check_dtype(dtype)
+    dtype, notes = check_dtype(dtype), directory.check_notes(notes)
     machine = make_machine(model.machine)
     if isinstance(machine, AnyRegressor):
         raise StoreError(refusal(machine, "machine"))
-    fingerprint = fingerprint_of(model, X, y, sample_weight, X_target, dtype)
+    fingerprint = fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes)
     with directory.writing(path) as store:
         if resume and _is_finished(store, fingerprint):
             return adopt(model, load(store))
@@ -152,7 +162,7 @@ def fit_into(
         finally:
             if not is_begun(work.folder):
                 directory.keep_only(work.folder)
-        commit(store, work.folder, model, work.digests, dtype, fingerprint)
+        commit(store, work.folder, model, work.digests, dtype, notes, fingerprint)
         directory.tidy(store)
         directory.keep_only(
             work.folder,
@@ -171,13 +181,13 @@ def adopt(model, loaded):
     return model
 
 
-def fingerprint_of(model, X, y, sample_weight, X_target, dtype):
+def fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes):
     """SHA-256 of all that a fit depends on, as hexadecimal digits."""
     from .. import __version__
 
     fresh = clone(model).set_params(**INDIFFERENT)
     asked = encode(fresh)
-    given = [__version__, directory.VERSION, dtype, asked.tree]
+    given = [__version__, directory.VERSION, dtype, asked.tree, notes]
     hashing = hashlib.sha256(json.dumps(given, sort_keys=True).encode())
     if not all(_is_plain(a) for a in (X, y)):  # data frames, lists
         X, Y, _ = check_training_data(fresh, X, y)
