@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import store
+from .._markup import number, percent
 from ._app import (
     Data,
     Drop,
@@ -28,8 +29,6 @@ from ._show import (
     duration,
     is_watched,
     maybe,
-    number,
-    percent,
     print_findings,
     print_json,
     print_pairs,

@@ -209,14 +209,18 @@ def opened_text(source):
 
 def layout(text, kind, words):
     """What pandas has to know of a text; the separator is the header's commonest."""
+    import pandas as pd
+
     separator = "\t" if kind == ".tsv" else max(SEPARATORS, key=text.header.count)
-    return {
+    options: dict[str, Any] = {
         "sep": separator,
         "skipinitialspace": True,
         "dtype": dict.fromkeys(words, str),
-        # Other parsers are off by a digit now and then.
-        "float_precision": "round_trip",
     }
+    if [int(part) for part in pd.__version__.split(".")[:2]] < [3, 1]:
+        # Up to then its usual parser is off by a digit now and then.
+        options["float_precision"] = "round_trip"
+    return options
 
 
 def text_chunks(source, kind, n_rows, words):
@@ -224,18 +228,17 @@ def text_chunks(source, kind, n_rows, words):
     import pandas as pd
 
     total = None if source == "-" else Path(source).stat().st_size
-    where = [lambda: 0]
+    reached = [0]
 
     def frames():
-        with opened_text(source) as (text, where[0]):
+        with opened_text(source) as (text, position):
             options = layout(text, kind, words)
             with pd.read_csv(text, chunksize=n_rows, **options) as reader:
-                yield from reader
+                for frame in reader:
+                    reached[0] = position()
+                    yield frame
 
-    def done():
-        return where[0]()
-
-    return frames(), None, True, total, done
+    return frames(), None, True, total, lambda: reached[0]
 
 
 # -- Parquet and arrays --------------------------------------------------------------

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import OverlappingCoverRegressor, store
+from .._markup import percent
 from ..advice import Finding, findings
 from ..store._directory import check_target
 from ._budget import Choice, choose
 from ._mistakes import Cannot
-from ._show import duration, percent
+from ._show import duration
 from ._stored import notes_of
 
 

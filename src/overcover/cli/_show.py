@@ -4,7 +4,7 @@ import json
 import sys
 from contextlib import contextmanager
 
-from .._markup import number, percent
+from .._markup import number
 from .._progress import open_bar
 
 
@@ -108,16 +108,3 @@ def size_of(n_bytes):
             return f"{n_bytes} bytes" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
         n_bytes /= 1000
     return f"{n_bytes:.1f} TB"
-
-
-__all__ = [
-    "bar",
-    "counted",
-    "duration",
-    "is_watched",
-    "maybe",
-    "number",
-    "percent",
-    "print_json",
-]
-__all__ += ["print_findings", "print_pairs", "print_table", "say", "size_of"]

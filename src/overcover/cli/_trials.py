@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from .._markup import number, percent
 from ._app import (
     Data,
     Drop,
@@ -18,7 +19,7 @@ from ._app import (
     app,
 )
 from ._mistakes import Cannot, Mistake
-from ._show import bar, maybe, number, percent, print_json, print_table
+from ._show import bar, maybe, print_json, print_table
 from ._tables import read_table
 
 Size = Annotated[int, typer.Option(min=1, help="Rows per machine.")]
