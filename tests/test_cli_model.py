@@ -434,6 +434,7 @@ def test_wrong_usage(folder, tmp_path):
     assert "is what is read" in refused(2, *answer, "-o", data)
     assert "send the answers to a file" in refused(2, *answer, "--json")
     assert "is a folder" in refused(2, "predict", model, folder)
+    assert "no model" in refused(2, "predict", tmp_path / "none.ocm", data)
     assert "no file" in refused(2, "predict", model, tmp_path / "none.csv")
     assert not os.listdir(tmp_path)
 
@@ -507,6 +508,7 @@ def test_an_unfinished_fit_goes_on(folder, tmp_path, monkeypatch):
     assert done.stderr.splitlines()[-1] == "interrupted"
     assert "the same command goes on" in done.stderr
     assert "--restart" in refused(1, *fit, "--seed", "4")
+    assert "fit command again" in refused(1, "inspect", tmp_path / "m.ocm")
     monkeypatch.setattr(
         GP, "fit_state", lambda self, *a: made.append(a) or fit_state(self, *a)
     )
@@ -565,6 +567,19 @@ def test_findings_take_the_place_of_auto():
     assert_array_equal(fixed.length_scale, machine.length_scale_)
     assert fixed.keep_factors == "auto"
     assert_allclose(fixed.fit(X, wave(X)).predict(X), machine.predict(X))
+
+
+@pytest.mark.parametrize("name", ["gp", "tgp"])
+def test_a_fit_within_a_budget_is_the_fit_without(name, frame):
+    """Of the size that was chosen: hyperparameters are found once, and kept."""
+    X, Y = frame[NAMES].to_numpy(), frame[["y", "z"]].to_numpy()
+    options = {"subdomain_size": 60, "overlap": 0.5, "random_state": 0}
+    free = OverlappingCoverRegressor(name, **options).fit(X, Y)
+    fixed = _budget.with_findings(free.machine_)
+    given = OverlappingCoverRegressor(fixed, **options)
+    assert_allclose(given.fit(X, Y).machine_.length_scales(X), free.length_scales_)
+    error = np.abs(given.predict(X) - free.predict(X)).mean(axis=0)
+    assert np.all(error < 0.05 * Y.std(axis=0))  # covers differ by chance
 
 
 def test_a_budget_says_what_it_chose(folder, tmp_path):

@@ -41,8 +41,8 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 class Choice(NamedTuple):
     """What to fit, and how long that should take."""
 
-    machine: Any
-    """With the hyperparameters that were found."""
+    machine_: Any
+    """As tuned."""
 
     subdomain_size: int
     overlap: float
@@ -99,27 +99,23 @@ def choose(model: OverlappingCoverRegressor, X, Y, seconds) -> Choice:
     machine, weight = model._tune(X, Y, None, None, size, rng)
     tuning = time.perf_counter() - started
     machines = time_machines(machine, X, Y, weight, model, rng, seconds)
-    fresh = with_findings(machine)
-    Z = X / machine.length_scales(X)
+    Z, n_jobs = X / machine.length_scales(X), effective_n_jobs(model.n_jobs)
     best = None
     for overlap in (model.overlap, *(p for p in LESS_OVERLAP if p < model.overlap)):
         model = clone(model).set_params(overlap=overlap)
         covers = time_covers(Z, list(machines), model, rng)
         left = USABLE * (seconds - (time.perf_counter() - started))
         costs = {
-            size: count_subdomains(len(X), size, overlap)
-            * machines[size]
-            / effective_n_jobs(model.n_jobs)
-            + covers[size]
-            for size in machines
+            size: covers[size] + count_subdomains(len(X), size, overlap) * cost / n_jobs
+            for size, cost in machines.items()
         }
         affordable = [size for size in costs if costs[size] <= left]
         if affordable:
             size = max(affordable)
-            return Choice(fresh, size, overlap, tuning, costs[size], True)
+            return Choice(machine, size, overlap, tuning, costs[size], True)
         size = min(costs, key=costs.__getitem__)
         if best is None or costs[size] < best.expected:
-            best = Choice(fresh, size, overlap, tuning, costs[size], False)
+            best = Choice(machine, size, overlap, tuning, costs[size], False)
     assert best is not None
     return best
 

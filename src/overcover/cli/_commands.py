@@ -263,10 +263,9 @@ def inspect(
     as_json: Json = False,
 ):
     """Tell what a stored model is."""
-    from ._stored import open_model
+    from ._stored import open_model, told_of
 
-    found = store.inspect(model)
-    stored = open_model(model)
+    found, stored = told_of(model), open_model(model)
     if verify:
         with bar("verifying"):
             store.verify(model)

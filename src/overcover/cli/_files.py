@@ -248,7 +248,8 @@ def parquet_chunks(source, n_rows, wanted):
     """Frames of a Parquet file, of those columns that are wanted."""
     import pyarrow.parquet as parquet
 
-    file = parquet.ParquetFile(source, memory_map=True)
+    # Pages are fetched as they are needed: not a whole row group at a time.
+    file = parquet.ParquetFile(source, buffer_size=2**20, pre_buffer=False)
     names = file.schema_arrow.names
     columns = names if wanted is None else [n for n in names if n in set(wanted)]
     read = [0]

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from .. import OverlappingCoverRegressor, store
 from .._markup import percent
-from ..advice import Finding, findings
+from ..advice import Finding, about_noise, findings
 from ..store._directory import check_target
-from ._budget import Choice, choose
+from ._budget import Choice, choose, with_findings
 from ._mistakes import Cannot
 from ._show import duration
 from ._stored import notes_of
@@ -83,7 +83,7 @@ def fit_table(
         choice = choose(model, X.to_numpy(), Y.to_numpy(), budget)
         say(describe(choice))
         model.set_params(
-            machine=choice.machine,
+            machine=with_findings(choice.machine_),
             subdomain_size=choice.subdomain_size,
             overlap=choice.overlap,
         )
@@ -102,4 +102,8 @@ def fit_table(
             ) from error
         raise
     seconds = time.perf_counter() - started
-    return Fit(model, choice, findings(model, X, Y), seconds)
+    found = findings(model, X, Y)
+    if choice is not None:
+        # The model was given its noise, so that only the budget knows it was found.
+        found += about_noise(choice)
+    return Fit(model, choice, found, seconds)

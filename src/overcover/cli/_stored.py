@@ -1,5 +1,6 @@
 """A stored model, and how rows of a table become its inputs."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,19 @@ class Stored(NamedTuple):
     """Whether the model knows what its inputs are called."""
 
 
+def told_of(path):
+    """`overcover.store.inspect`, with words for those who know no Python."""
+    if not Path(path).exists():
+        raise Mistake(f"there is no model {path}.")
+    is_finished = (Path(path) / "manifest.json").exists()
+    if not is_finished and any(Path(path).glob("data-*")):
+        raise Cannot(
+            f"the fit of {path} is not finished. Give the same overcover fit command "
+            "again to go on with it."
+        )
+    return store.inspect(path)
+
+
 def notes_of(recipe, targets):
     """What to keep beside a model: see docs/store-format.md."""
     return {NOTES: {"targets": list(targets), **recipe._asdict()}}
@@ -43,7 +57,7 @@ def open_model(path, jobs=None) -> Stored:
     jobs : int or None
         Threads that answer.
     """
-    notes = store.inspect(path)["notes"].get(NOTES)
+    notes = told_of(path)["notes"].get(NOTES)
     model = load(path)
     model.n_jobs = jobs
     if notes is not None:

@@ -119,8 +119,9 @@ def demo(
             }
         )
         return
+    print(data)
     print_table(
-        str(data),
+        "Poses of people from silhouettes",
         ("method", "error, mm", "fit, s", "us per pose"),
         [
             (r.method, f"{r.error:.1f}", f"{r.fit_seconds:.1f}", number(r.microseconds))
