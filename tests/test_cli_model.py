@@ -139,20 +139,21 @@ def test_standard_input_is_read_as_a_file(separator, folder, frame):
 
 def test_columns_are_found_by_name(folder, frame, tmp_path):
     """Others stand between them, and their order is another."""
-    mixed = frame[["z", "deep", "high, too", "wide"]].assign(id=range(300))
+    mixed = frame[["z", "deep", "high, too", "wide"]].assign(id=range(300), more=1)
     mixed.to_parquet(tmp_path / "mixed.parquet")
     said = run(
         *("predict", folder / "model.ocm", tmp_path / "mixed.parquet", "--json"),
-        *("--out", tmp_path / "a.csv", "--keep", "id"),
+        *("--out", tmp_path / "a.csv", "--keep", "id,z"),
     )
     answers = pd.read_csv(tmp_path / "a.csv")
     straight = run("predict", folder / "model.ocm", folder / "data.csv")
     assert_array_equal(answers[["y", "z"]], pd.read_csv(io.StringIO(straight)))
     assert answers["id"].tolist() == list(range(300))
+    assert_array_equal(answers["z_given"], frame["z"])
     assert json.loads(said) == {
         "rows": 300,
-        "columns": ["id", "y", "z"],
-        "unused": ["z"],
+        "columns": ["id", "z_given", "y", "z"],
+        "unused": ["more"],
         "out": str(tmp_path / "a.csv"),
     }
 
@@ -163,7 +164,6 @@ def test_columns_that_lack_or_cannot_be_kept_are_named(folder, frame, tmp_path):
     assert "lacks 'deep'. Did you mean 'Deep'? There are wide, high, too, Deep" in line
     answer = ("predict", folder / "model.ocm", folder / "data.csv")
     assert "no column 'id'" in refused(2, *answer, "--keep", "id")
-    assert "the answers are called so" in refused(2, *answer, "--keep", "y")
     np.save(tmp_path / "a.npy", np.zeros((3, 2)))
     assert "lacks 'wide'" in refused(
         1, "predict", folder / "model.ocm", tmp_path / "a.npy"
@@ -256,6 +256,20 @@ def test_a_model_is_told(folder):
     assert "all checksums agree" in said
     told = json.loads(run("inspect", folder / "model.ocm", "--json"))
     assert told == store.inspect(folder / "model.ocm") | {"verified": False}
+
+
+def test_what_is_infinite_is_null_in_json(frame, tmp_path):
+    """The length scale of a column that never varies."""
+    frame[:50].assign(same=1.0).to_csv(tmp_path / "a.csv", index=False)
+    out = tmp_path / "m.ocm"
+    arguments = ("fit", tmp_path / "a.csv", "-t", "y", "--drop", "z", "-o", out)
+    said = json.loads(run(*arguments, "--json"))
+    assert said["hyperparameters"]["length_scale"][-1] is None
+    assert any("same never varied" in f["text"] for f in said["findings"])
+    told = json.loads(run("inspect", out, "--json"))
+    assert told["hyperparameters"] == said["hyperparameters"]
+    run("inspect", out)
+    run("evaluate", out, tmp_path / "a.csv", "--json")
 
 
 def test_a_damaged_model_is_refused_by_name(folder, tmp_path):

@@ -168,7 +168,7 @@ def predict(
     """Answer a table, in chunks: memory does not grow with it.
 
     Columns are found by name, in any order. Answers are called as the targets, with
-    _std, _low and _high behind.
+    _std, _low and _high behind; a target that is kept has _given behind.
     """
     from ..regressor import CHUNK
     from ._output import check_output, writing_table
@@ -181,9 +181,6 @@ def predict(
     stored = open_model(model, jobs)
     chunks = rows_of(stored, data, CHUNK, keep or [])
     kept = split_names(keep or [], chunks.columns)
-    for name in kept:
-        if name in stored.targets:
-            raise Mistake(f"--keep {name}: the answers are called so. Rename it.")
     wanted = kept, std, interval, missing.value
     n_rows = done = 0
     with (
@@ -263,6 +260,7 @@ def inspect(
     as_json: Json = False,
 ):
     """Tell what a stored model is."""
+    from ..explain import names_of_features
     from ._stored import open_model, told_of
 
     found, stored = told_of(model), open_model(model)
@@ -272,7 +270,7 @@ def inspect(
     if as_json:
         print_json(found | {"verified": verify})
         return
-    inputs = list(stored.recipe.kinds)
+    inputs = names_of_features(stored.model)
     versions = ", ".join(f"{k} {v}" for k, v in found["versions"].items())
     pairs = [
         ("machine", found["machine"]),

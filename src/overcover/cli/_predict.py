@@ -28,7 +28,8 @@ def answers(
     Yields
     ------
     pandas.DataFrame
-        Kept columns; then, for every target, its mean, ``_std``, ``_low``, ``_high``.
+        Kept columns, those called as a target with ``_given``; then, for every
+        target, its mean, ``_std``, ``_low``, ``_high``.
     """
     for frame in chunks.frames:
         X, whole = inputs_of(stored, frame)
@@ -37,7 +38,7 @@ def answers(
                 f"{first_gap(X, whole)}. Leave such answers empty with --missing "
                 "empty, or fit with --missing median."
             )
-        made = frame[list(keep)].copy()
+        made = frame[list(keep)].rename(columns=lambda name: name_kept(stored, name))
         said = answer(stored.model, X[whole], std, coverage)
         columns = {}
         for part, values in said.items():
@@ -48,6 +49,11 @@ def answers(
             for part, values in columns.items():
                 made[f"{target}{part}"] = values[:, j]
         yield made
+
+
+def name_kept(stored: Stored, name):
+    """What a copied column is called: not as an answer is."""
+    return f"{name}_given" if name in stored.targets else name
 
 
 def answer(model, X, std, coverage):

@@ -1,6 +1,7 @@
 """What people see: tables, findings, progress; nothing of it where nobody looks."""
 
 import json
+import math
 import sys
 from contextlib import contextmanager
 
@@ -32,8 +33,25 @@ def say(text):
 
 
 def print_json(answer):
-    """For programs; what is not a number is null."""
-    print(json.dumps(answer, indent=2, allow_nan=False))
+    """For programs; JSON has no infinity, so that what is not finite is null."""
+    print(json.dumps(finite_or_none(answer), indent=2, allow_nan=False))
+
+
+def finite_or_none(value):
+    """Plain values without infinities.
+
+    Examples
+    --------
+    >>> finite_or_none({"a": [1.5, float("inf")], "b": "nan"})
+    {'a': [1.5, None], 'b': 'nan'}
+    """
+    if isinstance(value, dict):
+        return {name: finite_or_none(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [finite_or_none(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def print_table(title, headings, rows, caption=None):

@@ -10,7 +10,7 @@ from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
 from ._files import OUTPUT, read_chunks
 from ._mistakes import Cannot, Mistake
-from ._tables import Recipe, as_numbers, cook, split_names
+from ._tables import Recipe, as_numbers, cook, possible_names, split_names
 
 # The name of the command line's notes in a store.
 NOTES = "table"
@@ -104,14 +104,14 @@ def rows_of(stored, source, n_rows, others=()):
     n_rows : int
         Rows of a chunk.
     others : sequence of str
-        Other columns that are needed.
+        Other columns that are needed, as they were given.
 
     Returns
     -------
     Chunks
     """
     recipe = stored.recipe
-    wanted = None if not stored.has_names else {*recipe.kinds, *others}
+    wanted = None if not stored.has_names else {*recipe.kinds, *possible_names(others)}
     chunks = read_chunks(source, n_rows, list(recipe.words), wanted)
     names = list(recipe.kinds)
     unnamed = not (chunks.has_names and stored.has_names)

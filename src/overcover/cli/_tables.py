@@ -79,6 +79,11 @@ def split_names(given, columns):
     return names
 
 
+def possible_names(given):
+    """All that `split_names` may make of words, before the columns are known."""
+    return [*given, *(part.strip() for word in given for part in word.split(","))]
+
+
 def near_and_all(name, columns):
     """What may have been meant, and what there is."""
     near = difflib.get_close_matches(name, columns, 1)
@@ -294,8 +299,7 @@ def read_table(source, targets, drop=(), one_hot=(), missing="refuse"):
     X, Y : pandas.DataFrame of float64
     recipe : Recipe
     """
-    words = [part.strip() for given in one_hot for part in given.split(",")]
-    frame = read_frame(source, [*one_hot, *words])
+    frame = read_frame(source, possible_names(one_hot))
     targets, features = choose_columns(frame, targets, drop)
     one_hot = split_names(one_hot, features)
     recipe = learn_recipe(frame, features, one_hot, missing)
