@@ -16,12 +16,12 @@ from sklearn.preprocessing import StandardScaler
 
 from conftest import wave
 from overcover.cli import main
+from overcover.cli._files import read_chunks, read_frame
+from overcover.cli._mistakes import Mistake
 from overcover.cli._tables import (
     MOST_WORDS,
-    Mistake,
     cook,
     learn_recipe,
-    read_frame,
     read_table,
 )
 
@@ -131,6 +131,22 @@ def test_words_are_used_only_if_asked_for():
         cook(pd.DataFrame({"city": ["Lima"], "n": [1]}), recipe)
     with pytest.raises(Mistake, match=r"the table lacks 'n'\. There are city"):
         cook(table[["city"]], recipe)
+
+
+def test_numbers_may_be_names(tmp_path):
+    """With or without gaps, which make them fractions, and with their zeros."""
+    whole = pd.DataFrame({"month": [1, 12, 1]})
+    recipe = learn_recipe(whole, ["month"], one_hot=["month"])
+    assert recipe.words == {"month": ["1", "12"]}
+    gappy = pd.DataFrame({"month": [12.0, np.nan]})
+    made = cook(gappy, recipe).to_numpy()
+    np.testing.assert_array_equal(made, [[0, 1], [np.nan, np.nan]])
+    path = tmp_path / "codes.csv"
+    path.write_text("code,y\n01,1\n1,2\n01,3\n")
+    X, _, recipe = read_table(str(path), ["y"], one_hot=["code"])
+    assert X.to_numpy().tolist() == [[1, 0], [0, 1], [1, 0]]
+    (frame,) = read_chunks(str(path), 10, words=["code"]).frames
+    assert cook(frame, recipe).to_numpy().tolist() == X.to_numpy().tolist()
 
 
 def test_free_text_is_no_category():

@@ -112,7 +112,8 @@ def read_chunks(source, n_rows, words=(), wanted=None) -> Chunks:
     source, words :
         As in `read_frame`.
     n_rows : int
-        Rows of every chunk but the last.
+        Rows of every chunk but the last, however the file is cut into row groups:
+        answers may depend, in the last digits, on which rows are asked about together.
     wanted : collection of str or None
         Columns to read, if reading fewer saves something; None for all.
 
@@ -147,27 +148,7 @@ def read_chunks(source, n_rows, words=(), wanted=None) -> Chunks:
                 yield frame
                 frame = next(frames, None)
 
-    return Chunks(evened(checked(), n_rows), columns, has_names, total, done)
-
-
-def evened(frames, n_rows):
-    """The same rows in frames of `n_rows` each, but the last.
-
-    Answers may depend on which rows are asked about together, in the last digit; so
-    they do not depend on how a file is cut into row groups.
-    """
-    import pandas as pd
-
-    waiting, n_waiting = [], 0
-    for frame in frames:
-        waiting.append(frame)
-        n_waiting += len(frame)
-        while n_waiting >= n_rows:
-            joined = waiting[0] if len(waiting) == 1 else pd.concat(waiting)
-            yield joined.iloc[:n_rows]
-            waiting, n_waiting = [joined.iloc[n_rows:]], n_waiting - n_rows
-    if n_waiting:
-        yield pd.concat(waiting)
+    return Chunks(checked(), columns, has_names, total, done)
 
 
 # -- text ----------------------------------------------------------------------------
