@@ -16,12 +16,12 @@ from sklearn.preprocessing import StandardScaler
 
 from conftest import wave
 from overcover.cli import main
+from overcover.cli._files import read_chunks, read_frame
+from overcover.cli._mistakes import Mistake
 from overcover.cli._tables import (
     MOST_WORDS,
-    Mistake,
     cook,
     learn_recipe,
-    read_frame,
     read_table,
 )
 
@@ -49,9 +49,14 @@ def run(capsys, *arguments):
 
 
 def refused(capsys, *arguments):
-    """The error in a line or two, exit code 2 and nothing printed."""
+    """The error in a line, exit code 2 and nothing printed."""
+    return failed(capsys, 2, *arguments)
+
+
+def failed(capsys, expected, *arguments):
+    """The error in a line, the expected exit code and nothing printed."""
     code, out, err = run(capsys, *arguments)
-    assert code == 2
+    assert code == expected
     assert out == ""
     assert err.startswith("error: ")
     assert err.count("\n") == 1
@@ -93,7 +98,7 @@ def test_arrays_have_columns_with_names(frame, tmp_path):
     X, Y, _ = read_table(str(tmp_path / "a.npz"), [])  # the targets are known
     assert (list(X), list(Y)) == (["x0", "x1"], ["y0"])
     np.savez(tmp_path / "b.npz", A=values)
-    with pytest.raises(Mistake, match="X and y are expected"):
+    with pytest.raises(Mistake, match="X, and y, are expected"):
         read_frame(str(tmp_path / "b.npz"))
 
 
@@ -122,10 +127,26 @@ def test_words_are_used_only_if_asked_for():
     assert made.to_numpy().tolist() == [[0, 1, 1], [1, 0, 2], [0, 1, 3]]
     # Another table is read in the same way, even if it lacks a word.
     assert list(cook(table[:1], recipe)) == list(made)
-    with pytest.raises(Mistake, match="'Lima', which it did not"):
+    with pytest.raises(Mistake, match="'Lima' in row 0, which it did not"):
         cook(pd.DataFrame({"city": ["Lima"], "n": [1]}), recipe)
-    with pytest.raises(Mistake, match="'n' is missing"):
+    with pytest.raises(Mistake, match=r"the table lacks 'n'\. There are city"):
         cook(table[["city"]], recipe)
+
+
+def test_numbers_may_be_names(tmp_path):
+    """With or without gaps, which make them fractions, and with their zeros."""
+    whole = pd.DataFrame({"month": [1, 12, 1]})
+    recipe = learn_recipe(whole, ["month"], one_hot=["month"])
+    assert recipe.words == {"month": ["1", "12"]}
+    gappy = pd.DataFrame({"month": [12.0, np.nan]})
+    made = cook(gappy, recipe).to_numpy()
+    np.testing.assert_array_equal(made, [[0, 1], [np.nan, np.nan]])
+    path = tmp_path / "codes.csv"
+    path.write_text("code,y\n01,1\n1,2\n01,3\n")
+    X, _, recipe = read_table(str(path), ["y"], one_hot=["code"])
+    assert X.to_numpy().tolist() == [[1, 0], [0, 1], [1, 0]]
+    (frame,) = read_chunks(str(path), 10, words=["code"]).frames
+    assert cook(frame, recipe).to_numpy().tolist() == X.to_numpy().tolist()
 
 
 def test_free_text_is_no_category():
@@ -192,12 +213,12 @@ def test_mistakes_are_told_in_a_line(capsys, csv, tmp_path):
     assert "no ending that is known" in refused(capsys, "compare", str(odd))
     broken = tmp_path / "data.parquet"
     broken.write_text("x")
-    assert "cannot be read" in refused(capsys, "compare", str(broken), "-t", "y")
+    assert "cannot be read" in failed(capsys, 1, "compare", str(broken), "-t", "y")
     empty = tmp_path / "empty.csv"
     empty.write_text("a,y\n")
-    assert "holds no rows" in refused(capsys, "compare", str(empty), "-t", "y")
+    assert "holds no rows" in failed(capsys, 1, "compare", str(empty), "-t", "y")
     empty.write_text("")
-    assert "cannot be read" in refused(capsys, "compare", str(empty), "-t", "y")
+    assert "cannot be read" in failed(capsys, 1, "compare", str(empty), "-t", "y")
 
 
 def test_an_unknown_option_is_an_error_of_use(capsys, csv):

@@ -17,7 +17,7 @@ from conftest import wave
 from overcover import GP, OverlappingCoverRegressor, TwinGP
 from overcover._markup import number, percent
 from overcover.advice import advise
-from overcover.report import write_report
+from overcover.report import recalled_rows, write_report
 
 # What a column may be called by somebody who means no good, or just knows no better.
 NASTY = "<script>alert('x')</script>"
@@ -262,6 +262,22 @@ def test_without_test_rows_it_says_so(model, data, tmp_path):
     assert "Give X_test and y_test" in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("machine", ["gp", TwinGP(1.5, 10.0)])
+def test_a_model_knows_the_rows_it_was_fitted_on(machine, data, tmp_path):
+    X, Y, X_test, Y_test = data
+    machine = GP(length_scale=1.5, noise=0.01) if machine == "gp" else machine
+    model = OverlappingCoverRegressor(machine, subdomain_size=80, random_state=0)
+    rows, outputs = recalled_rows(model.fit(X, Y))
+    np.testing.assert_allclose(rows, X, atol=1e-9)
+    np.testing.assert_allclose(outputs, Y, atol=1e-6)
+    path = write_report(model, tmp_path / "r.html", X_test=X_test, y_test=Y_test)
+    page = Page(path.read_text(encoding="utf-8"))
+    given = write_report(model, tmp_path / "g.html", *data)
+    wanted = Page(given.read_text(encoding="utf-8"))
+    for table in ("Inputs", "Outputs", "Errors by output, the worst first"):
+        pd.testing.assert_frame_equal(page.tables[table], wanted.tables[table])
+
+
 @pytest.mark.parametrize(
     ("machine", "size"),
     [
@@ -316,6 +332,8 @@ def test_wrong_data_are_refused(model, data, tmp_path):
     path = tmp_path / "r.html"
     with pytest.raises(ValueError, match="10 rows, the cover 500"):
         write_report(model, path, X[:10], Y[:10])
+    with pytest.raises(ValueError, match="both X and y"):
+        write_report(model, path, X)
     with pytest.raises(ValueError, match="both X_test and y_test"):
         write_report(model, path, X, Y, X_test)
     with pytest.raises(ValueError, match="one row of outputs per row"):

@@ -283,6 +283,32 @@ def test_inspect_reads_the_manifest_alone(surface, tmp_path):
     json.dumps(found)
 
 
+def test_notes_come_back_as_they_were_given(surface, tmp_path):
+    notes = {
+        "table": {"kinds": {"a, b": "date"}, "fill": {"a": 1.5}},
+        "x": [None, True],
+    }
+    model = fitted("gp", *surface)
+    model.save(tmp_path / "a.ocm", notes=notes)
+    assert store.inspect(tmp_path / "a.ocm")["notes"] == notes
+    model.save(tmp_path / "a.ocm")
+    assert store.inspect(tmp_path / "a.ocm")["notes"] == {}
+    store.fit_into(model, *surface, tmp_path / "b.ocm", notes=notes)
+    assert store.inspect(tmp_path / "b.ocm")["notes"] == notes
+    # The same fit with other notes is not the one that is there already.
+    store.fit_into(model, *surface, tmp_path / "b.ocm", notes={"x": 1})
+    assert store.inspect(tmp_path / "b.ocm")["notes"] == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    "notes", [[1], {1: "a"}, {"a": np.nan}, {"a": (1,)}, {"a": {1}}]
+)
+def test_notes_that_would_come_back_otherwise_are_refused(notes, surface, tmp_path):
+    with pytest.raises(ValueError, match="cannot be kept"):
+        fitted("gp", *surface).save(tmp_path / "a.ocm", notes=notes)
+    assert not list(tmp_path.iterdir())
+
+
 def test_verify_reads_everything(surface, tmp_path):
     model = fitted("gp", *surface)
     model.save(tmp_path / "model.ocm")

@@ -188,6 +188,7 @@ def check_refused(path, match):
         {"more": 1},
         {"summary": ...},
         {"summary": []},
+        {"notes": []},
         {"dtype": "object"},
         {"files": {}},
         {"files": []},

@@ -73,8 +73,8 @@ class _RichBar:
         self.id = progress.add_task(name, total=n_tasks or None)
         self.total = n_tasks
 
-    def advance(self):
-        self.progress.advance(self.id)
+    def advance(self, n=1):
+        self.progress.advance(self.id, n)
 
     def close(self):
         self.progress.update(self.id, total=self.total or 1, completed=self.total or 1)
@@ -86,7 +86,7 @@ class _PlainBar:
         self.name, self.started = name, time.perf_counter()
         print(f"{name} ...", file=sys.stderr, flush=True)
 
-    def advance(self):
+    def advance(self, n=1):
         pass
 
     def close(self):
@@ -94,14 +94,24 @@ class _PlainBar:
         print(f"{self.name} done in {seconds:.1f} s", file=sys.stderr, flush=True)
 
 
-def open_bar(name, n_tasks):
-    """A bar on standard error with the time left; lines where rich is missing."""
+def open_bar(name, n_tasks, as_share=False):
+    """A bar on standard error with the time left; lines where rich is missing.
+
+    Parameters
+    ----------
+    name : str
+    n_tasks : int
+        0 where it is not known.
+    as_share : bool
+        Whether to show per cent, for tasks that nobody counts, such as bytes.
+    """
     try:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
             Progress,
+            TaskProgressColumn,
             TextColumn,
             TimeElapsedColumn,
             TimeRemainingColumn,
@@ -110,5 +120,6 @@ def open_bar(name, n_tasks):
         return _PlainBar(name, n_tasks)
     columns = [TextColumn("{task.description:<10}"), BarColumn(), TimeElapsedColumn()]
     if n_tasks:
-        columns += [MofNCompleteColumn(), TimeRemainingColumn()]
+        counts = TaskProgressColumn() if as_share else MofNCompleteColumn()
+        columns += [counts, TimeRemainingColumn()]
     return _RichBar(Progress(*columns, console=Console(stderr=True)), name, n_tasks)

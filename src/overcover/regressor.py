@@ -241,7 +241,7 @@ default="variance"
         machine.tune(X, Y, weight, size, rng, self.n_jobs)
         return machine, weight
 
-    def save(self, path, dtype=None):
+    def save(self, path, dtype=None, notes=None):
         """Write the fitted model to a directory that `overcover.load` opens.
 
         Parameters
@@ -250,11 +250,14 @@ default="variance"
             Made if there is none, replaced if it is a store, refused otherwise.
         dtype : {None, "float64", "float32"}, default=None
             None is exact; "float32" halves the size. See `overcover.store.save`.
+        notes : dict or None, default=None
+            Plain values to keep beside the model; `overcover.store.inspect` gives them
+            back.
         """
         from .store import save  # which makes models, so it imports this module
 
         check_is_fitted(self)
-        save(self, path, dtype)
+        save(self, path, dtype, notes)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "states_")

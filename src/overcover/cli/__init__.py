@@ -1,17 +1,27 @@
 """The command line: ``overcover``, for those who have a table and no program.
 
-Beside the path. Commands are in `_app`, one file each for what they do; tables are read
-in `_tables`. Needs the extra ``cli``.
+Beside the path. Commands are in `_commands` and `_trials`; what each does has a file of
+its own. Tables are read in `_files` and become numbers in `_tables`; `_stored` is a
+model with what it knows of its columns, `_output` writes. Needs the extra ``cli``.
 """
 
 import sys
 
 
+def make_app():
+    """The application with all its commands, of typer."""
+    from . import _commands, _trials  # noqa: F401
+    from ._app import app
+
+    return app
+
+
 def main(arguments=None):
     """Run the command line; ends the process with its exit code.
 
-    0 when all went well, 2 for a mistake in what was asked or given, 130 when
-    interrupted. A mistake is told in a line or two, without a traceback.
+    0 when all went well, 1 where it cannot be done, 2 for a mistake in what was asked,
+    130 when interrupted. What goes wrong is told in a line or two; the hidden option
+    ``--debug`` before the command, or ``OVERCOVER_DEBUG=1``, adds the traceback.
 
     Parameters
     ----------
@@ -19,7 +29,7 @@ def main(arguments=None):
         None for those of the process.
     """
     try:
-        from ._app import app
+        app = make_app()
     except ImportError as error:
         print(
             f"error: the command line needs {error.name}. Install the extra: "
@@ -27,13 +37,7 @@ def main(arguments=None):
             file=sys.stderr,
         )
         sys.exit(2)
-    from ._tables import Mistake
-
-    try:
-        app(args=arguments, prog_name="overcover")
-    except Mistake as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
+    app(args=arguments, prog_name="overcover")

@@ -1,4 +1,4 @@
-"""Tables from files: CSV, TSV, Parquet, NumPy; columns become numbers, or are refused.
+"""Tables: columns become numbers, or are refused.
 
 A `Recipe` is what has to be remembered to read another table in the same way: which
 columns, what their kinds are, which words a column may hold, what stands in for what is
@@ -6,20 +6,18 @@ missing. It is plain data, so that it can be kept beside a model.
 """
 
 import difflib
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from ._files import OUTPUT, read_frame
+from ._mistakes import Cannot, Mistake, first_line
+
 # More different words than this are names or free text, not categories.
 MOST_WORDS = 50
 SECONDS_PER_DAY = 86400.0
-SUFFIXES = (".csv", ".tsv", ".parquet", ".npy", ".npz")
-
-
-class Mistake(Exception):
-    """Something the user gave cannot be used; the text says what to do."""
+# Most columns to name in a message.
+MOST_NAMED = 12
 
 
 class Recipe(NamedTuple):
@@ -35,99 +33,6 @@ class Recipe(NamedTuple):
     """What stands in for missing numbers and dates; empty if they are refused."""
 
 
-def read_frame(source):
-    """A table from a file, or from standard input.
-
-    Parameters
-    ----------
-    source : str
-        A path that ends in .csv, .tsv (also compressed, .csv.gz), .parquet, .npy or
-        .npz, or "-" for CSV or TSV from standard input. Columns of a .npy file are
-        c0, c1, ...; a .npz file holds X and y, with columns x0, ... and y0, ...
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
-    import pandas as pd
-
-    if source == "-":
-        return read_text(sys.stdin, None, "standard input")
-    path = Path(source)
-    if not path.is_file():
-        raise Mistake(f"there is no file {source}.")
-    suffix = next((s for s in path.suffixes[::-1] if s in SUFFIXES), None)
-    if suffix is None:
-        raise Mistake(
-            f"{source} has no ending that is known. Known are {', '.join(SUFFIXES)}."
-        )
-    try:
-        if suffix in (".csv", ".tsv"):
-            return read_text(path, "\t" if suffix == ".tsv" else ",", source)
-        if suffix == ".parquet":
-            return named(pd.read_parquet(path), source)
-        return named(arrays_as_frame(np.load(path, allow_pickle=False)), source)
-    except (OSError, ValueError, KeyError) as error:
-        raise Mistake(f"{source} cannot be read: {first_line(error)}") from error
-
-
-def read_text(file, separator, source):
-    """Lines of separated values; the separator is guessed from a stream's header."""
-    import io
-
-    import pandas as pd
-
-    if separator is None:
-        text = file.read()
-        header = text.partition("\n")[0]
-        separator = "\t" if header.count("\t") > header.count(",") else ","
-        file = io.StringIO(text)
-    try:
-        frame = pd.read_csv(file, sep=separator, skipinitialspace=True)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise Mistake(f"{source} cannot be read: {first_line(error)}") from error
-    return named(frame, source)
-
-
-def named(frame, source):
-    """Column names as words, each once; at least one row."""
-    frame.columns = [str(name) for name in frame.columns]
-    if not len(frame):
-        raise Mistake(f"{source} holds no rows.")
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise Mistake(f"{source} has two columns called {twice!r}. Rename one.")
-    return frame
-
-
-def arrays_as_frame(loaded):
-    """Columns of a NumPy file."""
-    import pandas as pd
-
-    if isinstance(loaded, np.ndarray):
-        return pd.DataFrame(as_columns(loaded, "c"))
-    targets = next((name for name in ("y", "Y") if name in loaded), None)
-    if "X" not in loaded or targets is None:
-        raise ValueError(
-            f"it holds {', '.join(loaded.files)}, but X and y are expected."
-        )
-    X, Y = as_columns(loaded["X"], "x"), as_columns(loaded[targets], "y")
-    return pd.DataFrame({**X, **Y})
-
-
-def as_columns(values, letter):
-    """Columns of an array by name."""
-    if values.ndim not in (1, 2):
-        raise ValueError(f"an array has {values.ndim} axes, 1 or 2 are expected.")
-    values = values.reshape(len(values), -1)
-    return {f"{letter}{j}": values[:, j] for j in range(values.shape[1])}
-
-
-def first_line(error):
-    """The beginning of an error's text."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
-
-
 def choose_columns(frame, targets, drop=()):
     """Names of targets and features.
 
@@ -135,7 +40,8 @@ def choose_columns(frame, targets, drop=()):
     ----------
     frame : pandas.DataFrame
     targets : sequence of str
-        Where there are none: y0, y1, ... as a .npz file has them.
+        Each a column, or several with commas. Where there are none: y0, y1, ... as a
+        .npz file has them.
     drop : sequence of str
         Columns not to use.
 
@@ -144,20 +50,46 @@ def choose_columns(frame, targets, drop=()):
     targets, features : list of str
     """
     columns = list(frame.columns)
-    for name in (*targets, *drop):
-        if name not in columns:
-            near = difflib.get_close_matches(name, columns, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            shown = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
-            raise Mistake(f"there is no column {name!r}.{hint} There are {shown}.")
+    targets, drop = split_names(targets, columns), split_names(drop, columns)
     if not targets:
-        targets = [name for name in columns if name[0] == "y" and name[1:].isdigit()]
+        targets = [n for n in columns if n[:1] == OUTPUT and n[1:].isdigit()]
     if not targets:
         raise Mistake("say what to predict: --target COLUMN.")
     features = [name for name in columns if name not in {*targets, *drop}]
     if not features:
         raise Mistake("no columns are left to predict from.")
-    return list(targets), features
+    return targets, features
+
+
+def split_names(given, columns):
+    """Names of columns, each checked; commas separate them unless they are in a name.
+
+    Examples
+    --------
+    >>> split_names(["a,b", "c, d"], ["a", "b", "c, d"])
+    ['a', 'b', 'c, d']
+    """
+    names = []
+    for word in given:
+        parts = [word] if word in columns else [n.strip() for n in word.split(",")]
+        names += [name for name in parts if name not in names]
+    for name in names:
+        if name not in columns:
+            raise Mistake(f"there is no column {name!r}. {near_and_all(name, columns)}")
+    return names
+
+
+def possible_names(given):
+    """All that `split_names` may make of words, before the columns are known."""
+    return [*given, *(part.strip() for word in given for part in word.split(","))]
+
+
+def near_and_all(name, columns):
+    """What may have been meant, and what there is."""
+    near = difflib.get_close_matches(name, columns, 1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    more = ", ..." if len(columns) > MOST_NAMED else ""
+    return f"{hint}There are {', '.join(columns[:MOST_NAMED])}{more}."
 
 
 def learn_recipe(frame, features, one_hot=(), missing="refuse") -> Recipe:
@@ -168,7 +100,8 @@ def learn_recipe(frame, features, one_hot=(), missing="refuse") -> Recipe:
     frame : pandas.DataFrame
     features : sequence of str
     one_hot : sequence of str
-        Columns of words to use, one column of 0 and 1 for each word.
+        Columns of words (or of numbers that are names) to use, one column of 0 and 1
+        for each word.
     missing : {"refuse", "drop", "median"}
         "median" remembers the medians.
 
@@ -180,19 +113,19 @@ def learn_recipe(frame, features, one_hot=(), missing="refuse") -> Recipe:
     for name in features:
         column = frame[name]
         if column.isna().all():
-            raise Mistake(f"column {name!r} is empty. Leave it out with --drop {name}.")
-        kinds[name] = kind = kind_of(column)
+            raise Cannot(f"column {name!r} is empty. Leave it out with --drop {name}.")
+        kinds[name] = kind = "words" if name in one_hot else kind_of(column)
         if kind == "words":
-            found = sorted({str(value) for value in column.dropna()})
+            found = sorted(set(as_words(column.dropna())))
             example = ", ".join(repr(word) for word in found[:3])
             if name not in one_hot:
-                raise Mistake(
+                raise Cannot(
                     f"column {name!r} holds words ({len(found)} different: {example}"
                     f"{', ...' if len(found) > 3 else ''}). Use --one-hot {name}, or "
                     f"leave it out with --drop {name}."
                 )
             if len(found) > MOST_WORDS:
-                raise Mistake(
+                raise Cannot(
                     f"column {name!r} holds {len(found)} different words, --one-hot "
                     f"takes at most {MOST_WORDS}. Leave it out with --drop {name}."
                 )
@@ -220,10 +153,19 @@ def kind_of(column):
     return "words"
 
 
+def as_words(column):
+    """Values of a column as words: 3 and 3.0 are the same one."""
+    if column.dtype.kind == "f":
+        return column.map("{:.15g}".format)
+    return column.astype(str)
+
+
 def as_numbers(column, kind):
     """Values of a column; dates in days since 1970."""
     import pandas as pd
 
+    if column.isna().all():  # of no type in particular
+        return np.full(len(column), np.nan)
     if kind == "number":
         return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     dates = pd.to_datetime(column, utc=True, format="ISO8601")
@@ -247,17 +189,20 @@ def cook(frame, recipe: Recipe):
 
     lacking = [name for name in recipe.kinds if name not in frame]
     if lacking:
-        raise Mistake(f"column {lacking[0]!r} is missing from the table.")
+        raise Cannot(
+            f"the table lacks {listed_names(lacking)}. "
+            f"{near_and_all(lacking[0], list(frame.columns))}"
+        )
     made = {}
     for name, kind in recipe.kinds.items():
         column = frame[name]
         if kind == "words":
-            given = column.astype(str).where(column.notna())
+            given = as_words(column).where(column.notna())
             unknown = given.dropna()[~given.dropna().isin(recipe.words[name])]
             if len(unknown):
-                raise Mistake(
-                    f"column {name!r} holds {unknown.iloc[0]!r}, which it did not in "
-                    "training."
+                raise Cannot(
+                    f"column {name!r} holds {unknown.iloc[0]!r} in row "
+                    f"{unknown.index[0]}, which it did not in training."
                 )
             for word in recipe.words[name]:
                 is_word = (given == word).astype(np.float64)
@@ -266,13 +211,25 @@ def cook(frame, recipe: Recipe):
         try:
             values = as_numbers(column, kind)
         except (ValueError, TypeError) as error:
-            raise Mistake(
+            raise Cannot(
                 f"column {name!r} should hold {kind}s: {first_line(error)}"
             ) from error
         if name in recipe.fill:
             values = np.where(np.isnan(values), recipe.fill[name], values)
         made[name] = values
     return pd.DataFrame(made, index=frame.index)
+
+
+def listed_names(names):
+    """Some names of columns in quotes.
+
+    Examples
+    --------
+    >>> listed_names(["a", "b"])
+    "'a', 'b'"
+    """
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(map(repr, names[:MOST_NAMED])) + more
 
 
 def numeric_targets(frame, targets):
@@ -282,9 +239,7 @@ def numeric_targets(frame, targets):
     made = {}
     for name in targets:
         if kind_of(frame[name]) != "number":
-            raise Mistake(
-                f"target {name!r} holds no numbers: only numbers are learned."
-            )
+            raise Cannot(f"target {name!r} holds no numbers: only numbers are learned.")
         made[name] = as_numbers(frame[name], "number")
     return pd.DataFrame(made, index=frame.index)
 
@@ -306,7 +261,7 @@ def complete(X, Y, missing="refuse"):
     for name in (*X, *Y):
         column = X[name] if name in X else Y[name]
         if np.isinf(column).any():
-            raise Mistake(f"column {name!r} holds infinite values.")
+            raise Cannot(f"column {name!r} holds infinite values.")
     gaps = {
         name: int(count)
         for part in (X, Y)
@@ -318,13 +273,13 @@ def complete(X, Y, missing="refuse"):
     if missing == "refuse":
         counts = ", ".join(f"{name} {count}" for name, count in list(gaps.items())[:8])
         more = f" and {len(gaps) - 8} more columns" if len(gaps) > 8 else ""
-        raise Mistake(
+        raise Cannot(
             f"values are missing ({counts}{more}). Leave such rows out with --missing "
             "drop, or fill in medians with --missing median."
         )
     whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
     if not whole.any():
-        raise Mistake("every row lacks a value, so that none is left.")
+        raise Cannot("every row lacks a value, so that none is left.")
     return X[whole], Y[whole]
 
 
@@ -344,8 +299,9 @@ def read_table(source, targets, drop=(), one_hot=(), missing="refuse"):
     X, Y : pandas.DataFrame of float64
     recipe : Recipe
     """
-    frame = read_frame(source)
+    frame = read_frame(source, possible_names(one_hot))
     targets, features = choose_columns(frame, targets, drop)
+    one_hot = split_names(one_hot, features)
     recipe = learn_recipe(frame, features, one_hot, missing)
     X, Y = complete(cook(frame, recipe), numeric_targets(frame, targets), missing)
     return X.reset_index(drop=True), Y.reset_index(drop=True), recipe

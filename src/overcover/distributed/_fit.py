@@ -126,7 +126,9 @@ Series or DataFrame
                 return work.digests
 
             keep = [folder.name]
-            return fit_draft(model, store, fit_rows, fingerprint, resume, dtype, keep)
+            return fit_draft(
+                model, store, fit_rows, fingerprint, resume, dtype, keep=keep
+            )
         finally:
             # Workers that are still at it would miss the rows they have mapped.
             if folder.exists() and not (work and work.unfinished):

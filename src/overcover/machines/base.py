@@ -121,6 +121,10 @@ class Predictor:
         """
         check_coverage(coverage)
         mean, std = self.predict(X, return_std=True)
+        return self._interval(mean, std, coverage)
+
+    def _interval(self, mean, std, coverage):
+        """`predict_interval` of queries that have been answered."""
         half = np.atleast_1d(self._judge_of_errors().half_width(coverage))
         half = as_training_shape(self, half) * std
         return mean - half, mean + half

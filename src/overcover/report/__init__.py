@@ -39,7 +39,13 @@ class Subject(NamedTuple):
 
 
 def write_report(
-    model, path, X, y, X_test=None, y_test=None, title="Report on a fitted model"
+    model,
+    path,
+    X=None,
+    y=None,
+    X_test=None,
+    y_test=None,
+    title="Report on a fitted model",
 ):
     """Write a report on a fitted model as one HTML file.
 
@@ -49,9 +55,11 @@ def write_report(
         Fitted.
     path : str or Path
         Where to; an existing file is replaced when the new one is whole.
-    X : array-like of shape (n_samples, n_features)
-        The rows it was fitted on.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    X : array-like of shape (n_samples, n_features), default=None
+        The rows it was fitted on; None takes them from the model, which holds them,
+        up to rounding. Then nothing is said about rows that repeat, or about columns
+        that do not matter.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
     X_test : array-like of shape (n_queries, n_features), default=None
         Rows it was not fitted on. Without them nothing is said about errors: errors on
         training rows flatter.
@@ -107,6 +115,14 @@ def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
     if (X_test is None) != (y_test is None):
         raise ValueError("Give both X_test and y_test, or neither.")
     check_is_fitted(model)
+    if (X is None) != (y is None):
+        raise ValueError("Give both X and y, or neither.")
+    seen = None if X_test is None else assess(model, X_test, y_test)
+    if X is None:
+        rows, Y = recalled_rows(model)
+        names = names_of_outputs(Y, Y) if seen is None else seen.names
+        known = model, rows, Y, names_of_features(model), names, seen
+        return Subject(*known, findings(model, None, None, seen))
     rows = check_queries(model, X).astype(np.float64)
     n_covered = int(model.cover_.n_owned.sum())
     if len(rows) != n_covered:
@@ -115,7 +131,6 @@ def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
             "was fitted on, without those of weight zero."
         )
     Y = check_observed(y, np.empty((len(rows), model.n_outputs_)))
-    seen = None if X_test is None else assess(model, X_test, y_test)
     return Subject(
         model,
         rows,
@@ -125,3 +140,36 @@ def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
         seen,
         findings(model, rows, y, seen),
     )
+
+
+def recalled_rows(model):
+    """The rows a model was fitted on, out of the states of its machines.
+
+    Every row is owned by one subdomain, so owned rows are all rows, once.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor
+        Fitted.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_outputs)
+    """
+    n_samples = int(model.cover_.n_owned.sum())
+    X = np.empty((n_samples, model.n_features_in_))
+    Y = np.empty((n_samples, model.n_outputs_))
+    for state, members, n_owned in zip(
+        model.states_, model.cover_.members, model.cover_.n_owned
+    ):
+        inputs = model.machine_.recall_inputs(state)
+        if inputs is None:
+            raise ValueError(
+                f"{model.machine_!r} keeps no rows. Give X and y, the rows the model "
+                "was fitted on."
+            )
+        owned = members[:n_owned]
+        X[owned] = inputs[:n_owned]
+        Y[owned] = model.machine_.recall_outputs(state, np.arange(n_owned))
+    return X, Y

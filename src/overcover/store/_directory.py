@@ -36,6 +36,8 @@ FORMAT, VERSION = "overcover-model", 1
 MANIFEST, LOCK, MODEL = "manifest.json", "writer.lock", f"model{SUFFIX}"
 KEYS = {"format", "version", "written_by", "data", "dtype", "summary", "files"}
 KEYS |= {"fingerprint", "checksum"}
+# Only where whoever saved the model left some.
+NOTES = "notes"
 FILE_KEYS = {"model", "subdomains"}
 DATA = re.compile(r"data-[0-9a-f]{16}")
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -79,6 +81,27 @@ def write_manifest(store, content):
         file.write(json.dumps(manifest, indent=1, allow_nan=False).encode())
 
 
+def check_notes(notes):
+    """Notes that the manifest can keep, as they will be read back.
+
+    Raises
+    ------
+    ValueError
+        If they are not what JSON can hold.
+    """
+    try:
+        text = json.dumps(notes or {}, allow_nan=False)
+        if isinstance(kept := json.loads(text), dict) and kept == (notes or {}):
+            return kept
+        reason = "it would be read back as something else"
+    except (TypeError, ValueError) as error:
+        reason = str(error)
+    raise ValueError(
+        f"notes={notes!r} cannot be kept: {reason}. Give a dict with words as names, "
+        "of words, finite numbers, truth values, None, lists and such dicts."
+    )
+
+
 def read_manifest(store):
     """The checked manifest of a store.
 
@@ -118,8 +141,8 @@ def _check_manifest(manifest):
             f"has format version {version!r}, and this overcover reads {VERSION}. A "
             "newer overcover wrote it: update, or save the model again."
         )
-    if set(manifest) != KEYS:
-        odd = ", ".join(sorted(set(manifest) ^ KEYS))
+    if set(manifest) - {NOTES} != KEYS:
+        odd = ", ".join(sorted(set(manifest) - {NOTES} ^ KEYS))
         raise StoreError(f"lacks entries, or has some that do not belong: {odd}.")
     if manifest["checksum"] != checksum_of(manifest):
         raise StoreError(
@@ -144,6 +167,8 @@ def _check_manifest(manifest):
         raise StoreError(f"has the unknown dtype {manifest['dtype']!r}.")
     if not isinstance(manifest["summary"], dict):
         raise StoreError("should hold a summary.")
+    if not isinstance(manifest.get(NOTES, {}), dict):
+        raise StoreError("should hold notes by name.")
 
 
 def data_folder(store, manifest):

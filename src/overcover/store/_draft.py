@@ -95,7 +95,16 @@ class Draft:
 
 
 def fit_into(
-    model, X, y, path, *, sample_weight=None, X_target=None, resume=True, dtype=None
+    model,
+    X,
+    y,
+    path,
+    *,
+    sample_weight=None,
+    X_target=None,
+    resume=True,
+    dtype=None,
+    notes=None,
 ):
     """Fit a model, writing every machine to a store as soon as it is done.
 
@@ -120,6 +129,7 @@ def fit_into(
         Whether to take up an unfinished fit of the same data and parameters, or return
         a finished one. False discards what is unfinished.
     dtype : {None, "float64", "float32"}, default=None
+    notes : dict or None, default=None
         As in `save`.
 
     Returns
@@ -145,8 +155,8 @@ def fit_into(
     True
     """
     check_draftable(model)
-    dtype = check_dtype(dtype)
-    fingerprint = fingerprint_of(model, X, y, sample_weight, X_target, dtype)
+    dtype, notes = check_dtype(dtype), directory.check_notes(notes)
+    fingerprint = fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes)
 
     def fit_rows(folder):
         work = Draft(folder, dtype)
@@ -155,7 +165,7 @@ def fit_into(
         return work.digests
 
     with directory.writing(path) as store:
-        return fit_draft(model, store, fit_rows, fingerprint, resume, dtype)
+        return fit_draft(model, store, fit_rows, fingerprint, resume, dtype, notes)
 
 
 def check_draftable(model):
@@ -167,7 +177,7 @@ def check_draftable(model):
         raise StoreError(refusal(machine, "machine"))
 
 
-def fit_draft(model, store, fit_rows, fingerprint, resume, dtype, keep=()):
+def fit_draft(model, store, fit_rows, fingerprint, resume, dtype, notes=None, keep=()):
     """Find or make a draft, fit into it, and make it the store's model.
 
     Parameters
@@ -180,6 +190,8 @@ def fit_draft(model, store, fit_rows, fingerprint, resume, dtype, keep=()):
     fingerprint : str
     resume : bool
     dtype : {"float64", "float32"}
+    notes : dict or None
+        As in `save`.
     keep : sequence of str
         Names of folders of data that are needed until the fit is done.
 
@@ -197,7 +209,7 @@ def fit_draft(model, store, fit_rows, fingerprint, resume, dtype, keep=()):
     finally:
         if not is_begun(folder):
             directory.keep_only(folder)
-    commit(store, folder, model, digests, dtype, fingerprint)
+    commit(store, folder, model, digests, dtype, notes, fingerprint)
     directory.tidy(store)
     directory.keep_only(
         folder, {directory.MODEL, *(file_of(k) for k in range(len(digests)))}
@@ -215,13 +227,13 @@ def adopt(model, loaded):
     return model
 
 
-def fingerprint_of(model, X, y, sample_weight, X_target, dtype):
+def fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes=None):
     """SHA-256 of all that a fit depends on, as hexadecimal digits."""
     from .. import __version__
 
     fresh = clone(model).set_params(**INDIFFERENT)
     asked = encode(fresh)
-    given = [__version__, directory.VERSION, dtype, asked.tree]
+    given = [__version__, directory.VERSION, dtype, asked.tree, notes]
     hashing = hashlib.sha256(json.dumps(given, sort_keys=True).encode())
     if not all(_is_plain(a) for a in (X, y)):  # data frames, lists
         X, Y, _ = check_training_data(fresh, X, y)

@@ -32,7 +32,7 @@ HYPERPARAMETERS = ["length_scale_", "noise_", "kernel_", "input_length_scale_"]
 HYPERPARAMETERS += ["output_length_scale_", "input_noise_", "output_noise_"]
 
 
-def save(model, path, dtype=None):
+def save(model, path, dtype=None, notes=None):
     """Write a fitted model to a directory, whole or not at all.
 
     Parameters
@@ -50,6 +50,9 @@ def save(model, path, dtype=None):
         certain, which another one may answer. With less noise than that there is a
         warning. Smaller still are models fitted with
         ``keep_factors=False``, which make factors again when queries need them.
+    notes : dict or None, default=None
+        What to keep beside the model, in plain values that JSON knows: where its data
+        are from, what its outputs are called. `inspect` gives it back.
 
     Examples
     --------
@@ -63,7 +66,7 @@ def save(model, path, dtype=None):
     ...     bool((load(f"{folder}/sine.ocm").predict(X) == model.predict(X)).all())
     True
     """
-    dtype = check_dtype(dtype)
+    dtype, notes = check_dtype(dtype), directory.check_notes(notes)
     check_storable(model)
     with directory.writing(path) as store:
         directory.tidy(store)
@@ -75,7 +78,7 @@ def save(model, path, dtype=None):
                     zip(model.cover_.members, model.states_)
                 )
             ]
-            commit(store, folder, model, digests, dtype)
+            commit(store, folder, model, digests, dtype, notes)
         finally:
             # Of the old model and the new one, the manifest says which to keep.
             directory.tidy(store)
@@ -118,7 +121,7 @@ def check_storable(model):
         raise StoreError(refusal(model.machine_, "machine"))
 
 
-def commit(store, folder, model, digests, dtype, fingerprint=""):
+def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
     """Write what subdomains share, and make all of it the store's model."""
     if dtype == "float32":
         warn_of_rounding(model.machine_)
@@ -142,6 +145,8 @@ def commit(store, folder, model, digests, dtype, fingerprint=""):
         },
         "fingerprint": fingerprint,
     }
+    if notes:
+        content[directory.NOTES] = notes
     directory.write_manifest(store, content)
 
 
@@ -287,7 +292,7 @@ def inspect(path):
     dict
         machine, machine_parameters, hyperparameters, parameters (as text), n_rows,
         n_features, n_outputs, n_subdomains, subdomain_size, overlap, router, dtype,
-        bytes, format, versions.
+        bytes, format, versions, notes.
     """
     manifest = directory.read_manifest(path)
     try:
@@ -300,6 +305,7 @@ def inspect(path):
         "bytes": sum(n_bytes for _, n_bytes in files),
         "format": manifest["version"],
         "versions": dict(manifest["written_by"]),
+        "notes": manifest.get(directory.NOTES, {}),
     }
 
 

@@ -1,0 +1,85 @@
+"""The main job, small: poses of people from their silhouettes, in under a minute."""
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from sklearn.neighbors import KNeighborsRegressor
+
+from .. import OverlappingCoverRegressor
+from ..datasets import make_pose
+from ..metrics import mean_joint_error
+from ..report import write_report
+
+N_FRAMES, SIZE = 1200, 150
+
+
+class Result(NamedTuple):
+    """One method."""
+
+    method: str
+    error: float
+    """Mean distance of joints from where they are, in mm."""
+
+    fit_seconds: float
+    microseconds: float
+    """Per pose."""
+
+
+def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
+    """Make people who move, fit on one half of every motion, answer the other.
+
+    Parameters
+    ----------
+    folder : path-like
+        For the report.
+    n_frames : int
+        Rows to train and to test together.
+    jobs : int or None
+    done : callable
+        Called after each of five steps.
+
+    Returns
+    -------
+    data : PoseData
+    results : list of Result
+    report : Path or None
+        None if matplotlib is not there.
+    """
+    data = make_pose("humaneva", n_frames=n_frames, n_jobs=jobs, cache=False)
+    done()
+    options = {"subdomain_size": SIZE, "random_state": 0, "n_jobs": jobs}
+    methods = {
+        "5 nearest neighbours": KNeighborsRegressor(5),
+        "cover of GPs": OverlappingCoverRegressor("gp", **options),
+        "cover of Twin GPs": OverlappingCoverRegressor("tgp", **options),
+    }
+    results = []
+    for name, model in methods.items():
+        results.append(measure(name, model, data))
+        done()
+    try:
+        report = write_report(
+            model,
+            Path(folder) / "report.html",
+            data.X_train,
+            data.Y_train,
+            data.X_test,
+            data.Y_test,
+            title="Poses from silhouettes",
+        )
+    except ImportError:
+        report = None
+    done()
+    return data, results, report
+
+
+def measure(name, model, data):
+    """Fit and answer."""
+    started = time.perf_counter()
+    model.fit(data.X_train, data.Y_train)
+    fitted = time.perf_counter()
+    said = model.predict(data.X_test)
+    micro = 1e6 * (time.perf_counter() - fitted) / len(said)
+    error = float(mean_joint_error(data.Y_test, said))
+    return Result(name, error, fitted - started, micro)

@@ -1,0 +1,109 @@
+"""Fit a model on a table, into a store, with notes on what the columns were."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import OverlappingCoverRegressor, store
+from .._markup import percent
+from ..advice import Finding, about_noise, findings
+from ..store._directory import check_target
+from ._budget import Choice, choose, with_findings
+from ._mistakes import Cannot
+from ._show import duration
+from ._stored import notes_of
+
+
+class Fit(NamedTuple):
+    """What came of a fit."""
+
+    model: OverlappingCoverRegressor
+    choice: Choice | None
+    """What a budget decided."""
+
+    findings: list[Finding]
+    seconds: float
+    """All of it, with writing."""
+
+
+def check_store(out):
+    """Refuse, before any work is done, a folder that no model can be written to."""
+    check_target(out)
+    folder = Path(out).absolute()
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise Cannot(f"{out} cannot be written: {folder} may not be written to.")
+
+
+def describe(choice: Choice):
+    """What a budget decided, in words."""
+    text = (
+        f"Hyperparameters took {duration(choice.tuning)}; subdomains of "
+        f"{choice.subdomain_size} rows, {percent(choice.overlap, 0)} of them borrowed, "
+        f"should take {duration(choice.expected)} more."
+    )
+    if not choice.fits:
+        text += " That is more than --budget, but nothing that makes sense is faster."
+    return text
+
+
+def fit_table(
+    X, Y, recipe, out, options: dict[str, Any], budget=None, resume=True, say=print
+):
+    """Fit, store, and look for what there is to say.
+
+    Parameters
+    ----------
+    X : pandas.DataFrame of shape (n_samples, n_features), float64
+    Y : pandas.DataFrame of shape (n_samples, n_outputs), float64
+    recipe : Recipe
+        How X was made.
+    out : str
+        The store.
+    options : dict
+        Of `OverlappingCoverRegressor`.
+    budget : float or None
+        Seconds; decides the size of subdomains.
+    resume : bool
+        Whether to go on with an unfinished fit.
+    say : callable
+        Told, in words, what the budget decided, and what an interruption leaves.
+
+    Returns
+    -------
+    Fit
+    """
+    started = time.perf_counter()
+    model, choice = OverlappingCoverRegressor(**options), None
+    # One output is a column of its own right, as in Python.
+    y = Y.iloc[:, 0].to_numpy() if Y.shape[1] == 1 else Y.to_numpy()
+    if budget is not None:
+        choice = choose(model, X.to_numpy(), Y.to_numpy(), budget)
+        say(describe(choice))
+        model.set_params(
+            machine=with_findings(choice.machine_),
+            subdomain_size=choice.subdomain_size,
+            overlap=choice.overlap,
+        )
+    notes = notes_of(recipe, Y.columns)
+    try:
+        store.fit_into(model, X, y, out, resume=resume, notes=notes)
+    except KeyboardInterrupt:
+        if os.path.isdir(out):
+            say(f"What is done is kept in {out}: the same command goes on from there.")
+        raise
+    except store.StoreError as error:
+        if "unfinished fit" in str(error):
+            raise Cannot(
+                f"{out} holds an unfinished fit of other data or options. Give those "
+                "again to go on with it, --restart to discard it, or another --out."
+            ) from error
+        raise
+    seconds = time.perf_counter() - started
+    found = findings(model, X, Y)
+    if choice is not None:
+        # The model was given its noise, so that only the budget knows it was found.
+        found += about_noise(choice)
+    return Fit(model, choice, found, seconds)

@@ -1,0 +1,128 @@
+"""What people see: tables, findings, progress; nothing of it where nobody looks."""
+
+import json
+import math
+import sys
+from contextlib import contextmanager
+
+from .._markup import number
+from .._progress import open_bar
+
+
+def is_watched():
+    """Whether standard error is a terminal."""
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def bar(name, total=0, as_share=False):
+    """A progress bar; yields a function to advance it by so many."""
+    if not is_watched():
+        yield lambda n=1: None
+        return
+    shown = open_bar(name, total or 0, as_share)
+    try:
+        yield shown.advance
+    finally:
+        shown.close()
+
+
+def say(text):
+    """A remark, beside the output."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def print_json(answer):
+    """For programs; JSON has no infinity, so that what is not finite is null."""
+    print(json.dumps(finite_or_none(answer), indent=2, allow_nan=False))
+
+
+def finite_or_none(value):
+    """Plain values without infinities.
+
+    Examples
+    --------
+    >>> finite_or_none({"a": [1.5, float("inf")], "b": "nan"})
+    {'a': [1.5, None], 'b': 'nan'}
+    """
+    if isinstance(value, dict):
+        return {name: finite_or_none(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [finite_or_none(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_table(title, headings, rows, caption=None):
+    """A table whose first column is words, the others numbers."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), caption=None if caption is None else Text(caption))
+    for i, heading in enumerate(headings):
+        table.add_column(Text(heading), justify="right" if i else "left")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    Console().print(table)
+
+
+def print_pairs(pairs):
+    """Names and values, one pair a line."""
+    width = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
+        print(f"{name:<{width}}  {value}")
+
+
+def print_findings(findings):
+    """Findings, one a line."""
+    for finding in findings:
+        print(finding)
+
+
+def maybe(value, form=number):
+    """A number in words; a dash where there is none."""
+    return "-" if value is None else form(value)
+
+
+def counted(n, word):
+    """So many things.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number(n)} {word}{'' if n == 1 else 's'}"
+
+
+def duration(seconds):
+    """Seconds in words.
+
+    Examples
+    --------
+    >>> duration(4.21), duration(75), duration(7260)
+    ('4.2 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def size_of(n_bytes):
+    """Bytes in words.
+
+    Examples
+    --------
+    >>> size_of(1234), size_of(5_600_000)
+    ('1.2 kB', '5.6 MB')
+    """
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes} bytes" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} TB"

@@ -1,0 +1,215 @@
+"""A stored model, and how rows of a table become its inputs."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import load, store
+from ..explain import names_of_features
+from ..regressor import OverlappingCoverRegressor
+from ._files import OUTPUT, read_chunks
+from ._mistakes import Cannot, Mistake
+from ._tables import Recipe, as_numbers, cook, possible_names, split_names
+
+# The name of the command line's notes in a store.
+NOTES = "table"
+KINDS = ("number", "date", "words")
+
+
+class Stored(NamedTuple):
+    """A model that answers tables."""
+
+    model: OverlappingCoverRegressor
+    recipe: Recipe
+    targets: list[str]
+    has_names: bool
+    """Whether the model knows what its inputs are called."""
+
+
+def told_of(path):
+    """`overcover.store.inspect`, with words for those who know no Python."""
+    if not Path(path).exists():
+        raise Mistake(f"there is no model {path}.")
+    is_finished = (Path(path) / "manifest.json").exists()
+    if not is_finished and any(Path(path).glob("data-*")):
+        raise Cannot(
+            f"the fit of {path} is not finished. Give the same overcover fit command "
+            "again to go on with it."
+        )
+    return store.inspect(path)
+
+
+def notes_of(recipe, targets):
+    """What to keep beside a model: see docs/store-format.md."""
+    return {NOTES: {"targets": list(targets), **recipe._asdict()}}
+
+
+def open_model(path, jobs=None) -> Stored:
+    """Load a model, with the notes of ``overcover fit`` or without any.
+
+    A model that Python saved takes columns by the names it was fitted with, or, if
+    there were none, in their order.
+
+    Parameters
+    ----------
+    path : str
+    jobs : int or None
+        Threads that answer.
+    """
+    notes = told_of(path)["notes"].get(NOTES)
+    model = load(path)
+    model.n_jobs = jobs
+    if notes is not None:
+        try:
+            recipe, targets = read_notes(notes, model)
+            return Stored(model, recipe, targets, True)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Cannot(
+                f"the notes in {path} on columns cannot be used: {error}. Fit it again."
+            ) from error
+    recipe = Recipe(dict.fromkeys(names_of_features(model), "number"), {}, {})
+    targets = [f"{OUTPUT}{j}" for j in range(model.n_outputs_)]
+    if len(targets) == 1:
+        targets = [OUTPUT]
+    return Stored(model, recipe, targets, hasattr(model, "feature_names_in_"))
+
+
+def read_notes(notes, model):
+    """Recipe and targets, if they fit the model."""
+    recipe = Recipe(*(dict(notes[field]) for field in Recipe._fields))
+    targets = [str(name) for name in notes["targets"]]
+    if any(kind not in KINDS for kind in recipe.kinds.values()):
+        raise ValueError("there are columns of unknown kinds")
+    made = []
+    for name, kind in recipe.kinds.items():
+        words = recipe.words[name] if kind == "words" else [None]
+        made += [name if word is None else f"{name}={word}" for word in words]
+    if made != names_of_features(model) or len(targets) != model.n_outputs_:
+        raise ValueError("they do not fit the model's inputs and outputs")
+    fill = {name: float(value) for name, value in recipe.fill.items()}
+    return recipe._replace(fill=fill), targets
+
+
+def rows_of(stored, source, n_rows, others=()):
+    """A table in chunks, its columns called as the model's.
+
+    Columns may come in any order, and there may be more. Where the file or the model
+    has no names, and there are as many columns as inputs, they are taken in order.
+
+    Parameters
+    ----------
+    stored : Stored
+    source : str
+    n_rows : int
+        Rows of a chunk.
+    others : sequence of str
+        Other columns that are needed, as they were given.
+
+    Returns
+    -------
+    Chunks
+    """
+    recipe = stored.recipe
+    wanted = None if not stored.has_names else {*recipe.kinds, *possible_names(others)}
+    chunks = read_chunks(source, n_rows, list(recipe.words), wanted)
+    names = list(recipe.kinds)
+    unnamed = not (chunks.has_names and stored.has_names)
+    if unnamed and len(chunks.columns) == len(names):
+        frames = (frame.set_axis(names, axis=1) for frame in chunks.frames)
+        return chunks._replace(frames=frames, columns=names)
+    return chunks
+
+
+def inputs_of(stored, frame):
+    """Inputs of the model, and which rows lack none of them.
+
+    Returns
+    -------
+    X : pandas.DataFrame or ndarray of shape (n_rows, n_features)
+    whole : ndarray of bool of shape (n_rows,)
+    """
+    X = cook(frame, stored.recipe)
+    values = X.to_numpy()
+    if np.isinf(values).any():
+        i, j = np.argwhere(np.isinf(values))[0]
+        raise Cannot(f"column {X.columns[j]!r} is infinite in row {X.index[i]}.")
+    whole = ~np.isnan(values).any(axis=1)
+    return (X if stored.has_names else values), whole
+
+
+def first_gap(X, whole):
+    """The first row that lacks a value, and the column, in words."""
+    import pandas as pd
+
+    X = pd.DataFrame(X)
+    i = int(np.flatnonzero(~whole)[0])
+    column = X.columns[int(np.flatnonzero(np.isnan(X.to_numpy()[i]))[0])]
+    return f"row {X.index[i]} lacks a value of {str(column)!r}"
+
+
+def read_observed(stored, source, given=(), missing="refuse"):
+    """Inputs and observed outputs of a whole table, for those who judge a model.
+
+    Parameters
+    ----------
+    stored : Stored
+    source : str
+    given : sequence of str
+        What the outputs are called in this table, in the model's order; none if as in
+        training.
+    missing : {"refuse", "drop"}
+        What to do with rows that lack a value which cannot be filled in.
+
+    Returns
+    -------
+    X : pandas.DataFrame or ndarray of shape (n_rows, n_features)
+    Y : pandas.DataFrame of shape (n_rows, n_outputs)
+    n_dropped : int
+    """
+    import pandas as pd
+
+    chunks = rows_of(stored, source, 2**15, [*stored.targets, *given])
+    targets = targets_in(stored, chunks.columns, given)
+    parts: list[tuple] = []
+    n_dropped = 0
+    for frame in chunks.frames:
+        X, whole = inputs_of(stored, frame)
+        values = {}
+        for name in targets:
+            try:
+                values[name] = as_numbers(frame[name], "number")
+            except (TypeError, ValueError) as error:
+                raise Cannot(f"target {name!r} should hold numbers.") from error
+        Y = pd.DataFrame(values, index=frame.index)
+        both = whole & np.isfinite(Y.to_numpy()).all(axis=1)
+        if missing == "refuse" and not both.all():
+            lacking = first_gap(X, whole) if not whole.all() else first_gap(Y, both)
+            raise Cannot(f"{lacking}. Leave such rows out with --missing drop.")
+        n_dropped += int((~both).sum())
+        parts.append((X[both], Y[both]))
+    Xs, Ys = zip(*parts)
+    join = pd.concat if stored.has_names else np.concatenate
+    Y = pd.concat(Ys).set_axis(stored.targets, axis=1)
+    if not len(Y):
+        raise Cannot("every row lacks a value, so that none is left.")
+    return join(Xs), Y, n_dropped
+
+
+def targets_in(stored, columns, given):
+    """Names of the observed outputs in a table."""
+    if given:
+        given = split_names(given, columns)
+        if len(given) != len(stored.targets):
+            raise Mistake(
+                f"the model has {len(stored.targets)} outputs "
+                f"({', '.join(stored.targets[:12])}), --target names {len(given)}."
+            )
+        return given
+    for name in stored.targets:
+        if name not in columns:
+            raise Cannot(
+                f"the table has no column {name!r} to compare answers with. If it is "
+                "called otherwise there, say so with --target."
+            )
+    return stored.targets

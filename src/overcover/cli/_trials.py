@@ -1,0 +1,149 @@
+"""Commands to try things: compare, demo, experiment."""
+
+from typing import Annotated
+
+import typer
+
+from .._markup import number, percent
+from ._app import (
+    Data,
+    Drop,
+    Jobs,
+    Json,
+    Missing,
+    MissingValues,
+    OneHot,
+    Overlap,
+    Seed,
+    Target,
+    app,
+)
+from ._mistakes import Cannot, Mistake
+from ._show import bar, maybe, print_json, print_table
+from ._tables import read_table
+
+Size = Annotated[int, typer.Option(min=1, help="Rows per machine.")]
+
+
+@app.command()
+def compare(
+    data: Data,
+    target: Target = None,
+    drop: Drop = None,
+    one_hot: OneHot = None,
+    missing: MissingValues = Missing.refuse,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only this method; again.")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Of cross-validation.")] = 3,
+    subdomain_size: Size = 800,
+    overlap: Overlap = 0.9,
+    jobs: Jobs = 1,
+    seed: Seed = 0,
+    as_json: Json = False,
+):
+    """Compare methods on a table by cross-validation.
+
+    The cover with GPs (odc-gp) and Twin GPs (odc-tgp), nearest neighbours (knn), ridge
+    and gradient boosting (boosting), with their defaults.
+    """
+    from ._compare import compare as compare_methods
+    from ._compare import methods
+
+    known = list(methods({}))
+    for name in method or []:
+        if name not in known:
+            raise Mistake(f"there is no method {name!r}. There are {', '.join(known)}.")
+    X, Y, _ = read_table(data, target or [], drop or [], one_hot or [], missing.value)
+    if len(X) < 10 * folds:
+        raise Mistake(f"{len(X)} rows are too few for {folds} folds of 10 at least.")
+    cover = {
+        "subdomain_size": subdomain_size,
+        "overlap": overlap,
+        "n_jobs": jobs,
+        "random_state": seed,
+    }
+    chosen = [name for name in known if name in (method or known)]
+    with bar("comparing", len(chosen) * folds) as advance:
+        scores = compare_methods(
+            X.to_numpy(), Y.to_numpy(), chosen, folds, cover, advance
+        )
+    if as_json:
+        print_json(
+            {
+                "rows": len(X),
+                "features": list(X.columns),
+                "targets": list(Y.columns),
+                "folds": folds,
+                "seed": seed,
+                "scores": [score._asdict() for score in scores],
+            }
+        )
+        return
+    print_table(
+        f"{number(len(X))} rows, {X.shape[1]} inputs, {folds} folds",
+        ("method", "RMSE", "R2", "95 % hold", "fit, s", "us per row"),
+        [
+            (
+                score.method,
+                number(score.rmse),
+                number(score.r2),
+                maybe(score.held, percent),
+                f"{score.fit_seconds:.2f}",
+                number(score.microseconds, 3),
+            )
+            for score in scores
+        ],
+        "RMSE in deviations of the outputs",
+    )
+
+
+@app.command()
+def demo(
+    out: Annotated[str, typer.Option(help="Folder for the report.")] = "demo",
+    frames: Annotated[int, typer.Option(min=200, help="Images, half to test.")] = 1200,
+    jobs: Jobs = 1,
+    as_json: Json = False,
+):
+    """Estimate poses of people from silhouettes: all of it, in under a minute."""
+    from ._demo import run_demo
+
+    with bar("demo", 5) as advance:
+        data, results, report = run_demo(out, frames, jobs, advance)
+    if as_json:
+        print_json(
+            {
+                "data": str(data),
+                "results": [result._asdict() for result in results],
+                "report": None if report is None else str(report),
+            }
+        )
+        return
+    print(data)
+    print_table(
+        "Poses of people from silhouettes",
+        ("method", "error, mm", "fit, s", "us per pose"),
+        [
+            (r.method, f"{r.error:.1f}", f"{r.fit_seconds:.1f}", number(r.microseconds))
+            for r in results
+        ],
+    )
+    print(report or "No report: pip install 'overcover[plot]' for its pictures.")
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def experiment(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Its name, 'all', or 'page'.")],
+):
+    """Run an experiment of the source checkout: python -m experiments NAME ...
+
+    Further options are handed on, such as --quick. Results are JSON files.
+    """
+    from ._experiment import run_experiment
+
+    code = run_experiment([name, *context.args])
+    if code:
+        raise Cannot(f"python -m experiments {name} ended with exit code {code}.")

@@ -1,0 +1,651 @@
+"""The command line on models: what it writes is what Python answers, or nothing."""
+
+import io
+import json
+import os
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+from typer.testing import CliRunner
+
+import overcover
+from conftest import wave
+from overcover import GP, OverlappingCoverRegressor, store
+from overcover.cli import _budget, _experiment, _files, make_app
+from overcover.cli._files import read_chunks
+from overcover.cli._mistakes import Cannot
+from overcover.cli._output import writing_table
+from overcover.cli._stored import open_model
+
+# Given, so that fits take no time.
+FIXED = GP(length_scale=1.0, noise=0.01)
+NAMES = ["wide", "high, too", "deep"]
+
+
+def run(*arguments, stdin=None):
+    """What a command prints; it has to go well."""
+    done = CliRunner().invoke(make_app(), list(map(str, arguments)), input=stdin)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def refused(code, *arguments, stdin=None):
+    """The one line that a command says in refusal."""
+    done = CliRunner().invoke(make_app(), list(map(str, arguments)), input=stdin)
+    assert done.exit_code == code, done.output
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (300, 3))
+    table = pd.DataFrame(X, columns=NAMES)
+    table["y"] = wave(X) + 0.01 * rng.normal(size=len(X))
+    table["z"] = X[:, 2] ** 2
+    return table
+
+
+@pytest.fixture(scope="module")
+def folder(frame, tmp_path_factory):
+    """The table in all formats, and a model that the command line fitted on it."""
+    folder = tmp_path_factory.mktemp("cli")
+    frame.to_csv(folder / "data.csv", index=False)
+    frame.to_csv(folder / "data.csv.gz", index=False)
+    frame.to_csv(folder / "data.tsv", index=False, sep="\t")
+    frame.to_parquet(folder / "data.parquet", row_group_size=70)
+    np.save(folder / "data.npy", frame[NAMES].to_numpy())
+    np.savez(folder / "data.npz", X=frame[NAMES].to_numpy())
+    said = run(
+        *("fit", folder / "data.csv", "--target", "y,z", "--out", folder / "model.ocm"),
+        *("--subdomain-size", 60, "--overlap", 0.5, "--seed", 3, "--json"),
+    )
+    (folder / "fit.json").write_text(said)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return overcover.load(folder / "model.ocm")
+
+
+def test_a_fit_is_that_of_python(folder, frame, model):
+    said = json.loads((folder / "fit.json").read_text())
+    assert said["features"] == NAMES
+    assert said["targets"] == ["y", "z"]
+    assert (said["rows"], said["subdomain_size"], said["overlap"]) == (300, 60, 0.5)
+    assert set(said["timings"]) == {"tuning", "partition", "cover", "machines"}
+    here = OverlappingCoverRegressor(
+        "gp", subdomain_size=60, overlap=0.5, random_state=3, n_jobs=1
+    ).fit(frame[NAMES], frame[["y", "z"]].to_numpy())
+    assert_array_equal(here.predict(frame[NAMES]), model.predict(frame[NAMES]))
+    assert store.inspect(folder / "model.ocm")["notes"]["table"] == {
+        "targets": ["y", "z"],
+        "kinds": dict.fromkeys(NAMES, "number"),
+        "words": {},
+        "fill": {},
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["data.csv", "data.csv.gz", "data.tsv", "data.parquet", "data.npy", "data.npz"],
+)
+def test_answers_are_those_of_python_whatever_the_file(name, folder, frame, model):
+    said = run(
+        "predict", folder / "model.ocm", folder / name, "--std", "--interval", 0.9
+    )
+    read = pd.read_csv(io.StringIO(said))
+    assert list(read) == [
+        f"{t}{e}" for t in "yz" for e in ("", "_std", "_low", "_high")
+    ]
+    mean, std = model.predict(frame[NAMES], return_std=True)
+    low, high = model.predict_interval(frame[NAMES], coverage=0.9)
+    assert_array_equal(read[["y", "z"]], mean)
+    assert_array_equal(read[["y_std", "z_std"]], std)
+    assert_array_equal(read[["y_low", "z_low"]], low)
+    assert_array_equal(read[["y_high", "z_high"]], high)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".parquet", ".npy"])
+def test_every_output_holds_the_same_numbers(ending, folder, frame, model, tmp_path):
+    out = tmp_path / f"answers{ending}"
+    said = run("predict", folder / "model.ocm", folder / "data.csv", "--out", out)
+    assert said == f"300 rows -> {out}\n"
+    assert os.listdir(tmp_path) == [out.name]
+    expected = model.predict(frame[NAMES])
+    if ending == ".npy":
+        assert_array_equal(np.load(out), expected)
+    elif ending == ".parquet":
+        assert_array_equal(pd.read_parquet(out)[["y", "z"]], expected)
+    else:
+        separator = "\t" if ending == ".tsv" else ","
+        assert_array_equal(pd.read_csv(out, sep=separator), expected)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_standard_input_is_read_as_a_file(separator, folder, frame):
+    text = frame.to_csv(index=False, sep=separator)
+    said = run("predict", folder / "model.ocm", "-", stdin=text)
+    assert said == run("predict", folder / "model.ocm", folder / "data.csv")
+
+
+def test_columns_are_found_by_name(folder, frame, tmp_path):
+    """Others stand between them, and their order is another."""
+    mixed = frame[["z", "deep", "high, too", "wide"]].assign(id=range(300), more=1)
+    mixed.to_parquet(tmp_path / "mixed.parquet")
+    said = run(
+        *("predict", folder / "model.ocm", tmp_path / "mixed.parquet", "--json"),
+        *("--out", tmp_path / "a.csv", "--keep", "id,z"),
+    )
+    answers = pd.read_csv(tmp_path / "a.csv")
+    straight = run("predict", folder / "model.ocm", folder / "data.csv")
+    assert_array_equal(answers[["y", "z"]], pd.read_csv(io.StringIO(straight)))
+    assert answers["id"].tolist() == list(range(300))
+    assert_array_equal(answers["z_given"], frame["z"])
+    assert json.loads(said) == {
+        "rows": 300,
+        "columns": ["id", "z_given", "y", "z"],
+        "unused": ["more"],
+        "out": str(tmp_path / "a.csv"),
+    }
+
+
+def test_columns_that_lack_or_cannot_be_kept_are_named(folder, frame, tmp_path):
+    frame.rename(columns={"deep": "Deep"}).to_csv(tmp_path / "a.csv", index=False)
+    line = refused(1, "predict", folder / "model.ocm", tmp_path / "a.csv")
+    assert "lacks 'deep'. Did you mean 'Deep'? There are wide, high, too, Deep" in line
+    answer = ("predict", folder / "model.ocm", folder / "data.csv")
+    assert "no column 'id'" in refused(2, *answer, "--keep", "id")
+    np.save(tmp_path / "a.npy", np.zeros((3, 2)))
+    assert "lacks 'wide'" in refused(
+        1, "predict", folder / "model.ocm", tmp_path / "a.npy"
+    )
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.parquet", "data.npy"])
+def test_no_more_than_a_chunk_is_ever_read(name, folder, monkeypatch):
+    """Frames come one by one, each of the size asked for, and none is kept."""
+    monkeypatch.setattr("pandas.read_parquet", None)
+    monkeypatch.setattr(_files, "read_frame", None)
+    chunks = read_chunks(str(folder / name), 40)
+    sizes, reached = [], []
+    for part in chunks.frames:
+        sizes.append(len(part))
+        reached.append(chunks.done())
+    assert sizes == [40] * 7 + [20]
+    assert reached == sorted(reached)
+    assert reached[-1] == chunks.total
+    if name != "data.csv":  # text is read in blocks of its own
+        assert reached[0] < 150
+
+
+def test_a_file_is_answered_while_it_is_read(folder, model, monkeypatch):
+    """The first answers are written before the last rows are read."""
+    events = []
+    monkeypatch.setattr("overcover.regressor.CHUNK", 70)
+    array_frame = _files.array_frame
+    monkeypatch.setattr(
+        _files, "array_frame", lambda *a: events.append("read") or array_frame(*a)
+    )
+    predict = OverlappingCoverRegressor.predict
+    monkeypatch.setattr(
+        OverlappingCoverRegressor,
+        "predict",
+        lambda self, X: events.append(len(X)) or predict(self, X),
+    )
+    run("predict", folder / "model.ocm", folder / "data.npy")
+    assert events == ["read", 70] * 4 + ["read", 20]
+
+
+def test_how_a_file_is_cut_changes_nothing(folder, frame):
+    (whole,) = read_chunks(str(folder / "data.parquet"), 1000).frames
+    cut = pd.concat(read_chunks(str(folder / "data.parquet"), 33).frames)
+    pd.testing.assert_frame_equal(whole, cut)
+    pd.testing.assert_frame_equal(cut, frame)
+
+
+def test_scores_are_those_of_scikit_learn(folder, frame, model):
+    said = json.loads(
+        run("evaluate", folder / "model.ocm", folder / "data.csv", "--json")
+    )
+    assert said["rows"] == 300
+    X, Y = frame[NAMES], frame[["y", "z"]].to_numpy()
+    mean = model.predict(X)
+    density = model.log_density(X, Y)
+    low, high = model.predict_interval(X)
+    for j, score in enumerate(said["scores"]):
+        assert score["output"] == "yz"[j]
+        told = [score[name] for name in ("rmse", "mae", "r2", "nlpd", "held")]
+        expected = [
+            root_mean_squared_error(Y[:, j], mean[:, j]),
+            mean_absolute_error(Y[:, j], mean[:, j]),
+            r2_score(Y[:, j], mean[:, j]),
+            -density[:, j].mean(),
+            np.mean((low[:, j] <= Y[:, j]) & (Y[:, j] <= high[:, j])),
+        ]
+        assert_allclose(told, expected)
+
+
+def test_outputs_may_be_called_otherwise(folder, frame, tmp_path):
+    renamed = frame.rename(columns={"y": "a", "z": "b"})
+    renamed.to_csv(tmp_path / "a.csv", index=False)
+    judge = ("evaluate", folder / "model.ocm", tmp_path / "a.csv")
+    assert "no column 'y' to compare" in refused(1, *judge)
+    assert "has 2 outputs (y, z), --target names 1" in refused(2, *judge, "-t", "a")
+    with_names = json.loads(run(*judge, "-t", "a,b", "--json"))
+    straight = run("evaluate", folder / "model.ocm", folder / "data.csv", "--json")
+    assert with_names["scores"] == json.loads(straight)["scores"]
+    table = run(*judge, "-t", "a", "-t", "b")
+    assert "RMSE" in table
+    assert "300 rows" in table
+
+
+def test_a_model_is_told(folder):
+    said = run("inspect", folder / "model.ocm", "--verify")
+    assert re.search(r"machine +GP\n", said)
+    assert re.search(r"inputs +3: wide, high, too, deep\n", said)
+    assert re.search(r"outputs +2: y, z\n", said)
+    assert "all checksums agree" in said
+    told = json.loads(run("inspect", folder / "model.ocm", "--json"))
+    assert told == store.inspect(folder / "model.ocm") | {"verified": False}
+
+
+def test_what_is_infinite_is_null_in_json(frame, tmp_path):
+    """The length scale of a column that never varies."""
+    frame[:50].assign(same=1.0).to_csv(tmp_path / "a.csv", index=False)
+    out = tmp_path / "m.ocm"
+    arguments = ("fit", tmp_path / "a.csv", "-t", "y", "--drop", "z", "-o", out)
+    said = json.loads(run(*arguments, "--json"))
+    assert said["hyperparameters"]["length_scale"][-1] is None
+    assert any("same never varied" in f["text"] for f in said["findings"])
+    told = json.loads(run("inspect", out, "--json"))
+    assert told["hyperparameters"] == said["hyperparameters"]
+    run("inspect", out)
+    run("evaluate", out, tmp_path / "a.csv", "--json")
+
+
+def test_a_damaged_model_is_refused_by_name(folder, tmp_path):
+    import shutil
+
+    shutil.copytree(folder / "model.ocm", tmp_path / "bad.ocm")
+    file = next(tmp_path.glob("bad.ocm/data-*/000000.pack"))
+    data = bytearray(file.read_bytes())
+    data[-50] ^= 1
+    file.write_bytes(data)
+    assert "000000.pack" in refused(1, "inspect", tmp_path / "bad.ocm", "--verify")
+    assert "is not a store" in refused(1, "inspect", tmp_path)
+
+
+def test_a_report_needs_no_training_rows(folder, frame, tmp_path):
+    out = tmp_path / "report.html"
+    arguments = ("report", folder / "model.ocm", folder / "data.parquet", "--out", out)
+    assert json.loads(run(*arguments, "--json")) == {"out": str(out), "rows": 300}
+    text = out.read_text(encoding="utf-8")
+    for words in ("Report on model.ocm", "Training rows", "The cover", "high, too"):
+        assert words in text
+    # Means of the training rows, which only the model still holds.
+    assert f"{frame['z'].mean():.4g}" in text
+    assert "No test rows" not in text
+    assert run("report", folder / "model.ocm", "-o", out) == f"{out}\n"
+    assert "No test rows were given" in out.read_text(encoding="utf-8")
+    assert ".html" in refused(2, "report", folder / "model.ocm", "-o", "a.pdf")
+
+
+# -- tables that are not just numbers --------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Words, dates, numbers that are names, gaps."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {
+            "city": rng.choice(["Oslo", "Rome"], 80),
+            "when": pd.date_range("2024-01-01", periods=80).astype(str),
+            "month": rng.integers(1, 4, 80),
+            "heat": rng.normal(size=80),
+        }
+    )
+    table["y"] = table["heat"] + (table["city"] == "Rome") + 0.1 * table["month"]
+    table.loc[[3, 40], "heat"] = np.nan
+    return table
+
+
+@pytest.fixture(scope="module")
+def mixed_folder(mixed, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mixed")
+    mixed.to_csv(folder / "data.csv", index=False)
+    mixed.to_parquet(folder / "data.parquet")
+    said = run(
+        *("fit", folder / "data.csv", "-t", "y", "--one-hot", "city,month"),
+        *("--missing", "median", "-o", folder / "model.ocm"),
+    )
+    assert "80 rows, 7 inputs, 1 output" in said
+    return folder
+
+
+def test_words_dates_and_gaps_are_read_as_in_training(mixed_folder, mixed):
+    stored = open_model(mixed_folder / "model.ocm")
+    assert stored.recipe.kinds == {
+        "city": "words",
+        "when": "date",
+        "month": "words",
+        "heat": "number",
+    }
+    assert stored.recipe.fill["heat"] == mixed["heat"].median()
+    answers = [
+        run("predict", mixed_folder / "model.ocm", mixed_folder / name)
+        for name in ("data.csv", "data.parquet")
+    ]
+    assert answers[0] == answers[1]
+    made = pd.DataFrame(
+        {
+            "city=Oslo": mixed["city"] == "Oslo",
+            "city=Rome": mixed["city"] == "Rome",
+            "when": np.arange(80) + 19723.0,  # days since 1970
+            "month=1": mixed["month"] == 1,
+            "month=2": mixed["month"] == 2,
+            "month=3": mixed["month"] == 3,
+            "heat": mixed["heat"].fillna(mixed["heat"].median()),
+        }
+    ).astype(float)
+    expected = overcover.load(mixed_folder / "model.ocm").predict(made)
+    assert_array_equal(pd.read_csv(io.StringIO(answers[0]))["y"], expected)
+
+
+def test_rows_that_cannot_be_filled_are_refused_or_left_empty(mixed_folder, mixed):
+    rows = mixed[:4].copy()
+    rows.loc[2, "city"] = np.nan
+    answer = ("predict", mixed_folder / "model.ocm", "-")
+    line = refused(1, *answer, stdin=rows.to_csv(index=False))
+    assert "row 2 lacks a value of 'city=Oslo'" in line
+    assert "--missing empty" in line
+    said = run(*answer, "--missing", "empty", stdin=rows.to_csv(index=False))
+    answers = pd.read_csv(io.StringIO(said), skip_blank_lines=False)["y"]
+    assert answers.isna().tolist() == [False, False, True, False]
+
+
+def test_unknown_words_and_broken_numbers_are_refused(mixed_folder, mixed):
+    answer = ("predict", mixed_folder / "model.ocm", "-")
+    rows = mixed[:4].assign(city=["Rome", "Oslo", "Lima", "Rome"])
+    line = refused(1, *answer, stdin=rows.to_csv(index=False))
+    assert "'city' holds 'Lima' in row 2" in line
+    rows = mixed[:4].assign(heat=["1", "2", "warm", "3"])
+    line = refused(1, *answer, stdin=rows.to_csv(index=False))
+    assert "'heat' should hold numbers" in line
+    rows = mixed[:4].assign(heat=np.inf)
+    assert "infinite in row 0" in refused(1, *answer, stdin=rows.to_csv(index=False))
+
+
+def test_rows_to_judge_by_may_be_left_out(mixed_folder, mixed, tmp_path):
+    mixed.assign(y=mixed["y"].where(mixed.index > 4)).to_csv(tmp_path / "a.csv")
+    judge = ("evaluate", mixed_folder / "model.ocm", tmp_path / "a.csv")
+    assert "row 0 lacks a value of 'y'" in refused(1, *judge)
+    said = json.loads(run(*judge, "--missing", "drop", "--json"))
+    assert (said["rows"], said["dropped"]) == (75, 5)
+
+
+# -- models of Python ------------------------------------------------------------------
+
+
+def test_a_model_that_python_saved_answers_too(folder, frame, tmp_path):
+    X, y = frame[NAMES], frame["y"]
+    options = {"subdomain_size": 60, "random_state": 0}
+    named = OverlappingCoverRegressor(FIXED, **options).fit(X, y)
+    unnamed = OverlappingCoverRegressor(FIXED, **options).fit(X.to_numpy(), y)
+    for model in (named, unnamed):
+        model.save(tmp_path / "model.ocm")
+        said = run("predict", tmp_path / "model.ocm", folder / "data.npy")
+        assert_array_equal(pd.read_csv(io.StringIO(said))["y"], named.predict(X))
+    X.to_csv(tmp_path / "inputs.csv", index=False)  # by position: no names are known
+    again = run("predict", tmp_path / "model.ocm", tmp_path / "inputs.csv")
+    assert again == said
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {"targets": ["y"]},
+        {"targets": ["y"], "kinds": {"a": "number"}, "words": {}, "fill": {}},
+        {"targets": ["y"], "kinds": {"a": "code"}, "words": {}, "fill": {}},
+        {"targets": 3, "kinds": [], "words": None, "fill": {}},
+        [],
+    ],
+)
+def test_notes_that_do_not_fit_are_refused(notes, tmp_path):
+    X = np.linspace(0, 1, 40)[:, None]
+    model = OverlappingCoverRegressor(FIXED, subdomain_size=20).fit(X, X[:, 0])
+    model.save(tmp_path / "model.ocm", notes={"table": notes})
+    np.save(tmp_path / "a.npy", X)
+    line = refused(1, "predict", tmp_path / "model.ocm", tmp_path / "a.npy")
+    assert "cannot be used" in line
+
+
+# -- what is refused, and what is left behind ------------------------------------------
+
+
+def test_wrong_usage(folder, tmp_path):
+    model, data = folder / "model.ocm", folder / "data.csv"
+    fit = ("fit", data, "-o", tmp_path / "m.ocm")
+    assert "say what to predict" in refused(2, *fit)
+    assert "Did you mean 'deep'?" in refused(2, *fit, "-t", "dep")
+    assert "is no time" in refused(2, *fit, "-t", "y", "--budget", "soon")
+    line = refused(2, *fit, "-t", "y", "--budget", "1m", "--subdomain-size", 9)
+    assert "give one of them" in line
+    assert "no columns are left" in refused(
+        2, *fit, "-t", "y,z", "--drop", "wide", "--drop", "high, too", "--drop", "deep"
+    )
+    answer = ("predict", model, data)
+    assert "no ending that is known" in refused(2, *answer, "-o", tmp_path / "a.doc")
+    assert "is what is read" in refused(2, *answer, "-o", data)
+    assert "send the answers to a file" in refused(2, *answer, "--json")
+    assert "is a folder" in refused(2, "predict", model, folder)
+    assert "no model" in refused(2, "predict", tmp_path / "none.ocm", data)
+    assert "no file" in refused(2, "predict", model, tmp_path / "none.csv")
+    assert not os.listdir(tmp_path)
+
+
+def test_places_that_cannot_be_written_to_are_refused_first(folder, tmp_path):
+    answer = ("predict", folder / "model.ocm", folder / "data.csv", "-o")
+    assert "there is no folder" in refused(1, *answer, tmp_path / "no" / "a.csv")
+    (tmp_path / "file").write_text("precious")
+    fit = ("fit", folder / "data.csv", "-t", "y", "-o")
+    assert "not a directory" in refused(1, *fit, tmp_path / "file")
+    assert "is not a store" in refused(1, *fit, folder)
+    assert "may not be written" in refused(1, *fit, tmp_path / "file" / "m.ocm")
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("error", "seen"),
+    [
+        (KeyboardInterrupt, KeyboardInterrupt),
+        (ValueError, ValueError),
+        (OSError(28, "No space left on device"), Cannot),
+    ],
+)
+def test_a_failure_leaves_what_was_there(error, seen, tmp_path):
+    out = tmp_path / "a.csv"
+    out.write_text("precious")
+    with pytest.raises(seen) as found, writing_table(str(out)) as write:
+        write(pd.DataFrame({"a": [1.0]}))
+        assert len(os.listdir(tmp_path)) == 2
+        raise error
+    assert os.listdir(tmp_path) == ["a.csv"]
+    assert out.read_text() == "precious"
+    if seen is Cannot:
+        assert str(found.value) == f"{out} cannot be written: No space left on device."
+
+
+def test_words_do_not_go_into_arrays(mixed_folder, tmp_path):
+    line = refused(
+        1,
+        *("predict", mixed_folder / "model.ocm", mixed_folder / "data.csv"),
+        *("--keep", "city", "-o", tmp_path / "a.npy"),
+    )
+    assert "holds only numbers" in line
+    assert not os.listdir(tmp_path)
+
+
+def test_an_array_file_may_have_any_number_of_rows(tmp_path):
+    """Its header is written before they are counted."""
+    parts = [pd.DataFrame({"a": np.arange(n), "b": 0.5}) for n in (3, 100_000, 1)]
+    with writing_table(str(tmp_path / "a.npy")) as write:
+        for part in parts:
+            write(part)
+    assert_array_equal(np.load(tmp_path / "a.npy"), pd.concat(parts))
+
+
+def test_an_unfinished_fit_goes_on(folder, tmp_path, monkeypatch):
+    """Interrupted among the machines; the second run ends with the same model."""
+    fit = ["fit", str(folder / "data.csv"), "-t", "y,z", "-o", str(tmp_path / "m.ocm")]
+    fit += ["--subdomain-size", "60", "--overlap", "0.5", "--seed", "3"]
+    made, fit_state = [], GP.fit_state
+
+    def interrupted(self, *arguments):
+        if len(made) == 4:
+            raise KeyboardInterrupt
+        made.append(arguments)
+        return fit_state(self, *arguments)
+
+    monkeypatch.setattr(GP, "fit_state", interrupted)
+    done = CliRunner().invoke(make_app(), fit)
+    assert done.exit_code == 130
+    assert done.stderr.splitlines()[-1] == "interrupted"
+    assert "the same command goes on" in done.stderr
+    assert "--restart" in refused(1, *fit, "--seed", "4")
+    assert "fit command again" in refused(1, "inspect", tmp_path / "m.ocm")
+    monkeypatch.setattr(
+        GP, "fit_state", lambda self, *a: made.append(a) or fit_state(self, *a)
+    )
+    run(*fit)
+    n_subdomains = store.inspect(tmp_path / "m.ocm")["n_subdomains"]
+    assert len(made) == n_subdomains  # none was made twice
+    files = sorted((tmp_path / "m.ocm").glob("data-*/0*"))
+    twins = sorted((folder / "model.ocm").glob("data-*/0*"))
+    assert [f.read_bytes() for f in files] == [f.read_bytes() for f in twins]
+
+
+# -- budgets ---------------------------------------------------------------------------
+
+
+def test_the_largest_affordable_size_is_chosen(monkeypatch):
+    X = np.random.default_rng(0).uniform(-3, 3, (2000, 2))
+    model = OverlappingCoverRegressor(FIXED, overlap=0.8, random_state=0)
+    # Of 2,000 rows there are 2000 / (0.2 M) machines of 1e-8 M^3 seconds.
+    costs = {size: 1e-8 * size**3 for size in (100, 200, 400, 800)}
+    monkeypatch.setattr(_budget, "time_machines", lambda *_: costs)
+    monkeypatch.setattr(_budget, "time_covers", lambda *_: dict.fromkeys(costs, 0.5))
+
+    def chosen(seconds):
+        return _budget.choose(model, X, X[:, :1], seconds)
+
+    ample = chosen(3600)
+    assert (ample.subdomain_size, ample.overlap, ample.fits) == (800, 0.8, True)
+    assert_allclose(ample.expected, 0.5 + 13 * 1e-8 * 800**3, rtol=0.1)
+    some = chosen(30)  # 0.8 * 30 holds 0.5 + 16, not 0.5 + 64
+    assert (some.subdomain_size, some.overlap) == (400, 0.8)
+    tight = chosen(0.5)
+    assert not tight.fits
+    assert tight.overlap == 0.5  # less overlap is cheaper
+    assert tight.subdomain_size == 100
+
+
+def test_what_is_measured_is_of_the_right_size():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (900, 2))
+    sizes, model = [], OverlappingCoverRegressor(FIXED, random_state=0)
+    machine, _ = model._tune(X, X[:, :1], None, None, 100, rng)
+    fit_state = machine.fit_state
+    machine.fit_state = lambda X, *rest: sizes.append(len(X)) or fit_state(X, *rest)
+    costs = _budget.time_machines(machine, X, X[:, :1], None, model, rng, 1e9)
+    assert list(costs) == [100, 150, 200, 300, 400, 600, 800]
+    assert sizes == [100, *costs]
+    assert list(_budget.time_machines(machine, X, X, None, model, rng, 1e-9)) == [100]
+    covers = _budget.time_covers(X, [100, 300], model, np.random.RandomState(0))
+    assert all(seconds > 0 for seconds in covers.values())
+
+
+def test_findings_take_the_place_of_auto():
+    X = np.random.default_rng(0).uniform(-3, 3, (60, 2))
+    machine = GP().fit(X, wave(X))
+    fixed = _budget.with_findings(machine)
+    assert_array_equal(fixed.length_scale, machine.length_scale_)
+    assert fixed.keep_factors == "auto"
+    assert_allclose(fixed.fit(X, wave(X)).predict(X), machine.predict(X))
+
+
+@pytest.mark.parametrize("name", ["gp", "tgp"])
+def test_a_fit_within_a_budget_is_the_fit_without(name, frame):
+    """Of the size that was chosen: hyperparameters are found once, and kept."""
+    X, Y = frame[NAMES].to_numpy(), frame[["y", "z"]].to_numpy()
+    options = {"subdomain_size": 60, "overlap": 0.5, "random_state": 0}
+    free = OverlappingCoverRegressor(name, **options).fit(X, Y)
+    fixed = _budget.with_findings(free.machine_)
+    given = OverlappingCoverRegressor(fixed, **options)
+    assert_allclose(given.fit(X, Y).machine_.length_scales(X), free.length_scales_)
+    error = np.abs(given.predict(X) - free.predict(X)).mean(axis=0)
+    assert np.all(error < 0.05 * Y.std(axis=0))  # covers differ by chance
+
+
+def test_a_budget_says_what_it_chose(folder, tmp_path):
+    done = CliRunner().invoke(
+        make_app(),
+        ["fit", str(folder / "data.csv"), "-t", "y", "--budget", "5m"]
+        + ["-o", str(tmp_path / "m.ocm")],
+    )
+    assert done.exit_code == 0, done.output
+    assert "Hyperparameters took" in done.stderr
+    assert "subdomains of 200 rows" in done.stderr  # the largest below 300
+    assert store.inspect(tmp_path / "m.ocm")["subdomain_size"] == 200
+
+
+# -- trials ----------------------------------------------------------------------------
+
+
+def test_the_demo_in_small(tmp_path, monkeypatch):
+    from overcover.cli import _demo
+
+    monkeypatch.setattr(_demo, "SIZE", 50)
+    # Twin GPs and sixty pictures take their time; it is the same path.
+    cover = OverlappingCoverRegressor
+    monkeypatch.setattr(
+        _demo, "OverlappingCoverRegressor", lambda _, **o: cover(FIXED, **o)
+    )
+    reported = []
+    monkeypatch.setattr(
+        _demo, "write_report", lambda *a, **_: reported.append(a) or a[1]
+    )
+    said = json.loads(run("demo", "--frames", 200, "--out", tmp_path, "--json"))
+    assert said["report"] == str(tmp_path / "report.html")
+    ((model, _, X, _, _, Y_test),) = reported
+    assert len(X) == int(model.cover_.n_owned.sum())
+    methods = ["5 nearest neighbours", "cover of GPs", "cover of Twin GPs"]
+    assert [result["method"] for result in said["results"]] == methods
+    # Joints are about a metre from the pelvis at most.
+    assert all(10 < result["error"] < 1000 for result in said["results"])
+    assert Y_test.shape == (100, 60)
+
+
+def test_experiments_run_in_a_checkout_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(_experiment, "PACKAGE", tmp_path / "a" / "b" / "overcover")
+    monkeypatch.chdir(tmp_path)
+    assert "come with the source" in refused(1, "experiment", "lemma")
+    (tmp_path / "src" / "overcover").mkdir(parents=True)
+    (tmp_path / "src" / "overcover" / "__init__.py").touch()
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "__init__.py").touch()
+    script = "import sys; open('seen', 'w').write(' '.join(sys.argv[1:]))\n"
+    script += "sys.exit(int(sys.argv[1] == 'bad'))\n"
+    (tmp_path / "experiments" / "__main__.py").write_text(script)
+    run("experiment", "lemma", "--quick")
+    assert (tmp_path / "seen").read_text() == "lemma --quick"
+    assert "exit code 1" in refused(1, "experiment", "bad")
