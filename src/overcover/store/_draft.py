@@ -233,7 +233,7 @@ def fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes=None):
 
     fresh = clone(model).set_params(**INDIFFERENT)
     asked = encode(fresh)
-    given = [__version__, directory.VERSION, dtype, asked.tree, notes]
+    given = [__version__, directory.VERSION, dtype, asked.tree, notes or {}]
     hashing = hashlib.sha256(json.dumps(given, sort_keys=True).encode())
     if not all(_is_plain(a) for a in (X, y)):  # data frames, lists
         X, Y, _ = check_training_data(fresh, X, y)
