@@ -213,13 +213,13 @@ def test_an_interrupted_fit_is_taken_up_by_whoever_comes(client, expected, path)
     check_equal_stores(path, expected[1])
 
 
-def fit_draft_until_commit(*args):
+def fit_draft_until_commit(*args, **options):
     def commit(*args):
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("overcover.store._draft.commit", commit)
-        return store._draft.fit_draft(*args)
+        return store._draft.fit_draft(*args, **options)
 
 
 @pytest.mark.parametrize(
