@@ -13,7 +13,7 @@ from overcover.combination import combine
 from overcover.datasets import make_pose
 from overcover.machines import Machine
 from overcover.metrics import mean_angle_error, mean_joint_error
-from overcover.regressor import ask
+from overcover.subdomains import ask
 
 from .definitions import DATA_SEED, PAPER, SEED, Scale
 

@@ -12,7 +12,8 @@ import pytest
 import overcover
 
 ROOT = Path(overcover.__file__).parent
-PATH = ("partition", "cover", "machines", "routing", "combination", "regressor")
+PATH = ("partition", "cover", "machines", "routing", "combination")
+PATH += ("subdomains", "regressor")
 EXTRAS = ("matplotlib", "rich", "pandas", "pyarrow", "h5py", "cdflib", "typer")
 EXTRAS += ("dask", "distributed")
 # The commands are functions that typer reads, so it is imported with them.

@@ -42,7 +42,7 @@ INDIFFERENT = {"n_jobs": None, "verbose": 0}
 class Draft:
     """Where a fit keeps its work: in a folder of a store.
 
-    See `overcover.regressor.InMemory` for what its methods mean.
+    See `overcover.subdomains.InMemory` for what its methods mean.
 
     Parameters
     ----------

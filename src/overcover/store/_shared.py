@@ -19,7 +19,7 @@ import numpy as np
 from joblib import parallel_config
 
 from .._parallel import run_tasks
-from ..regressor import LocalFits
+from ..subdomains import LocalFits
 from ._draft import Draft, fingerprint_of
 from ._model import load
 from ._pack import SUFFIX, StoreError, identity_of
@@ -49,7 +49,7 @@ class Job(NamedTuple):
     inputs: Inputs
     dtype: str
     keep: bool
-    """As in `overcover.regressor.LocalFits`."""
+    """As in `overcover.subdomains.LocalFits`."""
 
 
 class Source(NamedTuple):
