@@ -36,6 +36,8 @@ def test_an_interruption_leaves_no_file(folder, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Started in the background, the tests themselves may ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while not os.listdir(tmp_path) and time.monotonic() < deadline:
