@@ -214,6 +214,7 @@ def test_metrics_match_their_definitions(common):
 
 def test_memory_of_a_block_is_seen(common):
     with common.watched_memory() as used:
-        grown = np.ones(4_000_000)
+        # In many pieces: a kernel that deals in huge pages counts a few of them late.
+        grown = [np.ones(50_000) for _ in range(400)]
     if used.peak:  # else this system has no /proc
-        assert used.peak - used.start > 0.8 * grown.nbytes
+        assert used.peak - used.start > 0.8 * sum(piece.nbytes for piece in grown)
