@@ -19,6 +19,7 @@ import _common
 from _common import print_table
 from overcover import OverlappingCoverRegressor
 from overcover.datasets import make_pose
+from overcover.metrics import mean_angle_error, mean_joint_error
 
 
 def contenders(subdomain_size):
@@ -36,10 +37,9 @@ def contenders(subdomain_size):
 
 def pose_error(data, said):
     """Mean joint error in mm, or mean absolute angle modulo 360 in degrees."""
-    difference = said - data.Y_test
-    if data.settings["outputs"] == "angles":
-        return float(np.mean(np.abs((difference + 180.0) % 360.0 - 180.0)))
-    return float(np.linalg.norm(difference.reshape(len(said), -1, 3), axis=2).mean())
+    is_angles = data.settings["outputs"] == "angles"
+    metric = mean_angle_error if is_angles else mean_joint_error
+    return metric(data.Y_test, said)
 
 
 def measure(preset, quick):
