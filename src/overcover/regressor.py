@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import combination, routing
 from ._markup import element
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
+from ._streams import Rows
 from ._validation import (
     all_or_nothing,
     check_choice,
@@ -173,7 +174,7 @@ default="variance"
     @with_callbacks
     def _fit(self, X, y, sample_weight, X_target, work):
         """`fit`, keeping what it does in `work`: `InMemory`, or a draft on disk."""
-        X, Y, weight = check_training_data(self, X, y, sample_weight)
+        X, Y, weight = check_training_data(self, X, y, sample_weight, True)
         self._check_options()
         rng, n_jobs = check_random_state(self.random_state), self.n_jobs
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
@@ -184,7 +185,7 @@ default="variance"
                 "metric", rng, self._tune, X, Y, weight, X_target, size, rng
             )
             scales = machine.length_scales(X)
-            X_metric = work.scaled(X, scales)
+            X_metric = Rows(X, scales)
         with progress.stage("partition"):
             wanted = count_subdomains(len(X), size, self.overlap), self.partition
             partition = work.stage(
@@ -197,7 +198,6 @@ default="variance"
             )
             known = self._router_name(machine), X_metric, cover, partition.labels
             router = work.stage("router", rng, routing.make_router, *known, n_jobs)
-            del X_metric, known  # a copy of all rows, not needed any more
         with progress.stage("machines", len(cover.members)):
             fits = fit_machines(machine, X, Y, weight, cover, n_jobs, work)
             states = work.gathered(machine, progress.track(fits))

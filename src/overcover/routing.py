@@ -171,7 +171,7 @@ def make_router(name, X, cover, labels, n_jobs=None):
     if name == "euclidean":
         return EuclideanRouter(means)
     if name == "neighbors":
-        return NeighborsRouter(X, labels, means)
+        return NeighborsRouter(np.asarray(X), labels, means)
     directions = principal_directions(X)
     tasks = ((X[members] @ directions,) for members in cover.members)
     shapes = list(run_tasks(_whitener, tasks, n_jobs))
