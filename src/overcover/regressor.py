@@ -29,8 +29,9 @@ from .machines.base import Predictor
 from .partition import partition_rows
 from .subdomains import InMemory, ask, ask_doubts, fit_machines
 
-# Queries answered at a time: keeps memory flat however many there are.
-CHUNK = 2**15
+# What the answers to the queries of one round may occupy: keeps memory flat however
+# many there are. The more queries share a round, the more of them share a subdomain.
+ROUND_BYTES = 2**27
 
 
 class Consultation(NamedTuple):
@@ -266,24 +267,37 @@ default="variance"
         return self.machine_
 
     def _predict_rows(self, X, return_std):
-        # Chunks bound the memory, within one all queries of a subdomain go together.
-        chunks = [
-            self._predict_chunk(X[i : i + CHUNK].astype(np.float64), return_std)
-            for i in range(0, len(X), CHUNK)
+        # Within a round all queries of a subdomain go together.
+        step = self._rows_per_round()
+        rounds = [
+            self._predict_round(X[i : i + step], return_std)
+            for i in range(0, len(X), step)
         ]
-        mean = np.concatenate([chunk.mean for chunk in chunks])
+        mean = np.concatenate([answered.mean for answered in rounds])
         if not return_std:
             return Prediction(mean, None)
-        return Prediction(mean, np.concatenate([chunk.std for chunk in chunks]))
+        return Prediction(mean, np.concatenate([answered.std for answered in rounds]))
 
-    def _predict_chunk(self, X, return_std) -> Prediction:
+    def _predict_round(self, X, return_std) -> Prediction:
         _, answers, weights = self._consult(X, return_std)
         return combination.mixture(weights, answers.mean, answers.variance)
+
+    def _rows_per_round(self):
+        """How many queries to answer together."""
+        n_listed = max(self.router_.n_listed, self.n_consulted)
+        is_asked_first = isinstance(self.router_, routing.VarianceRouter)
+        is_asked_first = is_asked_first and not self.machine_.doubts_first
+        n_asked = n_listed if is_asked_first else self.n_consulted
+        # Names and distances of candidates; mean and variance of those asked, and once
+        # more of their mixture.
+        numbers = 4 * n_listed + (n_asked + 1) * 2 * self.n_outputs_
+        return max(1, ROUND_BYTES // (8 * numbers))
 
     def _consult(self, X, return_std) -> Consultation:
         n_consulted, machine = self._n_consulted(), self.machine_
         by_variance = isinstance(self.router_, routing.VarianceRouter)
-        route = self.router_.route(X / self.length_scales_, n_consulted, self.n_jobs)
+        X, Z = Rows(X), Rows(X, self.length_scales_)
+        route = self.router_.route(Z, n_consulted, self.n_jobs)
         if by_variance and machine.doubts_first:
             doubts = ask_doubts(machine, self.states_, X, route, self.n_jobs)
             route, _ = routing.most_certain(route, doubts, n_consulted)
