@@ -295,15 +295,17 @@ default="variance"
 
     def _consult(self, X, return_std) -> Consultation:
         n_consulted, machine = self._n_consulted(), self.machine_
+        # Threads take longer to start than a few answers.
+        n_jobs = self.n_jobs if len(X) > 8 else 1
         by_variance = isinstance(self.router_, routing.VarianceRouter)
         X, Z = Rows(X), Rows(X, self.length_scales_)
-        route = self.router_.route(Z, n_consulted, self.n_jobs)
+        route = self.router_.route(Z, n_consulted, n_jobs)
         if by_variance and machine.doubts_first:
-            doubts = ask_doubts(machine, self.states_, X, route, self.n_jobs)
+            doubts = ask_doubts(machine, self.states_, X, route, n_jobs)
             route, _ = routing.most_certain(route, doubts, n_consulted)
             by_variance = False
         variance = return_std or by_variance or self.combine == "precision"
-        answers = ask(machine, self.states_, X, route, variance, self.n_jobs)
+        answers = ask(machine, self.states_, X, route, variance, n_jobs)
         if by_variance and n_consulted == 1:
             weights = combination.soft_weights(answers.doubt)
             return Consultation(route, answers, weights)
