@@ -70,7 +70,8 @@ def nn(result):
             str(row["overlap"]),
             f"{row['speed_up']:.1f}x",
             f"{row['speed_up_large']:.1f}x",
-            f"{row['rmse_ratio']:.3f}",
+            f"{row['rmse_ratio']:.3f} ({min(row['rmse_ratios']):.3f} to "
+            f"{max(row['rmse_ratios']):.3f})",
             f"{row['gemm_share_train']:.0%}",
             f"{row['gemm_share_cover_large']:.0%}",
         ]
@@ -82,7 +83,7 @@ def nn(result):
     text = (
         "Prediction with standard deviations against `NeighborhoodRegressor` (a GP on "
         "each query's 400 nearest rows), same hyperparameters, one thread each, same "
-        "run. "
+        "run; the ratio is the mean of five partitions, least and most in brackets. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
