@@ -4,10 +4,10 @@ Notation as in `overcover.planning._rates`. Bytes are those of the arrays that a
 holds at once; the largest stage decides.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ._rates import NEIGHBORS, Rates, seed_distances
-from ._sizes import StateBytes
+from ._sizes import Asked, StateBytes
 from ._tuning_rates import (
     FEW_ROWS,
     LEAST_LOOKED_AT,
@@ -39,8 +39,8 @@ class Problem(NamedTuple):
     n_samples: int
     n_features: int
     n_outputs: int
-    machine: Any
-    """Tuned, on rows of the same width."""
+    asked: Asked
+    """The machine."""
 
     n_queries: int
     n_jobs: int

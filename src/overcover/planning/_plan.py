@@ -8,11 +8,11 @@ from joblib import effective_n_jobs
 
 from .._validation import check_count
 from ..cover import count_subdomains
-from ..machines import make_machine
 from ._costs import Problem, disk_bytes, peak_bytes, stage_seconds
 from ._rates import measure
 from ._result import NO_LIMIT, Budget, Plan
 from ._sizes import (
+    Asked,
     auto_size,
     candidate_sizes,
     check_auto,
@@ -96,14 +96,14 @@ def plan(
     check_count("n_queries", _whole(n_queries), 0, "0 plans a fit alone.")
     n, d, d_y, n_queries = int(n), int(d), int(d_y), int(n_queries)
     budget = Budget.of(budget)
-    asked = make_machine(machine)
+    asked = Asked.of(machine)
     if rates is None:
-        rates = measure(asked, d, d_y)
+        rates = measure(asked.machine, d, d_y)
     problem = Problem(
         n,
         d,
         d_y,
-        typical_machine(asked, d, d_y),
+        asked,
         n_queries,
         effective_n_jobs(n_jobs),
         into_store,
@@ -112,7 +112,7 @@ def plan(
     if isinstance(subdomain_size, str) or (budget == NO_LIMIT and not subdomain_size):
         check_auto(subdomain_size or "auto")
         overlap = OVERLAPS[0] if overlap is None else overlap
-        subdomain_size = auto_size(n, d_y, overlap, asked)
+        subdomain_size = auto_size(n, d_y, overlap, asked.machine)
     return choose(problem, budget, subdomain_size, overlap)
 
 
@@ -159,14 +159,15 @@ class Planner:
 
     def __init__(self, problem, budget, overlaps):
         self.problem, self.budget = problem, budget
-        shape = problem.machine, problem.n_features, problem.n_outputs
+        shape = problem.asked, problem.n_features, problem.n_outputs
+        self.machine = typical_machine(*shape)
         self.state_bytes = {p: state_bytes(*shape, p) for p in overlaps}
 
     def __call__(self, size, overlap) -> Plan:
         problem, each = self.problem, self.state_bytes[overlap]
         size = min(size, problem.n_samples)
         n_subdomains = count_subdomains(problem.n_samples, size, overlap)
-        keep = bool(problem.machine.keeps_factors(n_subdomains, size))
+        keep = bool(self.machine.keeps_factors(n_subdomains, size))
         counts = problem, size, n_subdomains
         memory, into_store = peak_bytes(*counts, each, keep)
         disk, draft = disk_bytes(*counts, each.at(size, keep))
@@ -174,7 +175,7 @@ class Planner:
             n_samples=problem.n_samples,
             n_features=problem.n_features,
             n_outputs=problem.n_outputs,
-            machine=type(problem.machine).__name__,
+            machine=type(self.machine).__name__,
             subdomain_size=size,
             overlap=overlap,
             n_subdomains=n_subdomains,

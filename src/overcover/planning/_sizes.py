@@ -6,9 +6,11 @@ whatever M, and :math:`D N M / 2` numbers where factors are kept.
 """
 
 import pickle
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..machines import make_machine
@@ -109,9 +111,29 @@ def candidate_sizes(n_samples):
     return [*sizes, n_samples] if n_samples <= 2 * SIZES[-1] else sizes
 
 
-def typical_machine(machine, n_features, n_outputs):
+class Asked:
+    """A machine as it was asked for, equal to another of the same parameters."""
+
+    def __init__(self, machine):
+        self.machine, self.text = machine, repr(machine.get_params())
+        self.key = type(machine), self.text
+
+    @classmethod
+    def of(cls, machine):
+        """From a machine, its name, or None."""
+        return cls(make_machine(machine))
+
+    def __hash__(self):
+        return hash(self.key)
+
+    def __eq__(self, other):
+        return isinstance(other, Asked) and self.key == other.key
+
+
+@lru_cache(maxsize=64)
+def typical_machine(asked: Asked, n_features, n_outputs):
     """A machine that is tuned, as far as its cost goes, on rows of `typical_rows`."""
-    machine = make_machine(machine)
+    machine = clone(asked.machine)
     length = TYPICAL_LENGTH * np.sqrt(n_features)
     typical = dict.fromkeys(("noise", "input_noise", "output_noise"), TYPICAL_NOISE)
     typical |= {"length_scale": length, "input_length_scale": length}
@@ -144,13 +166,13 @@ def typical_rows(n_samples, n_features, n_outputs):
     return X, Y + 0.1 * rng.normal(size=Y.shape)
 
 
-def state_bytes(machine, n_features, n_outputs, overlap) -> StateBytes:
+@lru_cache(maxsize=256)
+def state_bytes(asked: Asked, n_features, n_outputs, overlap) -> StateBytes:
     """Bytes of the states of a machine, from a few small ones that are really made.
 
     Parameters
     ----------
-    machine : Machine
-        Tuned, see `typical_machine`.
+    asked : Asked
     n_features, n_outputs : int
     overlap : float in [0, 1)
 
@@ -158,7 +180,7 @@ def state_bytes(machine, n_features, n_outputs, overlap) -> StateBytes:
     -------
     StateBytes
     """
-    counts = []
+    machine, counts = typical_machine(asked, n_features, n_outputs), []
     for size in COUNTED:
         X, Y = typical_rows(size, n_features, n_outputs)
         n_owned = max(1, round((1.0 - overlap) * size))
