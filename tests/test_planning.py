@@ -381,8 +381,8 @@ def fit_quietly(model, *data):
 def test_fewer_rows_than_features_are_warned_of():
     X, y = rows_of(120, 20, 1)
     with pytest.warns(PoorCoverWarning, match="20 features.*subdomain_size=100"):
-        OverlappingCoverRegressor(LEAN, subdomain_size=20, overlap=0.5).fit(X, y)
-    fit_quietly(OverlappingCoverRegressor(LEAN, subdomain_size=21, overlap=0.5), X, y)
+        OverlappingCoverRegressor(LEAN, subdomain_size=5, overlap=0.0).fit(X, y)
+    fit_quietly(OverlappingCoverRegressor(LEAN, subdomain_size=6, overlap=0.0), X, y)
 
 
 def test_a_subdomain_that_owns_one_row_is_warned_of():
