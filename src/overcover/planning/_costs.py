@@ -92,7 +92,10 @@ def peak_bytes(problem: Problem, size, n_subdomains, each: StateBytes, keep):
     n, d, n_outputs = problem[:3]
     inputs, outputs = 8 * n * d, 8 * n * n_outputs
     is_tuned = problem.rates.tuning(size) > 0
-    tuning = TUNING_COPIES * inputs + TUNING_BYTES if is_tuned else inputs
+    tuning = inputs
+    if is_tuned:
+        losses = TUNING_BYTES if n > FEW_ROWS else WORKING_COPIES * 8 * n**2
+        tuning = TUNING_COPIES * inputs + losses
     partition = PARTITION_COPIES * inputs + PER_ROW * n
     indices = 8 * n_subdomains * size
     working = problem.n_jobs * WORKING_COPIES * 8 * size**2

@@ -14,9 +14,9 @@ from ..tuning._problem import MOST_SCALES
 
 # Below it, answers jump at borders more than they gain from independence.
 LEAST_OVERLAP = 0.5
-# Times fewer rows than features. With 40 features, 10 rows to a machine make errors 31 %
-# larger than 320, and 17 % where rows lie on a sheet of three dimensions; 40 rows 14 %
-# and 1 %.
+# Times fewer rows than features. With 40 features, errors of machines of 10 rows are
+# 31 % larger than of 320, and 17 % where rows lie on a sheet of three dimensions; of
+# machines of 40 rows, 14 % and 1 %.
 FEW = 4
 # So small and so many that the partition costs more than the machines.
 SMALL, MANY = 100, 10_000
