@@ -160,7 +160,6 @@ def test_a_handful_of_rows_gives_finite_answers(model, n_samples, surface, queri
 
 
 @each_router
-@pytest.mark.filterwarnings("ignore::overcover.planning.PoorCoverWarning")
 def test_one_row_per_subdomain_gives_finite_answers(router, surface, queries):
     X, y = surface
     model = small_cover(subdomain_size=1, router=router)

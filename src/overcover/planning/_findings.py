@@ -18,6 +18,8 @@ LEAST_OVERLAP = 0.5
 # 31 % larger than of 320, and 17 % where rows lie on a sheet of three dimensions; of
 # machines of 40 rows, 14 % and 1 %.
 FEW = 4
+# Up to so many rows, a machine for each of them is no waste worth a word.
+A_FEW = 100
 # So small and so many that the partition costs more than the machines.
 SMALL, MANY = 100, 10_000
 
@@ -81,7 +83,7 @@ def poor_choices(shape: Shape, machine, in_memory=True):
             "few rows errors are a fifth to a third larger. Give subdomain_size="
             f"{max(SMALL, 4 * n_features)} or more, or 'auto'."
         )
-    if overlap > 0 and 2 * n_subdomains > n_samples:
+    if overlap > 0 and 2 * n_subdomains > n_samples > A_FEW:
         yield (
             f"With subdomain_size={size} and overlap={overlap:g} a subdomain owns a "
             f"single row, so {number(n_samples)} rows need {number(n_subdomains)} "
