@@ -178,10 +178,6 @@ class _Spread(Draft):
                 )
             time.sleep(PAUSE)
 
-    def scaled(self, X, scales):
-        """Nothing: who does the stages scales the rows."""
-        return None
-
     def states(self, local, n_jobs):
         """Numbers and digests of subdomains, as they are done."""
         from distributed import as_completed
