@@ -6,7 +6,7 @@ holds at once; the largest stage decides.
 
 from typing import NamedTuple
 
-from ._rates import NEIGHBORS, Rates, seed_distances
+from ._rates import NEIGHBORS, Rates, partition_width, seed_distances
 from ._sizes import Asked, StateBytes
 from ._tuning_rates import (
     FEW_ROWS,
@@ -20,11 +20,11 @@ from ._tuning_rates import (
 
 # Candidates that a query is routed to, on average.
 CANDIDATES = 2
-# Copies of X in float64 while hyperparameters are tuned, beside the rows themselves,
-# and what the losses hold whatever the rows.
-TUNING_COPIES, TUNING_BYTES = 5, 1e8
-# The same while rows are partitioned, and what every row takes besides.
-PARTITION_COPIES, PER_ROW = 3, 200
+# What tuning holds whatever the rows: blocks of them, kernel matrices of anchors, and
+# so many copies of the neighbours of all anchors.
+TUNING_BYTES, ANCHOR_COPIES, N_NEAR = 1.5e8, 4, 51
+# Copies of X in float64 while rows are partitioned, and what every row takes besides.
+PARTITION_COPIES, PER_ROW = 2, 200
 # Square matrices of M rows that a worker holds while it fits a machine.
 WORKING_COPIES = 6
 # Of a file of a store: its header, the ends of its arrays, its line in the manifest.
@@ -92,25 +92,24 @@ def peak_bytes(problem: Problem, size, n_subdomains, each: StateBytes, keep):
     n, d, n_outputs = problem[:3]
     inputs, outputs = 8 * n * d, 8 * n * n_outputs
     is_tuned = problem.rates.tuning(size) > 0
-    tuning = inputs
-    if is_tuned:
-        losses = TUNING_BYTES if n > FEW_ROWS else WORKING_COPIES * 8 * n**2
-        tuning = TUNING_COPIES * inputs + losses
-    partition = PARTITION_COPIES * inputs + PER_ROW * n
+    tuning = 0.0
+    if is_tuned and n > FEW_ROWS:
+        tuning = TUNING_BYTES + 8 * ANCHOR_COPIES * N_ANCHORS * N_NEAR * d
+    elif is_tuned:
+        tuning = WORKING_COPIES * 8 * n**2
+    partition = PARTITION_COPIES * 8 * n * partition_width(d) + PER_ROW * n
     indices = 8 * n_subdomains * size
     working = problem.n_jobs * WORKING_COPIES * 8 * size**2
     # Squared errors of all rows are looked at together, for each of four localities.
     calibration = 4 * 3 * outputs
     states = n_subdomains * each.at(size, keep)
     together = max(tuning, partition, indices + states + max(working, calibration))
-    # Rows in the metric are then in a file, and states as well.
-    apart = max(tuning, partition - inputs, indices + max(working, calibration))
+    apart = max(tuning, partition, indices + max(working, calibration))
     return inputs + outputs + together, outputs + apart
 
 
 def disk_bytes(problem: Problem, size, n_subdomains, n_bytes):
     """Bytes of a finished store, and of what a fit keeps beside it until then."""
-    n, d = problem.n_samples, problem.n_features
     indices = 8 * n_subdomains * size
-    files = n_subdomains * (n_bytes + FILE_OVERHEAD + 8 * d) + indices
-    return float(files), float(8 * n * d + 8 * n + indices)
+    each = n_bytes + FILE_OVERHEAD + 8 * problem.n_features
+    return float(n_subdomains * each + indices), float(8 * problem.n_samples + indices)

@@ -25,10 +25,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._neighbors import BruteIndex, nearest_centers
+from .._neighbors import nearest_centers, nearest_rows
 from .._parallel import one_thread_per_worker
 from ..cover import cover_partition
-from ..partition import EqualSizeKMeans, Partition, partition_rows
+from ..partition import MOST_COLUMNS, EqualSizeKMeans, Partition, partition_rows
+from ..partition._arrays import N_COMPONENTS
 from ._sizes import Asked, typical_machine, typical_rows
 from ._timing import Curve, best_of, curve_through, elapsed
 from ._tuning_rates import time_tuning
@@ -157,7 +158,8 @@ def _measured(asked, n_features, n_outputs) -> Rates:
     seconds = {size: min(run[size] for run in runs) for size in TIMED}
     with one_thread_per_worker():
         answers = {size: _time_answers(machine, X, Y, size) for size in TIMED}
-        row, pair, n_iterations, member = _time_partition(X / X.std(axis=0))
+        Z = (X / X.std(axis=0))[:, : partition_width(n_features)]
+        row, pair, n_iterations, member = _time_partition(Z)
         tuning, few_rows = time_tuning(asked.machine, machine, X, Y)
         near = _time_near(X)
     byte, file = _time_writing()
@@ -211,6 +213,11 @@ def _time_partition(Z):
     return row, pair, float(clusterer.n_iter_), lending / (n_clusters * 10 * OWNED)
 
 
+def partition_width(n_features):
+    """Columns that a partition looks at: wide rows are projected first."""
+    return n_features if n_features <= MOST_COLUMNS else N_COMPONENTS
+
+
 def seed_distances(n_clusters):
     """Distances per row while seeds are sought; no more for many clusters."""
     return STARTS * SEED_ITERATIONS * min(n_clusters, MANY_SEEDS)
@@ -218,8 +225,7 @@ def seed_distances(n_clusters):
 
 def _time_near(X):
     """Seconds per distance of a row to an anchor."""
-    index = BruteIndex(X)
-    return best_of(lambda: index.nearest(X[:100], 50)) / (100 * len(X))
+    return best_of(lambda: nearest_rows(X, X[:100], 50)) / (100 * len(X))
 
 
 def _time_writing():
