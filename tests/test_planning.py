@@ -385,9 +385,9 @@ def test_fewer_rows_than_features_are_warned_of():
     fit_quietly(OverlappingCoverRegressor(LEAN, subdomain_size=6, overlap=0.0), X, y)
 
 
-def test_a_subdomain_that_owns_one_row_is_warned_of():
+def test_a_subdomain_that_owns_less_than_two_rows_is_warned_of():
     X, y = rows_of(101, 2, 1)
-    with pytest.warns(PoorCoverWarning, match="owns a single row.* 100 or more"):
+    with pytest.warns(PoorCoverWarning, match="less than two rows.* 100 or more"):
         OverlappingCoverRegressor(LEAN, subdomain_size=15, overlap=0.9).fit(X, y)
     fit_quietly(OverlappingCoverRegressor(LEAN, subdomain_size=15), X[:100], y[:100])
     fit_quietly(OverlappingCoverRegressor(LEAN, subdomain_size=20), X, y)

@@ -83,11 +83,12 @@ def poor_choices(shape: Shape, machine, in_memory=True):
             "few rows errors are a fifth to a third larger. Give subdomain_size="
             f"{max(SMALL, 4 * n_features)} or more, or 'auto'."
         )
-    if overlap > 0 and 2 * n_subdomains > n_samples > A_FEW:
+    owned = round((1.0 - overlap) * size, 9)  # 20 * (1 - 0.9) is below two
+    if overlap > 0 and owned < 2 and n_samples > A_FEW:
         yield (
-            f"With subdomain_size={size} and overlap={overlap:g} a subdomain owns a "
-            f"single row, so {number(n_samples)} rows need {number(n_subdomains)} "
-            "machines: one for every query or two. Give a subdomain_size of "
+            f"With subdomain_size={size} and overlap={overlap:g} a subdomain owns "
+            f"less than two rows, so {number(n_samples)} need {number(n_subdomains)} "
+            "machines: no fewer than there may be queries. Give a subdomain_size of "
             f"{int(10 / (1 - overlap))} or more, or a smaller overlap."
         )
     elif size < SMALL and n_subdomains > MANY:
