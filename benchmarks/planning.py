@@ -1,12 +1,13 @@
 """Plans held against fits: seconds, memory and disk, predicted and measured.
 
-    python benchmarks/planning.py [--quick]
+    python benchmarks/planning.py [--quick] [--problems 0,1,4] [--cpu]
 
 Every problem is planned, from its shape alone, then fitted, in a process of its own so
 that memory is what one fit takes. Seconds are those of ``timings_`` and of a batch of
 queries with standard deviations. Memory is what belongs to the process alone at its
 peak beyond what it held before the fit, rows included where they are in memory; disk is
-what the store takes in the end. Hyperparameters are learned, on one thread.
+what the store takes in the end. Hyperparameters are learned, on one thread. On a
+computer that is not quiet, ``--cpu`` takes processor seconds for those of the clock.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,18 +121,24 @@ def warm_up(problem):
     OverlappingCoverRegressor("gp", **options).fit(X, Y).predict(queries[:50])
 
 
-def in_own_process(problem):
+def count_processor_time():
+    """Let everything here, and in the package, read the processor's clock."""
+    time.perf_counter = _common.perf_counter = time.process_time
+
+
+def in_own_process(problem, cpu):
     """`measure_costs` where no other fit has left its memory."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = [sys.executable, __file__, "--measure", json.dumps(problem), folder]
+        arguments += ["--cpu"] if cpu else []
         done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(problem):
+def compare(problem, cpu=False):
     """A row of the table: what was planned, what was seen, and their ratios."""
     note(str(problem))
-    planned, seen = predict_costs(problem), in_own_process(problem)
+    planned, seen = predict_costs(problem), in_own_process(problem, cpu)
     planned["seconds"], seen["seconds"] = (
         sum(costs[stage] for stage in STAGES) for costs in (planned, seen)
     )
@@ -146,13 +154,23 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
     parser.add_argument("--results", type=Path, help="folder for the JSON file")
+    parser.add_argument("--problems", help="positions in PROBLEMS, all by default")
+    parser.add_argument("--cpu", action="store_true", help="processor time")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    if options.cpu:
+        count_processor_time()
     if options.measure:
         problem, folder = options.measure
         print(json.dumps(measure_costs(Problem(*json.loads(problem)), folder)))
         return
-    rows = [compare(problem) for problem in (QUICK if options.quick else PROBLEMS)]
+    problems = QUICK if options.quick else PROBLEMS
+    if options.problems:
+        problems = [problems[int(i)] for i in options.problems.split(",")]
+    rows = []
+    for problem in problems:
+        rows.append(compare(problem, options.cpu))
+        note(json.dumps(rows[-1]))
     shown = [*Problem._fields, "seconds_planned", "seconds_seen", "seconds_ratio"]
     shown += ["memory_ratio", "disk_ratio", *(f"{stage}_ratio" for stage in STAGES)]
     print_table("Planned over seen", rows, shown)

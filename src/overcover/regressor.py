@@ -186,12 +186,12 @@ default="variance"
         """`fit`, keeping what it does in `work`: `InMemory`, or a draft on disk."""
         X, Y, weight = check_training_data(self, X, y, sample_weight, True)
         self._check_options()
-        rng, n_jobs = check_random_state(self.random_state), self.n_jobs
-        progress = FitProgress(self, n_stages=4, verbose=self.verbose)
         size = self._size(len(X), Y.shape[1])
         n_subdomains = count_subdomains(len(X), size, self.overlap)
         asked = Shape(len(X), X.shape[1], Y.shape[1], size, self.overlap, n_subdomains)
         warn_of_poor_choices(asked, self.machine, isinstance(work, InMemory))
+        rng, n_jobs = check_random_state(self.random_state), self.n_jobs
+        progress = FitProgress(self, n_stages=4, verbose=self.verbose)
 
         with progress.stage("tuning"):
             machine, weight = work.stage(
