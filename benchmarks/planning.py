@@ -167,17 +167,18 @@ def main(arguments=None):
     problems = QUICK if options.quick else PROBLEMS
     if options.problems:
         problems = [problems[int(i)] for i in options.problems.split(",")]
+    # A taste must not overwrite published numbers.
+    folder = options.results or (None if options.quick else _common.RESULTS)
     rows = []
     for problem in problems:
         rows.append(compare(problem, options.cpu))
-        note(json.dumps(rows[-1]))
+        if folder:  # as they come: some fits take minutes
+            path = _common.write_json("planning", rows, folder)
     shown = [*Problem._fields, "seconds_planned", "seconds_seen", "seconds_ratio"]
     shown += ["memory_ratio", "disk_ratio", *(f"{stage}_ratio" for stage in STAGES)]
     print_table("Planned over seen", rows, shown)
-    # A taste must not overwrite published numbers.
-    folder = options.results or (None if options.quick else _common.RESULTS)
     if folder:
-        print(f"-> {_common.write_json('planning', rows, folder)}")
+        print(f"-> {path}")
 
 
 if __name__ == "__main__":

@@ -105,6 +105,14 @@ def test_threads_share_the_work():
     assert four.seconds["machines"] < 0.4 * alone.seconds["machines"]
 
 
+def test_writing_a_store_takes_its_time():
+    options = {"subdomain_size": 400, "machine": FIXED}
+    held, written = (planned(10**5, into_store=s, **options) for s in (False, True))
+    slower = written.seconds["machines"] - held.seconds["machines"]
+    n_bytes = RATES.byte * written.disk
+    assert_allclose(slower, n_bytes + RATES.file * written.n_subdomains, rtol=0.05)
+
+
 def test_given_hyperparameters_need_no_tuning():
     rates = RATES._replace(tuning=Curve((0.0,)), few_rows=0.0)
     assert planned(10**5, rates=rates).seconds["tuning"] == 0

@@ -22,7 +22,7 @@ from ._tuning_rates import (
 CANDIDATES = 2
 # What tuning holds whatever the rows: blocks of them, kernel matrices of anchors, and
 # so many copies of the neighbours of all anchors.
-TUNING_BYTES, ANCHOR_COPIES, N_NEAR = 1.5e8, 4, 51
+TUNING_BYTES, ANCHOR_COPIES, N_NEAR = 1e8, 4, 51
 # Copies of X in float64 while rows are partitioned, and what every row takes besides.
 PARTITION_COPIES, PER_ROW = 2, 200
 # Square matrices of M rows that a worker holds while it fits a machine.
