@@ -1,24 +1,29 @@
 """Tables of plans and simulations, for docs/scaling.md; used by `publish.py`."""
 
-from _tables import made_by, number, table
+from _tables import made_by, table
 
 MACHINES = {"gp": "GP", "tgp": "TwinGP"}
+
+
+def two_digits(value):
+    """A number with two digits, or all those before the point."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def span(seconds):
     """Seconds as people say them."""
     for unit, name in ((3600, "h"), (60, "min")):
         if seconds >= unit:
-            return f"{number(seconds / unit, 2)} {name}"
-    return f"{number(seconds, 2)} s"
+            return f"{two_digits(seconds / unit)} {name}"
+    return f"{two_digits(seconds)} s"
 
 
 def size(n_bytes):
     """Bytes as people say them."""
     for unit, name in ((1e12, "TB"), (1e9, "GB")):
         if n_bytes >= unit:
-            return f"{number(n_bytes / unit, 2)} {name}"
-    return f"{number(n_bytes / 1e6, 2)} MB"
+            return f"{two_digits(n_bytes / unit)} {name}"
+    return f"{two_digits(n_bytes / 1e6)} MB"
 
 
 def planning(result):
