@@ -41,6 +41,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/systems.py
 	$(BIN)/python benchmarks/boundaries.py
 	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/pose.py
 	$(BIN)/python benchmarks/faults.py
 

@@ -72,6 +72,33 @@ def test_scaling_runs_and_leaves_a_record(benchmark_module, tmp_path, capsys):
     assert "Exponents" in capsys.readouterr().out
 
 
+def test_plans_are_held_against_fits(benchmark_module, tmp_path, capsys):
+    planning = benchmark_module("planning")
+    planning.main(["--quick", "--results", str(tmp_path)])
+    rows = sections(tmp_path)["planning"]["rows"]
+    assert [row["into_store"] for row in rows] == [False, True]
+    for row in rows:
+        assert 0.8 < row["disk_ratio"] < 1.2
+        assert row["seconds_planned"] > 0 and row["seconds_seen"] > 0
+    assert "Planned over seen" in capsys.readouterr().out
+
+
+def test_a_cluster_is_simulated(benchmark_module, tmp_path, capsys):
+    simulate = benchmark_module("simulate")
+    simulate.main(["--quick", "--results", str(tmp_path)])
+    rows = sections(tmp_path)["simulate"]["rows"]
+    assert [row["n"] for row in rows] == [10**8, 10**9]
+    assert rows[1]["total"] > rows[0]["total"] > 0
+    # Equal tasks, four times as many as cores: four rounds, and what their times vary.
+    cluster, rng = simulate.Cluster(16), np.random.default_rng(0)
+    assert 3.6 < cluster.run(512, 1.0, rng) < 5.5
+    more = simulate.Cluster(64).run(512, 1.0, rng)
+    assert 1.0 < more < 2.1
+    # With many short tasks the scheduler decides.
+    assert_allclose(cluster.run(10_000, 1e-4, rng), 10.0, rtol=0.01)
+    assert "Seconds of the stages" in capsys.readouterr().out
+
+
 def test_twin_sections_run_and_leave_a_record(
     benchmark_module, common, tiny_data, monkeypatch, tmp_path, capsys
 ):

@@ -67,6 +67,7 @@ def test_the_table_of_contents_leads_to_every_page():
         ".datasets",
         ".distributed",
         ".metrics",
+        ".planning",
         ".plots",
         ".report",
         ".store",

@@ -42,6 +42,7 @@ ESTIMATORS = [
     AnyRegressor(BayesianRidge()),
     OverlappingCoverRegressor(),
     OverlappingCoverRegressor(GP(**FIXED), **SMALL),
+    OverlappingCoverRegressor(GP(**FIXED), subdomain_size="auto", random_state=0),
     OverlappingCoverRegressor(GP(**FIXED), overlap=0.0, **SMALL),
     OverlappingCoverRegressor(GP(**FIXED), router="mahalanobis", **SMALL),
     OverlappingCoverRegressor(GP(**FIXED), router="density", **SMALL),

@@ -4,8 +4,9 @@
     -> prediction
 
 Each word is a module, in this order; `OverlappingCoverRegressor` is the path composed.
-Beside the path: `overcover.metrics` (errors of joints, angles and intervals) and
-`overcover.datasets` (loaders). Everything not named here is private.
+Beside the path: `overcover.plan` (what a fit will take), `overcover.metrics` (errors of
+joints, angles and intervals) and `overcover.datasets` (loaders). Everything not named
+here is private.
 """
 
 from . import datasets, metrics
@@ -25,6 +26,7 @@ from .machines import (
     TwinGP,
 )
 from .partition import EqualSizeKMeans, RecursiveProjection
+from .planning import plan
 from .regressor import OverlappingCoverRegressor
 from .store import load
 
@@ -48,4 +50,5 @@ __all__ = [
     "datasets",
     "load",
     "metrics",
+    "plan",
 ]

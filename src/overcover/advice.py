@@ -15,8 +15,9 @@ from . import combination
 from ._markup import number, percent
 from ._validation import check_observed, check_queries
 from .explain import homes, names_of_features, remoteness
+from .planning._findings import Finding, about_cover
 from .tuning import twin
-from .tuning._problem import MOST_SCALES, NOISE_BOUNDS
+from .tuning._problem import NOISE_BOUNDS
 
 SEVERITIES = ("problem", "warning", "note")
 # Queries answered at a time.
@@ -28,24 +29,9 @@ STANDARD_ERRORS, LEAST_GAP = 3.0, 0.02
 OUTSIDE = {"note": 0.01, "warning": 0.05, "problem": 0.3}
 # A column whose spread, in length scales, is below this share of the widest.
 HARDLY = 0.01
-# Below it, answers jump at borders more than they gain from independence.
-LEAST_OVERLAP = 0.5
 MANY_DUPLICATES = {"note": 0.1, "warning": 0.5}
 # A mean error that so few rows decide says little about the others.
 FEW_QUERIES = 20
-
-
-class Finding(NamedTuple):
-    """One thing worth knowing about a model."""
-
-    severity: str
-    """"problem" (do not rely on it), "warning" (it can be better) or "note"."""
-
-    text: str
-    """What was seen, what it means, what to do."""
-
-    def __str__(self):
-        return f"{self.severity}: {self.text}"
 
 
 class Assessment(NamedTuple):
@@ -184,49 +170,6 @@ def names_of_outputs(y, Y):
     if Y.shape[1] == 1:
         return [str(getattr(y, "name", None) or "y")]
     return [f"y{j}" for j in range(Y.shape[1])]
-
-
-def about_cover(model):
-    """Sizes: too small, too large, too little in common."""
-    n_samples = int(model.cover_.n_owned.sum())
-    n_subdomains = model.n_subdomains_
-    size = max(len(members) for members in model.cover_.members)
-    machine = type(model.machine_).__name__
-    if n_subdomains == 1:
-        yield Finding(
-            "note",
-            f"All {number(n_samples)} rows fit into one subdomain, so there is no "
-            f"cover: this is the full model. {machine} alone does the same.",
-        )
-    elif n_samples < 2 * size:
-        yield Finding(
-            "warning",
-            f"Every subdomain holds {percent(size / n_samples, 0)} of all rows, so "
-            f"{number(n_subdomains)} machines are trained on almost the same data. "
-            f"{machine} alone is cheaper and as accurate; or make subdomain_size "
-            f"smaller than {number(n_samples // 2)}.",
-        )
-    if n_subdomains > 1 and model.overlap < LEAST_OVERLAP:
-        yield Finding(
-            "warning",
-            f"Only {percent(model.overlap, 0)} of a subdomain's rows are borrowed: "
-            "answers jump where one subdomain ends, and are poor near its border. An "
-            "overlap of 0.9 is usually much more accurate.",
-        )
-    # Wider inputs share one length scale, which few rows determine.
-    n_scales = model.n_features_in_ if model.n_features_in_ <= MOST_SCALES else 1
-    if n_subdomains > 1 and size < 2 * n_scales:
-        yield Finding(
-            "warning",
-            f"A subdomain holds {number(size)} rows for {number(model.n_features_in_)} "
-            "features: too few to learn from. Raise subdomain_size.",
-        )
-    if not model.machine_.has_variance:
-        yield Finding(
-            "note",
-            f"{machine} has no predictive variance: there are no standard deviations "
-            "and no intervals. GP and TwinGP have them.",
-        )
 
 
 def about_noise(model):

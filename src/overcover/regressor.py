@@ -27,6 +27,9 @@ from .explain import explain, summary
 from .machines import Answer, Prediction, make_machine
 from .machines.base import Predictor
 from .partition import partition_rows
+from .planning._findings import Shape, warn_of_poor_choices
+from .planning._result import describe_fit
+from .planning._sizes import auto_size, check_auto
 from .subdomains import InMemory, ask, ask_doubts, fit_machines
 
 # What the answers to the queries of one round may occupy: keeps memory flat however
@@ -62,8 +65,10 @@ class OverlappingCoverRegressor(
     machine : Machine, {"gp", "tgp", "iwtgp", "smtgp"} or None, default=None
         What is fitted on every subdomain; None is ``GP()``. Any scikit-learn regressor
         will do too (it becomes an `AnyRegressor`).
-    subdomain_size : int, default=800
+    subdomain_size : int or "auto", default=800
         The paper's M: rows that one machine sees. More is more accurate and slower.
+        "auto" chooses by the number of rows, and keeps factors within 4 GiB; see
+        `overcover.planning.auto_size` for the rule, `overcover.plan` for costs.
     overlap : float in [0, 1), default=0.9
         The paper's p: share of a subdomain's rows that other clusters own. 0 is a
         partition into independent machines.
@@ -93,6 +98,10 @@ default="variance"
         The rows of every subdomain.
     n_subdomains_, n_lenders_ : int
         The paper's K and r.
+    subdomain_size_ : int
+        The M that was used: all rows, if they are fewer than was asked for.
+    plan_ : Plan
+        M, p, K and seconds of the fit, with findings where M or p are poor; print it.
     machine_ : Machine
         With the hyperparameters found.
     length_scales_ : ndarray of shape (n_features_in_,)
@@ -177,9 +186,12 @@ default="variance"
         """`fit`, keeping what it does in `work`: `InMemory`, or a draft on disk."""
         X, Y, weight = check_training_data(self, X, y, sample_weight, True)
         self._check_options()
+        size = self._size(len(X), Y.shape[1])
+        n_subdomains = count_subdomains(len(X), size, self.overlap)
+        asked = Shape(len(X), X.shape[1], Y.shape[1], size, self.overlap, n_subdomains)
+        warn_of_poor_choices(asked, self.machine, isinstance(work, InMemory))
         rng, n_jobs = check_random_state(self.random_state), self.n_jobs
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
-        size = min(self.subdomain_size, len(X))
 
         with progress.stage("tuning"):
             machine, weight = work.stage(
@@ -188,7 +200,7 @@ default="variance"
             scales = machine.length_scales(X)
             X_metric = Rows(X, scales)
         with progress.stage("partition"):
-            wanted = count_subdomains(len(X), size, self.overlap), self.partition
+            wanted = n_subdomains, self.partition
             partition = work.stage(
                 "partition", rng, partition_rows, X_metric, *wanted, n_jobs, rng
             )
@@ -206,11 +218,18 @@ default="variance"
 
         self.machine_, self.length_scales_, self.cover_ = machine, scales, cover
         self.states_, self.router_ = states, router
-        self.n_subdomains_ = len(states)
+        self.n_subdomains_, self.subdomain_size_ = len(states), size
         self.n_lenders_ = count_lenders(self.overlap, self.spread, len(states))
         self.timings_ = progress.seconds
         progress.finish()
         return self
+
+    @property
+    def plan_(self):
+        """What came of the fit, as `overcover.planning.Plan`."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("plan_ is there after fit; overcover.plan before.")
+        return describe_fit(self)
 
     def explain(self, X, n_neighbors=5):
         """Say why: who answered, with how much say, and which rows are near.
@@ -234,6 +253,12 @@ default="variance"
         if not self.__sklearn_is_fitted__():
             return diagram
         return f"{diagram}\n{element('p', summary(self))}"
+
+    def _size(self, n_samples, n_outputs):
+        """M: as asked for, or by the rule of "auto"."""
+        if not isinstance(self.subdomain_size, str):
+            return min(self.subdomain_size, n_samples)
+        return auto_size(n_samples, n_outputs, self.overlap, self.machine)
 
     def _tune(self, X, Y, weight, X_target, size, rng):
         """The machine with its hyperparameters, and the weights of the rows."""
@@ -337,7 +362,10 @@ default="variance"
         return self.n_consulted
 
     def _check_options(self):
-        check_count("subdomain_size", self.subdomain_size, 1, "800 suits most data.")
+        if isinstance(self.subdomain_size, str):
+            check_auto(self.subdomain_size)
+        else:
+            check_count("subdomain_size", self.subdomain_size, 1, "Or give 'auto'.")
         check_count("n_consulted", self.n_consulted, 1, "1 suits a large overlap.")
         if not isinstance(self.overlap, Real) or not 0 <= float(self.overlap) < 1:
             raise ValueError(

@@ -13,7 +13,6 @@ are timed for every size that may be chosen, and the largest M is taken with whi
 stays within what is left.
 """
 
-import re
 import time
 from typing import Any, NamedTuple
 
@@ -22,20 +21,19 @@ from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from .._parallel import one_thread_per_worker
-from ..cover import count_subdomains, cover_partition
-from ..partition import partition_rows
+from ..cover import count_subdomains
+from ..planning import _units as planning
+from ..planning._rates import time_cover, time_states
+from ..planning._sizes import SIZES
 from ..regressor import OverlappingCoverRegressor
 from ._mistakes import Mistake
 
-SIZES = (100, 150, 200, 300, 400, 600, 800, 1200, 1600)
 # What is tried where not even the smallest size will do.
 LESS_OVERLAP = (0.75, 0.5)
 # Rows to time a cover of, which takes about a second.
 N_TIMED = 4000
 # Of the time left, for writing, for noise, and for what threads do not share.
 USABLE = 0.8
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class Choice(NamedTuple):
@@ -57,23 +55,11 @@ class Choice(NamedTuple):
 
 
 def parse_seconds(text):
-    """Seconds from a time such as 90s, 2m, 1h30m.
-
-    Examples
-    --------
-    >>> parse_seconds("90"), parse_seconds("1h30m"), parse_seconds("2.5m")
-    (90.0, 5400.0, 150.0)
-    """
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        seconds = float(text)
-    elif re.fullmatch(r"(\d+(\.\d+)?[smhd])+", text):
-        parts = re.findall(r"([\d.]+)([smhd])", text)
-        seconds = sum(float(count) * UNITS[unit] for count, unit in parts)
-    else:
-        raise Mistake(f"{text!r} is no time. Give one such as 90s, 2m or 1h30m.")
-    if not seconds:
-        raise Mistake("a budget of no time is too little.")
-    return seconds
+    """Seconds from a time such as 90s, 2m, 1h30m; see `overcover.planning`."""
+    try:
+        return planning.parse_seconds(text)
+    except ValueError as error:
+        raise Mistake(str(error)) from error
 
 
 def choose(model: OverlappingCoverRegressor, X, Y, seconds) -> Choice:
@@ -95,7 +81,7 @@ def choose(model: OverlappingCoverRegressor, X, Y, seconds) -> Choice:
     """
     started = time.perf_counter()
     rng = check_random_state(model.random_state)
-    size = min(model.subdomain_size, len(X))
+    size = model._size(len(X), Y.shape[1])
     machine, weight = model._tune(X, Y, None, None, size, rng)
     tuning = time.perf_counter() - started
     machines = time_machines(machine, X, Y, weight, model, rng, seconds)
@@ -133,21 +119,12 @@ def with_findings(machine):
 def time_machines(machine, X, Y, weight, model, rng, seconds):
     """Seconds of one machine of each size, up to where all would take too long."""
     sizes = [size for size in SIZES if size < len(X)] or [len(X)]
-    cost: dict[int, float] = {}
-    for i, size in enumerate(sizes):
-        rows = np.sort(rng.permutation(len(X))[:size])
-        given = None if weight is None else weight[rows]
-        arguments = X[rows], Y[rows], given, None, True
-        with one_thread_per_worker():
-            if i == 0:
-                machine.fit_state(*arguments)  # compiled loops, warm caches
-            started = time.perf_counter()
-            machine.fit_state(*arguments)
-            cost[size] = time.perf_counter() - started
+
+    def too_long(size, cost):
         n_subdomains = count_subdomains(len(X), size, min(model.overlap, 0.5))
-        if n_subdomains * cost[size] > seconds * effective_n_jobs(model.n_jobs):
-            break
-    return cost
+        return n_subdomains * cost > seconds * effective_n_jobs(model.n_jobs)
+
+    return time_states(machine, X, Y, weight, sizes, rng, too_long)
 
 
 def time_covers(Z, sizes, model, rng):
@@ -156,12 +133,10 @@ def time_covers(Z, sizes, model, rng):
     rows = Z[np.sort(rng.permutation(len(Z))[:n_timed])]
     seconds = {}
     for i, size in enumerate(sizes):
-        n_clusters = count_subdomains(n_timed, min(size, n_timed), model.overlap)
-        for is_warm in (False, True) if i == 0 else (True,):
-            started = time.perf_counter()
-            partition = partition_rows(rows, n_clusters, "kmeans", model.n_jobs, 0)
-            shape = min(size, n_timed), model.overlap, model.spread
-            cover_partition(rows, partition, *shape, model.n_jobs)
-            if is_warm:
-                seconds[size] = time.perf_counter() - started
-    return {size: len(Z) / n_timed * spent for size, spent in seconds.items()}
+        size_timed = min(size, n_timed)
+        shape = size_timed, model.overlap, model.spread
+        n_clusters = count_subdomains(n_timed, size_timed, model.overlap)
+        for _ in range(2 if i == 0 else 1):  # the first call compiles
+            spent = sum(time_cover(rows, *shape, n_clusters, model.n_jobs))
+        seconds[size] = len(Z) / n_timed * spent
+    return seconds

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import store
-from .._markup import number, percent
+from .._markup import duration, number, percent, size_of
 from ._app import (
     Data,
     Drop,
@@ -26,7 +26,6 @@ from ._mistakes import Mistake
 from ._show import (
     bar,
     counted,
-    duration,
     is_watched,
     maybe,
     print_findings,
@@ -34,7 +33,6 @@ from ._show import (
     print_pairs,
     print_table,
     say,
-    size_of,
 )
 from ._tables import read_table, split_names
 

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import OverlappingCoverRegressor, store
-from .._markup import percent
+from .._markup import duration, percent
 from ..advice import Finding, about_noise, findings
 from ..store._directory import check_target
 from ._budget import Choice, choose, with_findings
 from ._mistakes import Cannot
-from ._show import duration
 from ._stored import notes_of
 
 

@@ -95,34 +95,3 @@ def counted(n, word):
     ('1 row', '2,000 rows')
     """
     return f"{number(n)} {word}{'' if n == 1 else 's'}"
-
-
-def duration(seconds):
-    """Seconds in words.
-
-    Examples
-    --------
-    >>> duration(4.21), duration(75), duration(7260)
-    ('4.2 s', '1 min 15 s', '2 h 1 min')
-    """
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
-def size_of(n_bytes):
-    """Bytes in words.
-
-    Examples
-    --------
-    >>> size_of(1234), size_of(5_600_000)
-    ('1.2 kB', '5.6 MB')
-    """
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if n_bytes < 1000:
-            return f"{n_bytes} bytes" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.1f} TB"

@@ -1,6 +1,7 @@
 """A whole model to and from a store: `save`, `load`, `inspect`, `verify`."""
 
 import warnings
+from numbers import Integral
 
 import numpy as np
 
@@ -161,6 +162,8 @@ def summary_of(model):
         elif value is not None:
             found[name.rstrip("_")] = str(value)
     parameters = model.get_params(deep=False)
+    # "auto" stands for a number that only the fit knows.
+    asked, used = model.subdomain_size, getattr(model, "subdomain_size_", 0)
     return {
         "machine": type(machine).__name__,
         "machine_parameters": {k: repr(v) for k, v in machine.get_params().items()},
@@ -170,7 +173,7 @@ def summary_of(model):
         "n_features": int(model.n_features_in_),
         "n_outputs": int(model.n_outputs_),
         "n_subdomains": int(model.n_subdomains_),
-        "subdomain_size": int(model.subdomain_size),
+        "subdomain_size": int(asked if isinstance(asked, Integral) else used),
         "overlap": float(model.overlap),
         "router": type(model.router_).__name__,
     }

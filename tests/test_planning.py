@@ -1,0 +1,458 @@
+"""A plan counts what a fit will make, keeps to budgets, and says when M or p are poor.
+
+No test measures time: seconds come from rates that are given.
+"""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.kernel_ridge import KernelRidge
+
+import overcover
+from overcover import GP, OverlappingCoverRegressor, TwinGP, plan, store
+from overcover.cover import count_subdomains
+from overcover.machines import base
+from overcover.planning import (
+    Budget,
+    Curve,
+    PoorCoverWarning,
+    Rates,
+    _rates,
+    _tuning_rates,
+    auto_size,
+    measure,
+)
+from overcover.planning._sizes import SIZES, bytes_of
+from overcover.planning._timing import curve_through
+from overcover.planning._units import parse_bytes, parse_seconds
+
+RATES = Rates(
+    machine=Curve((1e-3, 0.0, 1e-8, 5e-11)),
+    asked=Curve((1e-4,)),
+    question=Curve((1e-6, 0.0, 1e-11)),
+    row=2e-4,
+    pair=2e-9,
+    n_iterations=18,
+    member=1e-6,
+    tuning=Curve((10.0,)),
+    few_rows=5.0,
+    near=1e-9,
+    byte=1e-9,
+    file=1e-3,
+)
+FIXED = GP(length_scale=1.5, noise=0.05, keep_factors=True)
+LEAN = GP(length_scale=1.5, noise=0.05, keep_factors=False)
+TWIN = TwinGP(1.5, 1.5, 0.05, 0.05, keep_factors=True)
+ROWS = st.integers(1, 10**9)
+
+
+def planned(n, d=5, d_y=1, budget=None, **options):
+    return plan(n, d, d_y, budget, **{"rates": RATES, **options})
+
+
+def rows_of(n, d, d_y):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    Y = np.sin(X @ rng.normal(size=(d, d_y)) / np.sqrt(d))
+    return X, Y + 0.1 * rng.normal(size=Y.shape)
+
+
+# -- what grows ------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(n=st.integers(1, 10**8), more=st.integers(1, 10**8), size=st.sampled_from(SIZES))
+def test_more_rows_never_take_less(n, more, size):
+    options = {"subdomain_size": size, "overlap": 0.9, "n_queries": 100}
+    for machine in (FIXED, LEAN):
+        less = planned(n, machine=machine, **options)
+        most = planned(n + more, machine=machine, **options)
+        assert most.n_subdomains >= less.n_subdomains
+        for name in ("memory", "memory_into_store", "disk", "disk_while_fitting"):
+            assert getattr(most, name) >= 0.999 * getattr(less, name), name
+        for stage in ("tuning", "partition", "cover", "queries"):
+            assert most.seconds[stage] >= 0.999 * less.seconds[stage], stage
+        if n > size:  # one subdomain of all rows may be a larger one
+            assert most.seconds["machines"] >= 0.999 * less.seconds["machines"]
+
+
+def test_the_machines_take_d_n_m_squared():
+    few = planned(10**6, subdomain_size=800, overlap=0.9, machine=LEAN)
+    more = planned(10**6, subdomain_size=1600, overlap=0.9, machine=LEAN)
+    cubic = RATES._replace(machine=Curve((0, 0, 0, 1e-10)))
+    few, more = (
+        plan(10**6, 5, subdomain_size=made.subdomain_size, overlap=0.9, rates=cubic)
+        for made in (few, more)
+    )
+    assert_allclose(more.seconds["machines"] / few.seconds["machines"], 4, rtol=0.01)
+    assert_allclose(few.seconds["machines"], 10 * 10**6 * 800**2 * 1e-10, rtol=0.01)
+
+
+def test_the_number_of_subdomains_is_that_of_the_cover():
+    made = planned(30_000, subdomain_size=300, overlap=0.75)
+    assert made.n_subdomains == count_subdomains(30_000, 300, 0.75) == 400
+
+
+def test_threads_share_the_work():
+    alone, four = (planned(10**5, n_jobs=n, n_queries=1000) for n in (1, 4))
+    assert four.n_jobs == 4
+    assert 0.25 < four.total_seconds / alone.total_seconds < 1
+    assert four.seconds["machines"] < 0.4 * alone.seconds["machines"]
+
+
+def test_writing_a_store_takes_its_time():
+    options = {"subdomain_size": 400, "machine": FIXED}
+    held, written = (planned(10**5, into_store=s, **options) for s in (False, True))
+    slower = written.seconds["machines"] - held.seconds["machines"]
+    n_bytes = RATES.byte * written.disk
+    assert_allclose(slower, n_bytes + RATES.file * written.n_subdomains, rtol=0.05)
+
+
+def test_given_hyperparameters_need_no_tuning():
+    rates = RATES._replace(tuning=Curve((0.0,)), few_rows=0.0)
+    assert planned(10**5, rates=rates).seconds["tuning"] == 0
+
+
+# -- bytes are those of real models ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("machine", "d_y", "tolerance"),
+    [(FIXED, 1, 0.03), (LEAN, 3, 0.03), (TWIN, 2, 0.2)]
+    + [(GP("rbf", 1.5, 0.05, per_output=True, keep_factors=True), 2, 0.03)],
+)
+def test_bytes_on_disk_and_of_states_are_those_of_a_model(
+    machine, d_y, tolerance, tmp_path
+):
+    X, Y = rows_of(1200, 4, d_y)
+    made = planned(1200, 4, d_y, machine=machine, subdomain_size=150, overlap=0.8)
+    model = OverlappingCoverRegressor(
+        machine, subdomain_size=150, overlap=0.8, random_state=0
+    ).fit(X, Y)
+    assert made.n_subdomains == model.n_subdomains_
+    model.save(tmp_path / "model.ocm")
+    files = [f for f in (tmp_path / "model.ocm").rglob("*") if f.is_file()]
+    assert_allclose(made.disk, sum(f.stat().st_size for f in files), rtol=0.2)
+    states = sum(bytes_of(state) for state in model.states_)
+    overhead = 8 * model.n_subdomains_ * 150 + 2632 * model.n_subdomains_
+    assert_allclose(made.disk - overhead, states, rtol=tolerance)
+
+
+@pytest.mark.parametrize("machine", [FIXED, LEAN])
+def test_a_fit_takes_about_the_memory_that_was_planned(machine):
+    X, Y = rows_of(3000, 20, 1)
+    options = {"subdomain_size": 200, "overlap": 0.9}
+    model = OverlappingCoverRegressor(machine, random_state=0, **options)
+    model.fit(X[:400], Y[:400])  # loads what is compiled
+    tracemalloc.start()
+    try:
+        model.fit(X, Y)
+        seen = tracemalloc.get_traced_memory()[1] + X.nbytes + Y.nbytes
+    finally:
+        tracemalloc.stop()
+    rates = RATES._replace(tuning=Curve((0.0,)))
+    made = plan(3000, 20, machine=machine, rates=rates, **options)
+    assert 0.6 < made.memory / seen < 1.6
+    assert made.memory_into_store < made.memory
+
+
+def test_a_store_holds_states_that_memory_need_not():
+    made = planned(10**6, machine=FIXED, subdomain_size=800, overlap=0.9)
+    assert made.memory > made.disk > 30e9
+    assert made.memory_into_store < 1e9
+    assert made.disk_while_fitting > made.disk
+
+
+def test_large_factors_are_not_kept(monkeypatch):
+    monkeypatch.setattr(base, "memory_of_computer", lambda: 64e9)
+    assert planned(50_000, subdomain_size=800).keeps_factors
+    large = planned(10**6, subdomain_size=800)
+    assert not large.keeps_factors
+    assert large.memory < 5e9
+    with_queries = planned(10**6, subdomain_size=800, n_queries=10)
+    kept = planned(10**6, subdomain_size=800, n_queries=10, machine=FIXED)
+    assert with_queries.seconds["queries"] > kept.seconds["queries"]
+
+
+# -- budgets ---------------------------------------------------------------------------
+
+
+LIMIT = st.floats(1, 1e7)
+BUDGETS = st.builds(
+    Budget,
+    seconds=LIMIT | st.just(np.inf),
+    memory=LIMIT.map(lambda b: 1e5 * b) | st.just(np.inf),
+    disk=LIMIT.map(lambda b: 1e6 * b) | st.just(np.inf),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=ROWS, budget=BUDGETS, into_store=st.booleans())
+def test_what_is_chosen_is_within_the_budget_or_says_what_is_not(n, budget, into_store):
+    made = planned(n, budget=budget, into_store=into_store, machine=FIXED)
+    assert 1 <= made.subdomain_size <= n
+    assert made.overlap in (0.9, 0.75, 0.5)
+    above = [
+        name
+        for name in Budget._fields
+        if getattr(made.needs, name) > getattr(budget, name)
+    ]
+    assert made.fits == (not above)
+    if not made.fits:
+        assert made.binding == ", ".join(above)
+        assert "Does not fit" in str(made)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=ROWS,
+    budget=BUDGETS,
+    factors=st.tuples(*[st.floats(1, 100)] * 3),
+    machine=st.sampled_from([FIXED, LEAN]),
+)
+def test_a_larger_budget_never_chooses_less(n, budget, factors, machine):
+    larger = Budget(*(limit * factor for limit, factor in zip(budget, factors)))
+    less, more = (planned(n, budget=b, machine=machine) for b in (budget, larger))
+    assert more.subdomain_size >= less.subdomain_size
+    assert more.overlap >= less.overlap
+    assert more.fits >= less.fits
+
+
+def test_the_limit_that_keeps_m_back_is_named():
+    by_time = planned(10**5, budget={"seconds": 90, "memory": "1TB"})
+    assert by_time.fits and by_time.binding == "seconds"
+    by_memory = planned(10**5, machine=FIXED, budget={"seconds": "1d", "memory": "1GB"})
+    assert by_memory.fits and by_memory.binding == "memory"
+    assert "kept back by memory" in str(by_memory)
+    by_disk = planned(10**5, machine=FIXED, budget={"disk": "1GB"}, into_store=True)
+    assert by_disk.fits and by_disk.binding == "disk"
+    ample = planned(10**5, machine=FIXED, budget={"seconds": "10d", "memory": "1TB"})
+    assert (ample.subdomain_size, ample.overlap, ample.binding) == (1600, 0.9, "")
+
+
+def test_the_next_larger_size_would_not_fit():
+    budget = Budget(seconds=90.0)
+    made = planned(10**5, budget=budget)
+    larger = SIZES[SIZES.index(made.subdomain_size) + 1]
+    next_one = planned(10**5, subdomain_size=larger, overlap=0.9, budget=budget)
+    assert made.fits and not next_one.fits
+
+
+def test_overlap_is_given_up_last():
+    enough = planned(10**6, budget=10**7).seconds
+    made = planned(10**6, machine=FIXED, budget={"memory": 1.5e9})
+    assert made.overlap < 0.9
+    assert enough["machines"] > made.seconds["machines"]
+
+
+def test_nothing_fits_and_what_is_needed_is_said():
+    made = planned(10**6, machine=FIXED, budget={"seconds": 1, "memory": "10MB"})
+    assert not made.fits
+    assert made.binding == "seconds, memory"
+    text = str(made)
+    assert "Needed" in text and "of memory" in text and "fit_into" in text
+    enough = {"seconds": 1.01 * made.needs.seconds, "memory": 1.01 * made.needs.memory}
+    assert planned(10**6, machine=FIXED, budget=enough).fits
+
+
+def test_a_plan_can_be_read():
+    text = str(planned(10**5, 10, 2, n_queries=500, machine="tgp"))
+    for words in ("100,000 x 10 rows, 2 outputs, TwinGP", "800 rows, 90 % borrowed"):
+        assert words in text
+    for stage in ("tuning", "partition", "cover", "machines", "queries", "all of it"):
+        assert stage in text
+
+
+def test_times_and_sizes_are_understood():
+    assert parse_seconds(90) == parse_seconds("90") == parse_seconds("1.5m") == 90
+    assert parse_bytes("2 GB") == parse_bytes("2G") == parse_bytes(2e9) == 2e9
+    assert parse_bytes("1GiB") == 2**30
+    assert Budget.of("1h") == Budget(seconds=3600) == Budget.of(Budget(seconds=3600))
+    assert Budget.of(None) == Budget()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"budget": "soon"}, "is no time"),
+        ({"budget": 0}, "too little"),
+        ({"budget": {"memory": "much"}}, "is no size"),
+        ({"budget": {"hours": 2}}, "seconds, memory and disk"),
+        ({"budget": [1, 2]}, "seconds, memory and disk"),
+        ({"n": 0}, "n=0 must be an integer >= 1"),
+        ({"n": 1.5}, "n=1.5 must be an integer"),
+        ({"d": -1}, "d=-1"),
+        ({"n_queries": -1}, "n_queries=-1"),
+        ({"subdomain_size": "large"}, "or 'auto'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        planned(**{"n": 100, **options})
+
+
+# -- "auto" ----------------------------------------------------------------------------
+
+
+@given(n=ROWS, p=st.floats(0, 0.95), d_y=st.integers(1, 50), per_output=st.booleans())
+def test_auto_keeps_its_promises(n, p, d_y, per_output):
+    size = auto_size(n, d_y, p, GP(per_output=per_output))
+    assert 1 <= size <= n
+    members = n * (d_y if per_output else 1) / (1 - p)
+    if size < n:
+        assert 2 * size <= n
+        assert members * size**2 <= 1e12 or size <= 400
+        assert 4 * members * size <= 4 * 2**30 or size <= 400
+    else:
+        assert n**3 <= 1.001 * n * 800**2 / (1 - p)
+    must = auto_size(n, d_y, p, GP(per_output=per_output, keep_factors=True))
+    assert 4 * members * must <= 4 * 2**30 or must <= 100 or must == n
+
+
+def test_auto_is_the_same_number_given_by_hand():
+    X, y = rows_of(1500, 3, 1)
+    machine = GP(length_scale=2.0, noise=0.05)
+    options = {"overlap": 0.5, "random_state": 0}
+    auto = OverlappingCoverRegressor(machine, subdomain_size="auto", **options)
+    auto.fit(X, y[:, 0])
+    assert auto.subdomain_size == "auto"
+    assert auto.subdomain_size_ == auto_size(1500, 1, 0.5) == 600
+    given = OverlappingCoverRegressor(machine, subdomain_size=600, **options)
+    assert_array_equal(auto.predict(X), given.fit(X, y[:, 0]).predict(X))
+    assert given.subdomain_size_ == 600
+    assert planned(1500, 3, overlap=0.5).subdomain_size == 600
+    assert planned(1500, 3, overlap=0.5, subdomain_size="auto").subdomain_size == 600
+
+
+def test_few_rows_are_one_subdomain():
+    X, y = rows_of(300, 3, 1)
+    model = OverlappingCoverRegressor(LEAN, subdomain_size="auto").fit(X, y)
+    assert (model.n_subdomains_, model.subdomain_size_) == (1, 300)
+
+
+def test_another_word_is_refused():
+    with pytest.raises(ValueError, match="subdomain_size='large' must be a number"):
+        OverlappingCoverRegressor(subdomain_size="large").fit([[0.0], [1.0]], [0, 1])
+
+
+def test_auto_passes_a_store_and_is_resumed(tmp_path):
+    X, y = rows_of(1000, 3, 1)
+    options = {"subdomain_size": "auto", "overlap": 0.0, "random_state": 0}
+    model = OverlappingCoverRegressor(FIXED, **options)
+    store.fit_into(model, X[:, :2], y, tmp_path / "into.ocm")
+    store.fit_into(model, X[:, :2], y, tmp_path / "into.ocm")
+    fitted = OverlappingCoverRegressor(FIXED, **options).fit(X[:, :2], y)
+    fitted.save(tmp_path / "saved.ocm")
+    for path in (tmp_path / "into.ocm", tmp_path / "saved.ocm"):
+        loaded = overcover.load(path)
+        assert loaded.subdomain_size == "auto"
+        assert loaded.subdomain_size_ == fitted.subdomain_size_
+        assert_array_equal(loaded.predict(X[:, :2]), fitted.predict(X[:, :2]))
+        assert store.inspect(path)["subdomain_size"] == fitted.subdomain_size_
+
+
+# -- after the fit ---------------------------------------------------------------------
+
+
+def test_a_fitted_model_says_what_came_of_it(tmp_path):
+    X, y = rows_of(400, 3, 1)
+    model = OverlappingCoverRegressor(FIXED, subdomain_size=300, random_state=0)
+    with pytest.raises(AttributeError, match="after fit"):
+        _ = model.plan_
+    made = model.fit(X, y).plan_
+    assert (made.subdomain_size, made.overlap) == (300, 0.9)
+    assert made.n_subdomains == model.n_subdomains_ == 14
+    assert made.seconds == model.timings_
+    assert any("75 % of all rows" in finding.text for finding in made.findings)
+    assert "75 % of all rows" in str(made)
+    model.save(tmp_path / "model.ocm")
+    assert overcover.load(tmp_path / "model.ocm").plan_.findings == made.findings
+
+
+def fit_quietly(model, *data):
+    """Fit; any warning is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return model.fit(*data)
+
+
+def test_fewer_rows_than_features_are_warned_of():
+    X, y = rows_of(120, 20, 1)
+    with pytest.warns(PoorCoverWarning, match="20 features.*subdomain_size=100"):
+        OverlappingCoverRegressor(LEAN, subdomain_size=5, overlap=0.0).fit(X, y)
+    fit_quietly(OverlappingCoverRegressor(LEAN, subdomain_size=6, overlap=0.0), X, y)
+
+
+def test_a_subdomain_that_owns_less_than_two_rows_is_warned_of():
+    X, y = rows_of(101, 2, 1)
+    with pytest.warns(PoorCoverWarning, match="less than two rows.* 100 or more"):
+        OverlappingCoverRegressor(LEAN, subdomain_size=15, overlap=0.9).fit(X, y)
+    fit_quietly(OverlappingCoverRegressor(LEAN, subdomain_size=15), X[:100], y[:100])
+    fit_quietly(OverlappingCoverRegressor(LEAN, subdomain_size=20), X, y)
+
+
+def test_many_small_subdomains_are_warned_of(monkeypatch):
+    monkeypatch.setattr("overcover.planning._findings.MANY", 10)
+    X, y = rows_of(200, 2, 1)
+    with pytest.warns(PoorCoverWarning, match="costs more than the machines"):
+        OverlappingCoverRegressor(LEAN, subdomain_size=50, overlap=0.75).fit(X, y)
+
+
+def test_states_larger_than_memory_are_warned_of_where_they_are_held(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setattr("overcover.planning._findings.memory_of_computer", lambda: 1e5)
+    X, y = rows_of(300, 2, 1)
+    model = OverlappingCoverRegressor(FIXED, subdomain_size=60, overlap=0.9)
+    with pytest.warns(PoorCoverWarning, match="held 10 times.*fit_into"):
+        model.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        store.fit_into(model, X, y, tmp_path / "model.ocm")
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 801, 1000, 1700, 5000])
+@pytest.mark.parametrize("d", [1, 10, 300])
+def test_defaults_never_warn(n, d):
+    """Counts alone decide, so that a fit need not be made."""
+    from overcover.planning._findings import Shape, poor_choices
+
+    for size in (min(800, n), auto_size(n)):
+        shape = Shape(n, d, 1, size, 0.9, count_subdomains(n, size, 0.9))
+        assert list(poor_choices(shape, GP())) == []
+
+
+# -- measuring -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "machine", [GP(), TwinGP(), FIXED, KernelRidge(), GP(per_output=True)]
+)
+def test_every_piece_is_measured_once(machine, monkeypatch):
+    for name, value in (("TIMED", (20, 40)), ("PARTED", 300), ("BATCH", 5)):
+        monkeypatch.setattr(_rates, name, value)
+    for name in ("FEW_ROWS", "LOCAL_SIZE"):
+        monkeypatch.setattr(_tuning_rates, name, 40)
+    monkeypatch.setattr(_tuning_rates, "TRIED_SIZES", (20, 40))
+    _rates._measured.cache_clear()
+    rates = measure(machine, 3, 2)
+    assert measure(machine, 3, 2) is rates  # the second time, it is remembered
+    _rates._measured.cache_clear()
+    assert rates.machine(100) > 0 and rates.question(100) > 0
+    assert min(rates.row, rates.pair, rates.member, rates.near, rates.file) > 0
+    has_tuning = isinstance(machine, GP | TwinGP) and machine is not FIXED
+    assert (rates.tuning(400) > 0) == has_tuning
+    made = plan(10**4, 3, 2, machine=machine, rates=rates, n_queries=10)
+    assert np.isfinite(made.total_seconds)
+
+
+def test_curves_have_no_negative_terms():
+    noisy = {100: 5.0, 200: 4.0, 400: 40.0}
+    curve = curve_through(noisy)
+    assert min(curve.coefficients) >= 0
+    assert curve(1600) > curve(800) > 0
