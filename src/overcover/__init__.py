@@ -24,7 +24,7 @@ from .machines import (
     SharmaMittalTwinGP,
     TwinGP,
 )
-from .partition import EqualSizeKMeans, RecursiveProjection
+from .partition import EqualSizeKMeans, RecursiveProjection, TwoLevelKMeans
 from .regressor import OverlappingCoverRegressor
 from .store import load
 
@@ -45,6 +45,7 @@ __all__ = [
     "SparseGP",
     "StructuredNeighbors",
     "TwinGP",
+    "TwoLevelKMeans",
     "datasets",
     "load",
     "metrics",
