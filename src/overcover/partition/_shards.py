@@ -249,16 +249,14 @@ def _filled(capacities, total):
     return np.clip(total - before, 0, capacities)
 
 
-def movers_of(rows, first, shards, coarse, shares) -> Movers:
+def movers_of(group, coarse, shares) -> Movers:
     """Of a block, for every move the rows that lose least by it.
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_features)
-    first : int
-        Number of the block's first row.
-    shards : ndarray of shape (n_rows,)
-        The nearest shards.
+    group : callable
+        Given a shard, the block's rows that are nearest to it: their numbers,
+        ascending, and the rows, shape (n_rows, n_features).
     coarse : Coarse
     shares : Shares
 
@@ -266,12 +264,11 @@ def movers_of(rows, first, shards, coarse, shares) -> Movers:
     -------
     Movers
     """
-    members = clusters_of(shards, len(coarse.centers))
     found = [_no_movers()]
     for move, (source, target, _) in enumerate(shares.moves):
-        places = members[source]
-        losses = _losses(coarse.standard(rows[places]), coarse, source, target)
-        here = Movers(first + places, np.full(len(places), move), losses)
+        numbers, rows = group(source)
+        losses = _losses(coarse.standard(rows), coarse, source, target)
+        here = Movers(numbers, np.full(len(numbers), move), losses)
         found.append(least_losses([here], shares))
     return Movers(*map(np.concatenate, zip(*found)))
 

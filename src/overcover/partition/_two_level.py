@@ -7,6 +7,7 @@ from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import validate_data
 
 from .._parallel import one_thread_per_worker, run_tasks
+from ._arrays import clusters_of
 from ._kmeans import EqualSizeKMeans, check_n_clusters
 from ._shards import (
     count_shards,
@@ -40,9 +41,19 @@ def assign_shards(X, coarse, n_clusters, n_jobs=None):
     shards = np.empty(len(X), dtype=np.int32)
     for start, stop in ranges:
         shards[start:stop] = nearest_shards(X[start:stop], coarse, n_jobs)
-    counts = np.bincount(shards, minlength=len(coarse.centers))
+    n_shards = len(coarse.centers)
+    counts = np.bincount(shards, minlength=n_shards)
     shares = share_clusters(counts, coarse.centers, n_clusters)
-    lists = (movers_of(X[i:j], i, shards[i:j], coarse, shares) for i, j in ranges)
+
+    def movers(start, stop):
+        groups = clusters_of(shards[start:stop], n_shards)
+
+        def group(s):
+            return start + groups[s], X[start + groups[s]]
+
+        return movers_of(group, coarse, shares)
+
+    lists = (movers(*block) for block in ranges)
     rows, new = settle(X, least_losses(lists, shares), coarse, shares)
     shards[rows] = new
     return shards, shares
