@@ -115,15 +115,19 @@ def count_shards(n_shards, n_samples, n_features, n_clusters):
     return max(1, min(-(-n_samples // rows), n_clusters // LEAST_CLUSTERS))
 
 
-def row_ranges(n_samples, n_features):
-    """First and last of the rows of every block.
+def block_length(n_features):
+    """Rows of a block."""
+    return max(1, BLOCK_BYTES // (8 * n_features))
+
+
+def row_ranges(n_samples, step):
+    """Of every block, its first row and the one after its last.
 
     Examples
     --------
-    >>> row_ranges(5, 2**20)
+    >>> row_ranges(5, 2)
     [(0, 2), (2, 4), (4, 5)]
     """
-    step = max(1, BLOCK_BYTES // (8 * n_features))
     return [(i, min(i + step, n_samples)) for i in range(0, n_samples, step)]
 
 

@@ -10,6 +10,7 @@ from .._parallel import one_thread_per_worker, run_tasks
 from ._arrays import clusters_of
 from ._kmeans import EqualSizeKMeans, check_n_clusters
 from ._shards import (
+    block_length,
     count_shards,
     least_losses,
     movers_of,
@@ -37,7 +38,7 @@ def assign_shards(X, coarse, n_clusters, n_jobs=None):
     shards : ndarray of shape (n_samples,)
     shares : Shares
     """
-    ranges = row_ranges(*X.shape)
+    ranges = row_ranges(len(X), block_length(X.shape[1]))
     shards = np.empty(len(X), dtype=np.int32)
     for start, stop in ranges:
         shards[start:stop] = nearest_shards(X[start:stop], coarse, n_jobs)
@@ -152,7 +153,7 @@ class TwoLevelKMeans(EqualSizeKMeans):
         n_shards = self.count_shards(*X.shape)
         if n_shards == 1:
             return super().fit(X)
-        for start, stop in row_ranges(*X.shape):
+        for start, stop in row_ranges(len(X), block_length(X.shape[1])):
             assert_all_finite(X[start:stop], input_name="X")
         rng = check_random_state(self.random_state)
         with one_thread_per_worker():
