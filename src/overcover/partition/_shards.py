@@ -199,11 +199,12 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
     flows = np.zeros_like(counts)  # rows that must leave a branch
     for s in order:
         flows[s] = branches[s] - (clusters[s] * size + larger[s])
-        parts = np.concatenate([[s], children[s]])
-        held = np.concatenate([counts[[s]], branches[children[s]]])
-        shares = proportional_shares(held, clusters[s]) if held.any() else 0 * held
-        larger[parts] = _larger_clusters(held, shares, size, larger[s])
-        clusters[parts] = shares
+        # The shard itself comes last: what does not fit anywhere ends with it.
+        parts = np.concatenate([children[s], [s]])
+        held = np.concatenate([branches[children[s]], counts[[s]]])
+        given = _divided(clusters[s], held, n_clusters, int(counts.sum()))
+        larger[parts] = _larger_clusters(held, given, size, larger[s])
+        clusters[parts] = given
         sizes[s] = clusters[s] * size + larger[s]
     up = [(s, parents[s], flows[s]) for s in order[:0:-1] if flows[s] > 0]
     down = [(parents[s], s, -flows[s]) for s in order[1:] if flows[s] < 0]
@@ -241,10 +242,24 @@ def spanning_tree(centers):
     return order, parents
 
 
+def _divided(total, counts, n_clusters, n_samples):
+    """`total` clusters in proportion to counts; the last takes what rounding leaves.
+
+    To the nearest number, so that errors do not add up from the root to the leaves.
+    """
+    given = (2 * counts * n_clusters + n_samples) // (2 * n_samples)
+    given[-1] = total - given[:-1].sum()
+    if 0 <= given[-1] <= counts[-1]:
+        return given
+    # A shard of few rows cannot take it.
+    return proportional_shares(counts, total) if counts.any() else 0 * counts
+
+
 def _larger_clusters(counts, given, size, n_larger):
     """How many of the given clusters have ``size + 1`` rows: first where rows are."""
     larger = _filled(np.clip(counts - given * size, 0, given), n_larger)
-    return larger + _filled(given - larger, n_larger - int(larger.sum()))
+    left = n_larger - int(larger.sum())
+    return larger + _filled((given - larger)[::-1], left)[::-1]
 
 
 def _filled(capacities, total):
@@ -272,9 +287,8 @@ def movers_of(group, coarse, shares) -> Movers:
     for move, (source, target, _) in enumerate(shares.moves):
         numbers, rows = group(source)
         losses = _losses(coarse.standard(rows), coarse, source, target)
-        here = Movers(numbers, np.full(len(numbers), move), losses)
-        found.append(least_losses([here], shares))
-    return Movers(*map(np.concatenate, zip(*found)))
+        found.append(Movers(numbers, np.full(len(numbers), move), losses))
+    return least_losses([Movers(*map(np.concatenate, zip(*found)))], shares)
 
 
 def _losses(standard, coarse, source, target):
