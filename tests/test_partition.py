@@ -421,7 +421,5 @@ def test_unknown_options_are_refused_with_the_known_ones():
 
 @pytest.mark.parametrize("method", ["voronoi", None, StandardScaler()], ids=str)
 def test_an_unknown_partition_is_refused_with_the_known_ones(method):
-    with pytest.raises(
-        ValueError, match="'kmeans', 'ab', 'imda', 'rpc', 'two-level', or"
-    ):
+    with pytest.raises(ValueError, match="'kmeans', 'ab', 'imda', 'rpc', 'two-level'"):
         partition_rows(np.eye(3), 2, method)

@@ -256,3 +256,15 @@ def test_tasks_look_at_a_block_a_shard_or_a_subdomain(
     expected = partition_rows(rows, 100, model.partition, random_state=rng)
     assert_array_equal(stages[0].labels, expected.labels)
     assert_array_equal(stages[0].centers, expected.centers)
+
+
+def test_rows_of_one_shard_are_no_sharding(tmp_path):
+    X = cloud(300)
+    for partition in ("two-level", "kmeans", TwoLevelKMeans(n_shards=1)):
+        model = OverlappingCoverRegressor(partition=partition, subdomain_size=20)
+        assert on_disk.sharding_of(model, X, "X.npy", tmp_path) is None
+    model = OverlappingCoverRegressor(
+        partition=TwoLevelKMeans(n_shards=3), subdomain_size=20, overlap=0.5
+    )
+    job = on_disk.sharding_of(model, X, "X.npy", tmp_path)
+    assert (job.n_shards, job.clusterer.n_clusters) == (3, 30)

@@ -388,7 +388,9 @@ def summarize(job: Sharding, name: str) -> None:
         loans = [_read(job.file("loans", start)) for start, _ in cluster_ranges(job)]
         means = np.concatenate([part["means"] for part in loans])
         labels, _ = _read(job.file("partition"))["value"]
-        known = name, _rows(job), _read(job.file("cover"))["value"], labels
+        # The one router that keeps all rows.
+        X = np.asarray(_rows(job)) if name == "neighbors" else _rows(job)
+        known = name, X, _read(job.file("cover"))["value"], labels
         with one_thread_per_worker():
             router = make_router(*known, n_jobs=1, means=means)
         return {"value": router, "random_state": _after(job)}
