@@ -92,7 +92,7 @@ def test_on_a_line_all_clusters_are_intervals():
 
 @pytest.mark.parametrize("n_shards", [0, -1, 2.5, "many", None, [2]])
 def test_a_number_of_shards_that_is_no_count_is_refused(n_shards):
-    with pytest.raises(ValueError, match=r"n_shards=.* at least 1, or 'auto'"):
+    with pytest.raises(ValueError, match=r"n_shards=.* integer >= 1. Or 'auto'"):
         TwoLevelKMeans(2, n_shards=n_shards).fit(np.eye(3))
 
 

@@ -169,7 +169,7 @@ class _Spread(Draft):
         elif self.sharding is not None:
             with suppress(_NotYet):  # of an interrupted fit
                 return super().stage(name, rng, _not_yet)
-            self._do_stage(name, *args)
+            self._do_stage(self.sharding, name, *args)
         seen_done = None
         while True:
             # Before looking, so that what is done has been written.
@@ -188,9 +188,8 @@ class _Spread(Draft):
                 )
             time.sleep(PAUSE)
 
-    def _do_stage(self, name, *args):
+    def _do_stage(self, job, name, *args):
         """Do a stage of a sharded fit, one step after the other."""
-        job = self.sharding
         blocks = [(b,) for b in shards.block_numbers(job)]
         each_shard = [(s,) for s in range(job.n_shards)]
         if name == "metric":

@@ -146,11 +146,8 @@ def split_sample(X, n_shards, rng, n_jobs=None) -> Coarse:
     -------
     Coarse
     """
-    n_sampled, sampled = SAMPLED_ROWS * n_shards, slice(None)
-    if n_sampled < len(X):
-        chosen = sample_without_replacement(len(X), n_sampled, random_state=rng)
-        sampled = np.sort(chosen)
-    sample = X[sampled]
+    n_sampled = min(SAMPLED_ROWS * n_shards, len(X))
+    sample = X[np.sort(sample_without_replacement(len(X), n_sampled, random_state=rng))]
     kmeans = EqualSizeKMeans(n_shards, n_jobs=n_jobs, random_state=rng).fit(sample)
     _, mean, scale = standardize(sample)
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_shards)

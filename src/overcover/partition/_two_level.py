@@ -1,12 +1,11 @@
 """Two-level k-means: `TwoLevelKMeans`, shards first and clusters within each."""
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import validate_data
 
 from .._parallel import one_thread_per_worker, run_tasks
+from .._validation import check_count
 from ._arrays import clusters_of
 from ._kmeans import EqualSizeKMeans, check_n_clusters
 from ._shards import (
@@ -184,14 +183,10 @@ class TwoLevelKMeans(EqualSizeKMeans):
         """How many shards so many rows are split into; refuses wrong parameters."""
         check_n_clusters(self.n_clusters, n_samples)
         self._check_options()
-        n_shards = self.n_shards
-        is_count = isinstance(n_shards, Integral) and n_shards >= 1
-        if not is_count and not (isinstance(n_shards, str) and n_shards == "auto"):
-            raise ValueError(
-                f"n_shards={n_shards!r} must be an integer of at least 1, or 'auto' "
-                "for shards of about 50,000 rows."
-            )
-        return count_shards(n_shards, n_samples, n_features, self.n_clusters)
+        if not (isinstance(self.n_shards, str) and self.n_shards == "auto"):
+            advice = "Or 'auto', for shards of about 50,000 rows."
+            check_count("n_shards", self.n_shards, 1, advice)
+        return count_shards(self.n_shards, n_samples, n_features, self.n_clusters)
 
     def fit_shard(self, rows, n_clusters, seed):
         """Cluster the rows of one shard.

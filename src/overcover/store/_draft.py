@@ -120,7 +120,8 @@ def fit_into(
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Arrays mapped from files, ``np.load(name, mmap_mode="r")``, will do, and are
-        not read into memory as a whole but for tuning and partition.
+        not read into memory as a whole but for tuning, and for a partition other than
+        "two-level".
     path : str or path-like
         As in `save`.
     sample_weight, X_target : array-like, default=None
