@@ -167,13 +167,13 @@ def test_rows_that_lose_least_move_ties_by_number():
     assert shards.tolist() == [0, 1, 0, 0, 1, 1]
 
 
-def test_a_row_may_go_on_where_nobody_lives():
-    """All rows are at 0; every shard on the line must get a cluster of two."""
+@pytest.mark.parametrize("moves", [[[0, 1, 4], [1, 2, 2]], [[0, 1, 2], [0, 2, 2]]])
+def test_rows_that_all_want_the_same_are_enough_for_everyone(moves):
+    """All rows are at 0, and pass through shard 1, or go both ways."""
     X = np.zeros((6, 1))
     centers = np.array([[0.0], [1.0], [2.0]])
     coarse = _shards.Coarse(centers, np.zeros(1), 1.0, np.zeros(3))
-    # Nobody is nearest to 1 and 2, so they get none; if they must, rows pass through.
-    shares = _shards.Shares(np.ones(3), np.full(3, 2), np.array([[0, 1, 4], [1, 2, 2]]))
+    shares = _shards.Shares(np.ones(3), np.full(3, 2), np.array(moves))
     movers = _shards.movers_of(
         lambda s: (np.arange(6), X) if s == 0 else (np.arange(0), X[:0]), coarse, shares
     )
