@@ -15,10 +15,12 @@ import re
 import sys
 from pathlib import Path
 
-from _tables import TABLES
+import _scale_tables
+import _tables
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+TABLES = _tables.TABLES | _scale_tables.TABLES
 PAGES = ("README.md", "docs/how-it-works.md", "docs/routing.md", "docs/choosing.md")
 PAGES += ("docs/methods.md", "docs/pose.md", "docs/store-format.md")
 

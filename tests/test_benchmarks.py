@@ -205,6 +205,24 @@ def test_data_are_standardised_by_their_training_rows(
     assert_allclose(data.X_test[:, 1], 0, atol=1e-12)
 
 
+def test_scale_runs_and_leaves_a_record(
+    benchmark_module, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("OVERCOVER_SCRATCH", str(tmp_path))
+    scale = benchmark_module("scale")
+    scale.main(["--quick", "--results", str(tmp_path)])
+    written = sections(tmp_path)
+    assert set(written) == {f"scale_{name}" for name in scale.SECTIONS}
+    cover = written["scale_million"]["rows"][0]
+    assert 0 < cover["rmse_of_f"] < cover["rmse"] < 3
+    [pose] = written["scale_pose"]["rows"]
+    assert pose["total_s"] >= pose["fit_s"] and pose["error_mm"] < 400
+    assert {row["way"] for row in written["scale_store"]["rows"]} == {
+        "overcover.load",
+        "joblib.load",
+    }
+
+
 def test_metrics_match_their_definitions(common):
     Y, mean = np.array([[1.0], [3.0]]), np.array([[0.0], [3.0]])
     std = np.ones((2, 1))

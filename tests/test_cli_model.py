@@ -190,7 +190,7 @@ def test_no_more_than_a_chunk_is_ever_read(name, folder, monkeypatch):
 def test_a_file_is_answered_while_it_is_read(folder, model, monkeypatch):
     """The first answers are written before the last rows are read."""
     events = []
-    monkeypatch.setattr("overcover.regressor.CHUNK", 70)
+    monkeypatch.setattr("overcover.cli._commands.ROWS_AT_A_TIME", 70)
     array_frame = _files.array_frame
     monkeypatch.setattr(
         _files, "array_frame", lambda *a: events.append("read") or array_frame(*a)

@@ -461,10 +461,14 @@ def test_tasks_of_shards_carry_paths_and_numbers_too(client, cluster, tmp_path):
 
 
 @pytest.mark.parametrize("return_std", [False, True])
-def test_predictions_are_those_of_the_model(return_std, client, expected, tmp_path):
+def test_predictions_are_those_of_the_model(
+    return_std, client, expected, tmp_path, monkeypatch
+):
     model, path = expected
+    monkeypatch.setattr("overcover.regressor.ROUND_BYTES", 10**5)
+    assert model._rows_per_round() < 1000
     rng = np.random.default_rng(3)
-    X = rng.uniform(-2, 2, (overcover.regressor.CHUNK + 500, 2)).astype(np.float32)
+    X = rng.uniform(-2, 2, (1500, 2)).astype(np.float32)
     np.save(tmp_path / "X.npy", X)
     wanted = model.predict(X, return_std=return_std)
     for asked, queries in ((path, X), (str(path), tmp_path / "X.npy"), (model, X)):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
-from overcover import GP, OverlappingCoverRegressor
+from overcover import GP, OverlappingCoverRegressor, _streams
 from overcover.partition import (
     EqualSizeKMeans,
     TwoLevelKMeans,
@@ -19,8 +19,8 @@ from overcover.partition import (
     _two_level,
     partition_rows,
 )
-from overcover.store import _rows, _shared, fit_into
 from overcover.store import _shards as on_disk
+from overcover.store import _shared, fit_into
 
 quick = settings(deadline=None, max_examples=60)
 
@@ -226,11 +226,13 @@ def test_tasks_look_at_a_block_a_shard_or_a_subdomain(
     )
     most = []
 
-    def getitem(self, rows):
-        most.append(len(self.X[rows]))
-        return self.X[rows] / self.scales
+    getitem = _streams.Rows.__getitem__
 
-    monkeypatch.setattr(_rows.ScaledRows, "__getitem__", getitem)
+    def watched(self, rows):
+        most.append(len(self.X[rows]))
+        return getitem(self, rows)
+
+    monkeypatch.setattr(_streams.Rows, "__getitem__", watched)
     inputs = _shared.Inputs(str(tmp_path / "X.npy"), str(tmp_path / "y.npy"))
     _shared.tune(model, inputs, str(tmp_path), "float64")
     job = on_disk.sharding_of(model, X, inputs.X, tmp_path)

@@ -12,6 +12,7 @@ from joblib import effective_n_jobs
 from numba import njit
 
 from ._parallel import run_tasks
+from ._streams import slices_of
 
 compiled = njit(cache=True, nogil=True)
 
@@ -158,6 +159,80 @@ def nearest_centers(
 
     for_each_block(work, n_rows, len(centers), n_jobs)
     return ids, dist_sq
+
+
+@compiled
+def _keep_nearest_so_far(scores, first, ids, dist_sq, n_kept):
+    """Let the rows of a block, numbered from `first`, compete with those kept."""
+    for i in range(len(scores)):
+        for j in range(scores.shape[1]):
+            if n_kept[i] == ids.shape[1] and scores[i, j] >= dist_sq[i, -1]:
+                continue
+            n_kept[i] = insert_sorted(
+                ids[i], dist_sq[i], n_kept[i], first + j, scores[i, j]
+            )
+
+
+def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
+    """Rows nearest to each query, in one walk over rows that may be mapped.
+
+    Memory: for each worker a block of rows and its distances, and for each query
+    ``n_neighbors`` rows.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        In memory, mapped, or `overcover._streams.Rows`.
+    queries : ndarray of shape (n_queries, n_features)
+        In the units of X.
+    n_neighbors : int, at most the number of rows looked at
+    n_jobs : int or None
+    rows : ndarray of int, ascending, or None
+        The rows of X to look at; None for all.
+    scale : ndarray of shape (n_features,) or float
+        Near is what is near in ``X / scale``.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_neighbors)
+        Positions in `rows` (in X if that is None), ascending; ties go to the lower.
+
+    Examples
+    --------
+    >>> nearest_rows(np.array([[0.0], [5.0], [2.0]]), np.array([[1.5]]), 2).tolist()
+    [[0, 2]]
+    """
+    n_rows = len(X) if rows is None else len(rows)
+    B = queries / scale
+    # Around the queries' mean the products do not cancel where it matters.
+    origin = B.mean(axis=0)
+    lifted_q = np.column_stack([-2.0 * (B - origin), np.ones(len(B))])
+    blocks = list(slices_of(n_rows, max(len(B), X.shape[1])))
+
+    def walk(part):
+        ids = np.zeros((len(B), n_neighbors), dtype=np.int64)
+        dist_sq = np.full((len(B), n_neighbors), np.inf)
+        n_kept = np.zeros(len(B), dtype=np.int64)
+        for block in part:
+            A = X[block] if rows is None else X[rows[block]]
+            A = A / scale - origin
+            lifted = np.column_stack([A, np.einsum("ij,ij->i", A, A)])
+            # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of rows.
+            _keep_nearest_so_far(lifted_q @ lifted.T, block.start, ids, dist_sq, n_kept)
+        # A walk over fewer rows than are wanted has left places at infinity.
+        return ids, dist_sq
+
+    n_workers = max(1, min(effective_n_jobs(n_jobs), len(blocks)))
+    parts = ((blocks[worker::n_workers],) for worker in range(n_workers))
+    return _merge_nearest(list(run_tasks(walk, parts, n_workers)), n_neighbors)
+
+
+def _merge_nearest(found, n_neighbors):
+    """The nearest of what several walks found; the same however rows were dealt."""
+    ids = np.concatenate([numbers for numbers, _ in found], axis=1)
+    dist_sq = np.concatenate([distances for _, distances in found], axis=1)
+    order = np.lexsort((ids, dist_sq), axis=1)[:, :n_neighbors]
+    return np.sort(np.take_along_axis(ids, order, axis=1), axis=1)
 
 
 class BruteIndex:

@@ -23,7 +23,7 @@ def all_or_nothing(fit):
     return safe_fit
 
 
-def check_training_data(estimator, X, y, sample_weight=None):
+def check_training_data(estimator, X, y, sample_weight=None, keep_float32=False):
     """Validated training arrays; remembers the shape of y for the answers.
 
     Rows of weight zero are dropped: a row that counts zero times is not there.
@@ -34,15 +34,18 @@ def check_training_data(estimator, X, y, sample_weight=None):
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
     sample_weight : array-like of shape (n_samples,), number or None
+    keep_float32 : bool
+        For who converts the rows it looks at, and need not copy all of them.
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features), float64
+    X : ndarray of shape (n_samples, n_features), float64, or float32 if that is kept
     Y : ndarray of shape (n_samples, n_outputs), float64
     sample_weight : ndarray of shape (n_samples,) or None
     """
+    dtype = [np.float64, np.float32] if keep_float32 else np.float64
     X, y = validate_data(
-        estimator, X, y, dtype=np.float64, order="C", multi_output=True, y_numeric=True
+        estimator, X, y, dtype=dtype, order="C", multi_output=True, y_numeric=True
     )
     estimator._y_ndim = y.ndim
     Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import combination, routing
 from ._markup import element
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
+from ._streams import Rows
 from ._validation import (
     all_or_nothing,
     check_choice,
@@ -28,8 +29,9 @@ from .machines.base import Predictor
 from .partition import partition_rows
 from .subdomains import InMemory, ask, ask_doubts, fit_machines
 
-# Queries answered at a time: keeps memory flat however many there are.
-CHUNK = 2**15
+# What the answers to the queries of one round may occupy: keeps memory flat however
+# many there are. The more queries share a round, the more of them share a subdomain.
+ROUND_BYTES = 2**27
 
 
 class Consultation(NamedTuple):
@@ -174,7 +176,7 @@ default="variance"
     @with_callbacks
     def _fit(self, X, y, sample_weight, X_target, work):
         """`fit`, keeping what it does in `work`: `InMemory`, or a draft on disk."""
-        X, Y, weight = check_training_data(self, X, y, sample_weight)
+        X, Y, weight = check_training_data(self, X, y, sample_weight, True)
         self._check_options()
         rng, n_jobs = check_random_state(self.random_state), self.n_jobs
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
@@ -185,7 +187,7 @@ default="variance"
                 "metric", rng, self._tune, X, Y, weight, X_target, size, rng
             )
             scales = machine.length_scales(X)
-            X_metric = work.scaled(X, scales)
+            X_metric = Rows(X, scales)
         with progress.stage("partition"):
             wanted = count_subdomains(len(X), size, self.overlap), self.partition
             partition = work.stage(
@@ -198,7 +200,6 @@ default="variance"
             )
             known = self._router_name(machine), X_metric, cover, partition.labels
             router = work.stage("router", rng, routing.make_router, *known, n_jobs)
-            del X_metric, known  # a copy of all rows, not needed any more
         with progress.stage("machines", len(cover.members)):
             fits = fit_machines(machine, X, Y, weight, cover, n_jobs, work)
             states = work.gathered(machine, progress.track(fits))
@@ -267,30 +268,45 @@ default="variance"
         return self.machine_
 
     def _predict_rows(self, X, return_std):
-        # Chunks bound the memory, within one all queries of a subdomain go together.
-        chunks = [
-            self._predict_chunk(X[i : i + CHUNK].astype(np.float64), return_std)
-            for i in range(0, len(X), CHUNK)
+        # Within a round all queries of a subdomain go together.
+        step = self._rows_per_round()
+        rounds = [
+            self._predict_round(X[i : i + step], return_std)
+            for i in range(0, len(X), step)
         ]
-        mean = np.concatenate([chunk.mean for chunk in chunks])
+        mean = np.concatenate([answered.mean for answered in rounds])
         if not return_std:
             return Prediction(mean, None)
-        return Prediction(mean, np.concatenate([chunk.std for chunk in chunks]))
+        return Prediction(mean, np.concatenate([answered.std for answered in rounds]))
 
-    def _predict_chunk(self, X, return_std) -> Prediction:
+    def _predict_round(self, X, return_std) -> Prediction:
         _, answers, weights = self._consult(X, return_std)
         return combination.mixture(weights, answers.mean, answers.variance)
 
+    def _rows_per_round(self):
+        """How many queries to answer together."""
+        n_listed = max(self.router_.n_listed, self.n_consulted)
+        is_asked_first = isinstance(self.router_, routing.VarianceRouter)
+        is_asked_first = is_asked_first and not self.machine_.doubts_first
+        n_asked = n_listed if is_asked_first else self.n_consulted
+        # Names and distances of candidates; mean and variance of those asked, and once
+        # more of their mixture.
+        numbers = 4 * n_listed + (n_asked + 1) * 2 * self.n_outputs_
+        return max(1, ROUND_BYTES // (8 * numbers))
+
     def _consult(self, X, return_std) -> Consultation:
         n_consulted, machine = self._n_consulted(), self.machine_
+        # Threads take longer to start than a few answers.
+        n_jobs = self.n_jobs if len(X) > 8 else 1
         by_variance = isinstance(self.router_, routing.VarianceRouter)
-        route = self.router_.route(X / self.length_scales_, n_consulted, self.n_jobs)
+        X, Z = Rows(X), Rows(X, self.length_scales_)
+        route = self.router_.route(Z, n_consulted, n_jobs)
         if by_variance and machine.doubts_first:
-            doubts = ask_doubts(machine, self.states_, X, route, self.n_jobs)
+            doubts = ask_doubts(machine, self.states_, X, route, n_jobs)
             route, _ = routing.most_certain(route, doubts, n_consulted)
             by_variance = False
         variance = return_std or by_variance or self.combine == "precision"
-        answers = ask(machine, self.states_, X, route, variance, self.n_jobs)
+        answers = ask(machine, self.states_, X, route, variance, n_jobs)
         if by_variance and n_consulted == 1:
             weights = combination.soft_weights(answers.doubt)
             return Consultation(route, answers, weights)

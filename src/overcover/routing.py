@@ -27,6 +27,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ._neighbors import nearest_centers
 from ._parallel import run_tasks
+from ._streams import slices_of
 
 NAMES = ("variance", "mahalanobis", "euclidean", "neighbors", "density")
 # Candidates among which the variance decides: the nearest by Euclidean distance, as
@@ -58,6 +59,11 @@ class EuclideanRouter(NamedTuple):
     means: np.ndarray
     """Shape (n_subdomains, n_features)."""
 
+    @property
+    def n_listed(self):
+        """Candidates it looks at for each query."""
+        return 1
+
     def route(self, X, n_consulted, n_jobs=None) -> Route:
         """Nearest subdomains of each query; memory O(n_queries * n_consulted)."""
         ids, dist_sq = nearest_centers(X, self.means, n_consulted, n_jobs)
@@ -69,6 +75,11 @@ class VarianceRouter(NamedTuple):
 
     means: np.ndarray
     """Shape (n_subdomains, n_features)."""
+
+    @property
+    def n_listed(self):
+        """Candidates it looks at for each query."""
+        return N_CANDIDATES
 
     def route(self, X, n_consulted, n_jobs=None) -> Route:
         """Subdomains worth asking: the nearest, and rivals within `REACH` of it.
@@ -98,12 +109,18 @@ class GaussianRouter(NamedTuple):
     log_volumes: np.ndarray
     """``log |Sigma_k|`` if it counts, else zeros; shape (n_subdomains,)."""
 
+    @property
+    def n_listed(self):
+        """Candidates it looks at for each query."""
+        return SHORTLIST
+
     def route(self, X, n_consulted, n_jobs=None) -> Route:
         """Nearest of a Euclidean shortlist; memory O(n_queries * shortlist)."""
         n_listed = min(max(SHORTLIST, n_consulted), len(self.means))
         listed, _ = nearest_centers(X, self.means, n_listed, n_jobs)
         listed = np.sort(listed, axis=1)  # so that ties go to the lower index
-        Z, mu = X @ self.directions, self.means @ self.directions
+        blocks = [X[block] @ self.directions for block in slices_of(*X.shape)]
+        Z, mu = np.concatenate(blocks), self.means @ self.directions
         measured = np.empty(listed.shape)
         for k, (queries, slots) in grouped(listed):
             offset = (Z[queries] - mu[k]) @ self.whiteners[k].T
@@ -120,6 +137,9 @@ class GaussianRouter(NamedTuple):
 class NeighborsRouter:
     """By vote of the query's nearest rows over the clusters that own them."""
 
+    # Candidates it looks at for each query, and the memory of their votes.
+    n_listed = 4 * N_NEIGHBORS
+
     def __init__(self, rows, labels, means):
         self.rows, self.labels, self.means = rows, labels, means
         self.index = NearestNeighbors(n_neighbors=min(N_NEIGHBORS, len(rows)))
@@ -127,7 +147,12 @@ class NeighborsRouter:
 
     def route(self, X, n_consulted, n_jobs=None) -> Route:
         """Most votes first; clusters without a vote follow by distance."""
-        near = self.index.kneighbors(X, return_distance=False)
+        near = np.concatenate(
+            [
+                self.index.kneighbors(X[block], return_distance=False)
+                for block in slices_of(*X.shape)
+            ]
+        )
         n_listed = min(max(N_NEIGHBORS, n_consulted), len(self.means))
         listed, _ = nearest_centers(X, self.means, n_listed, n_jobs)
         owners = self.labels[near]
@@ -173,7 +198,7 @@ def make_router(name, X, cover, labels, n_jobs=None, means=None):
     if name == "euclidean":
         return EuclideanRouter(means)
     if name == "neighbors":
-        return NeighborsRouter(X, labels, means)
+        return NeighborsRouter(np.asarray(X), labels, means)
     directions = principal_directions(X)
     tasks = ((X[members] @ directions,) for members in cover.members)
     shapes = list(run_tasks(_whitener, tasks, n_jobs))

@@ -24,10 +24,6 @@ class InMemory:
     `overcover.store` has a draft on disk with the same methods.
     """
 
-    def scaled(self, X, scales):
-        """Rows in the machine's metric."""
-        return X / scales
-
     def stage(self, name, rng, make, *args):
         """``make(*args)``, or what it gave when it was called under that name."""
         return make(*args)
@@ -48,7 +44,7 @@ class LocalFits(NamedTuple):
     """Tuned."""
 
     X: np.ndarray
-    """Shape (n_samples, n_features)."""
+    """Shape (n_samples, n_features), float64 or float32, in memory or mapped."""
 
     Y: np.ndarray
     """Shape (n_samples, n_outputs)."""
@@ -65,7 +61,7 @@ class LocalFits(NamedTuple):
         """The state of subdomain k."""
         members, n_owned = self.cover.members[k], self.cover.n_owned[k]
         weight = None if self.sample_weight is None else self.sample_weight[members]
-        X, Y = self.X[members], self.Y[members]
+        X, Y = np.asarray(self.X[members], dtype=np.float64), self.Y[members]
         return self.machine.fit_state(X, Y, weight, n_owned, self.keep)
 
     def tasks(self):

@@ -71,14 +71,15 @@ def climb_bound(method, machine, X, Y, weights, points, n_jobs):
     if not problem.free.any() or problem.Y.shape[1] == 0 or len(X) < 2:
         return machine.theta_[0]
     used, unit = restore.used[:-1], np.exp(restore.shift[:-1])
-    Z = ((points - X.mean(axis=0))[:, used]) / unit
+    X_unit = problem.X[:]
+    Z = ((points - problem.X.shift)[:, used]) / unit
     Y = problem.Y - np.average(problem.Y, axis=0, weights=weights)
     rule = "fic" if method in ("fic", "pic") else "vfe"
 
     def objective(theta):
         try:
             return negative_bound(
-                theta, rule, problem.kernel, problem.X, Y, weights, Z, n_jobs
+                theta, rule, problem.kernel, X_unit, Y, weights, Z, n_jobs
             )
         except np.linalg.LinAlgError:
             return 1e10, np.zeros(len(theta))

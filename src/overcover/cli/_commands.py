@@ -38,6 +38,9 @@ from ._show import (
 )
 from ._tables import read_table, split_names
 
+# Rows of a table that are read and answered together.
+ROWS_AT_A_TIME = 2**15
+
 
 class Gaps(StrEnum):
     """What to do where values are missing, in rows to answer."""
@@ -170,7 +173,6 @@ def predict(
     Columns are found by name, in any order. Answers are called as the targets, with
     _std, _low and _high behind; a target that is kept has _given behind.
     """
-    from ..regressor import CHUNK
     from ._output import check_output, writing_table
     from ._predict import answers
     from ._stored import open_model, rows_of
@@ -179,7 +181,7 @@ def predict(
     if out == "-" and as_json:
         raise Mistake("--json says what was done: send the answers to a file, --out.")
     stored = open_model(model, jobs)
-    chunks = rows_of(stored, data, CHUNK, keep or [])
+    chunks = rows_of(stored, data, ROWS_AT_A_TIME, keep or [])
     kept = split_names(keep or [], chunks.columns)
     wanted = kept, std, interval, missing.value
     n_rows = done = 0

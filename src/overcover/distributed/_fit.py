@@ -215,10 +215,6 @@ class _Spread(Draft):
         # Whose results nobody needs any more are not done again when a worker is lost.
         self.futures = []
 
-    def scaled(self, X, scales):
-        """Nothing: who does the stages scales the rows."""
-        return None
-
     def states(self, local, n_jobs):
         """Numbers and digests of subdomains, as they are done."""
         from distributed import as_completed

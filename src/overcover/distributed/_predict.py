@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from .._validation import check_queries
-from ..regressor import CHUNK
 from ..store import StoreError, load
 from ..store import _directory as directory
 from ..store import _shared as shared
@@ -82,7 +81,7 @@ def predict(model, X, client=None, return_std=False):
 
 
 def _predict_rows(client, model, source, X, return_std):
-    """By tasks of `CHUNK` rows: what ``model.predict`` works at, and so equal to it."""
+    """By tasks of as many rows as ``model.predict`` takes at a time: equal to it."""
     store = Path(source.path)
     prefix = f".{store.name}-"
     with (
@@ -102,8 +101,9 @@ def _predict_rows(client, model, source, X, return_std):
         names = ("mean", "std") if return_std else ("mean",)
         for name in names:
             shared.begin_rows(f"{folder}/{name}.npy", (n_queries, *tail))
-        starts = range(0, n_queries, CHUNK)
-        ranges = [(i, min(i + CHUNK, n_queries)) for i in starts]
+        step = model._rows_per_round()
+        starts = range(0, n_queries, step)
+        ranges = [(i, min(i + step, n_queries)) for i in starts]
         given = folder, return_std
         client.gather(
             [

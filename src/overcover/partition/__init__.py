@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
-from ._arrays import cluster_means, clusters_of, standardize
+from ._arrays import cluster_means, clusters_of, principal_rows, standardize
 from ._kmeans import EqualSizeKMeans
 from ._projection import RecursiveProjection
 from ._two_level import TwoLevelKMeans
@@ -35,6 +36,10 @@ __all__ = [
     "clusters_of",
     "partition_rows",
 ]
+
+
+# Rows wider than this are partitioned in their principal components.
+MOST_COLUMNS = 1000
 
 
 class Partition(NamedTuple):
@@ -60,9 +65,14 @@ def partition_rows(
 ) -> Partition:
     """Partition rows by name of the method, or by a clusterer.
 
+    Memory: two copies of X in float64; of rows with more than ``MOST_COLUMNS`` columns,
+    which are partitioned in their first principal components, two copies of these; with
+    "two-level" of a shard, see there.
+
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : array of shape (n_samples, n_features)
+        In memory, mapped, or `overcover._streams.Rows`.
     n_clusters : int
         Between 1 and n_samples.
     method : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
@@ -92,9 +102,19 @@ default="kmeans"
     >>> len(partition_rows(X, 4, AgglomerativeClustering()).centers)
     4
     """
+    random_state = check_random_state(random_state)
     clusterer = resolve(method, n_clusters, n_jobs, random_state)
+    if isinstance(clusterer, TwoLevelKMeans) and clusterer.count_shards(*X.shape) > 1:
+        clusterer.fit_rows(X)
+        return Partition(clusterer.labels_, clusterer.cluster_centers_)
+    is_ours = isinstance(clusterer, EqualSizeKMeans | RecursiveProjection)
+    if is_ours and X.shape[1] > MOST_COLUMNS:
+        labels = clusterer.fit_predict(principal_rows(X, random_state))
+        clusters = clusters_of(labels, n_clusters)
+        return Partition(labels, np.array([X[rows].mean(axis=0) for rows in clusters]))
+    X = np.asarray(X)
     found = clusterer.fit_predict(X)
-    if isinstance(clusterer, EqualSizeKMeans | RecursiveProjection):
+    if is_ours:
         return Partition(clusterer.labels_, clusterer.cluster_centers_)
     # Labels of a foreign clusterer may skip numbers, or mark noise by -1.
     distinct, labels = np.unique(found, return_inverse=True)

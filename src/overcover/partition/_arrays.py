@@ -4,8 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.extmath import randomized_svd
 
 from .._neighbors import compiled
+from .._parallel import one_thread_per_worker
+from .._streams import slices_of
+
+# J is the same within a few thousandths, in a tenth of the time.
+N_COMPONENTS, SAMPLED_ROWS = 64, 4096
 
 
 class Standardized(NamedTuple):
@@ -43,6 +49,35 @@ def standardize(X: np.ndarray) -> Standardized:
     spread = float(np.sqrt(np.einsum("ij,ij->", rows, rows) / len(rows)))
     rows /= spread
     return Standardized(rows, mean + rest, peak * spread)
+
+
+def principal_rows(X, random_state):
+    """Rows in the `N_COMPONENTS` directions in which a sample of them varies most.
+
+    Memory: the result, the sample, and a block of rows.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        In memory, mapped, or `overcover._streams.Rows`.
+    random_state : RandomState
+
+    Returns
+    -------
+    ndarray of shape (n_samples, N_COMPONENTS)
+    """
+    n_sampled = min(len(X), SAMPLED_ROWS)
+    sample = X[np.sort(random_state.choice(len(X), n_sampled, replace=False))]
+    mean = sample.mean(axis=0, dtype=np.float64)
+    n_components = min(N_COMPONENTS, *sample.shape)
+    with one_thread_per_worker():
+        _, _, directions = randomized_svd(
+            sample - mean, n_components, random_state=random_state
+        )
+        Z = np.empty((len(X), n_components))
+        for block in slices_of(*X.shape):
+            np.matmul(X[block] - mean, directions.T, out=Z[block])
+    return Z
 
 
 @compiled

@@ -149,11 +149,25 @@ class TwoLevelKMeans(EqualSizeKMeans):
         self
         """
         X = validate_data(self, X, ensure_all_finite=False)
-        n_shards = self.count_shards(*X.shape)
-        if n_shards == 1:
+        if self.count_shards(*X.shape) == 1:
             return super().fit(X)
         for start, stop in row_ranges(len(X), block_length(X.shape[1])):
             assert_all_finite(X[start:stop], input_name="X")
+        return self.fit_rows(X)
+
+    def fit_rows(self, X):
+        """`fit` of rows in two shards or more that are known to be finite.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            In memory, mapped, or `overcover._streams.Rows`.
+
+        Returns
+        -------
+        self
+        """
+        n_shards = self.count_shards(*X.shape)
         rng = check_random_state(self.random_state)
         with one_thread_per_worker():
             coarse = split_sample(X, n_shards, rng, self.n_jobs)

@@ -25,7 +25,7 @@ from . import _directory as directory
 from ._codec import FITTED, encode, refusal
 from ._model import check_dtype, commit, load
 from ._pack import SUFFIX, StoreError, new_file, open_pack, write_pack
-from ._rows import blocks_of, mapped_as_float64, write_npy
+from ._rows import blocks_of, mapped_as_float
 from ._subdomains import (
     StoredStates,
     Subdomains,
@@ -70,12 +70,6 @@ class Draft:
             rng.set_state(found["random_state"])
         return found["value"]
 
-    def scaled(self, X, scales):
-        """Rows in the machine's metric, on the disk."""
-        blocks = (block / scales for block in blocks_of(X))
-        rows = write_npy(self.folder / "scaled.npy", X.shape, np.float64, blocks)
-        return np.asarray(rows)
-
     def states(self, local, n_jobs):
         """Digests of the files of all subdomains, see `state`."""
         return run_tasks(partial(self.state, local), local.tasks(), n_jobs)
@@ -119,9 +113,12 @@ def fit_into(
         Is fitted; afterwards its subdomains are those of the store, as in `load`.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Arrays mapped from files, ``np.load(name, mmap_mode="r")``, will do, and are
-        not read into memory as a whole but for tuning, and for a partition other than
-        "two-level".
+        Arrays mapped from files, ``np.load(name, mmap_mode="r")``, will do. Inputs
+        are then read in blocks, and as a whole only for the partition: two copies in
+        float64, or 64 numbers for each row of more than 1,000 columns, or a shard with
+        ``partition="two-level"``. Outputs are held in memory, and so are inputs where a
+        router or a weight looks at all of them (``router="neighbors"``, "iwtgp" with
+        `X_target`).
     path : str or path-like
         As in `save`.
     sample_weight, X_target : array-like, default=None
@@ -161,7 +158,7 @@ def fit_into(
 
     def fit_rows(folder):
         work = Draft(folder, dtype)
-        rows = mapped_as_float64(X, folder / "rows.npy")
+        rows = mapped_as_float(X, folder / "rows.npy")
         model._fit(rows, y, sample_weight, X_target, work)
         return work.digests
 

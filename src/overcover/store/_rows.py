@@ -9,6 +9,8 @@ from ._pack import UNFINISHED
 
 # Bytes in memory at a time.
 BLOCK_BYTES = 2**24
+# What the fit takes as it is.
+FLOATS = (np.float64, np.float32)
 
 
 def write_npy(path, shape, dtype, blocks):
@@ -55,49 +57,20 @@ def blocks_of(rows):
         yield rows[i : i + step]
 
 
-def mapped_as_float64(X, path):
+def mapped_as_float(X, path):
     """Rows that the fit need not copy: mapped ones of another type, converted on disk.
 
     Parameters
     ----------
     X : array-like
     path : path
-        The file to write, if X is mapped and not float64 in C order.
+        The file to write, if X is mapped and not float64 or float32 in C order.
 
     Returns
     -------
     X, or a memmap of the same rows
     """
     is_mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
-    if not is_mapped or (X.dtype == np.float64 and X.flags.c_contiguous):
+    if not is_mapped or (X.dtype in FLOATS and X.flags.c_contiguous):
         return X
     return write_npy(path, X.shape, np.float64, blocks_of(X))
-
-
-class ScaledRows:
-    """Rows in the machine's metric, divided when they are looked at.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Mapped, in general.
-    scales : ndarray of shape (n_features,)
-
-    Examples
-    --------
-    >>> rows = ScaledRows(np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0]))
-    >>> rows[1:].tolist(), rows.shape
-    ([[2.0, 1.5], [4.0, 2.5]], (3, 2))
-    """
-
-    def __init__(self, X, scales):
-        self.X, self.scales, self.shape = np.asarray(X), scales, X.shape
-
-    def __len__(self):
-        return len(self.X)
-
-    def __getitem__(self, rows):
-        return self.X[rows] / self.scales
-
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(self[:], dtype=dtype)

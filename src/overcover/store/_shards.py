@@ -31,6 +31,7 @@ from sklearn.utils import check_random_state
 
 from .._neighbors import block_rows
 from .._parallel import one_thread_per_worker
+from .._streams import Rows
 from ..cover import Cover, count_subdomains, extend_clusters, lending_of
 from ..partition import Partition, TwoLevelKMeans, resolve
 from ..partition._shards import (
@@ -49,7 +50,6 @@ from ..partition._shards import (
 from ..routing import make_router, subdomain_means
 from ._codec import encode
 from ._pack import SUFFIX, StoreError, identity_of, open_pack, write_pack
-from ._rows import ScaledRows
 from ._subdomains import decode_pack
 
 # Clusters that a task covers, or a few more.
@@ -164,10 +164,10 @@ def _X(path):
 @lru_cache(maxsize=1)
 def _scaled(metric, path):
     machine, _ = _read(metric)["value"]
-    return ScaledRows(_X(path), machine.length_scales(_X(path)))
+    return Rows(_X(path), machine.length_scales(_X(path)))
 
 
-def _rows(job) -> ScaledRows:
+def _rows(job) -> Rows:
     """All rows in the machine's metric."""
     return _scaled(job.file("metric"), job.X)
 
@@ -388,9 +388,7 @@ def summarize(job: Sharding, name: str) -> None:
         loans = [_read(job.file("loans", start)) for start, _ in cluster_ranges(job)]
         means = np.concatenate([part["means"] for part in loans])
         labels, _ = _read(job.file("partition"))["value"]
-        # The one router that keeps all rows.
-        X = np.asarray(_rows(job)) if name == "neighbors" else _rows(job)
-        known = name, X, _read(job.file("cover"))["value"], labels
+        known = name, _rows(job), _read(job.file("cover"))["value"], labels
         with one_thread_per_worker():
             router = make_router(*known, n_jobs=1, means=means)
         return {"value": router, "random_state": _after(job)}

@@ -166,8 +166,10 @@ class _Outline(Draft):
 class _Tuning(Draft):
     """A draft that ends where rows are partitioned."""
 
-    def scaled(self, X, scales):
-        raise _Outlined
+    def stage(self, name, rng, make, *args):
+        if name != "metric":
+            raise _Outlined
+        return super().stage(name, rng, make, *args)
 
 
 def outline(model, inputs, folder, dtype) -> None:

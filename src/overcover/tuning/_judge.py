@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from .._neighbors import nearest_rows
 from ..machines.prediction_loss import prediction_score
 from ._problem import LEAST_LOOKED_AT
-from ._search import anchor_sets, metric_of, nearest_rows, nearest_to_anchors
+from ._search import anchor_sets, metric_of, nearest_to_anchors
 
 N_HELD_OUT, N_NEIGHBORS = 1000, 256
 # Held-out rows times rows to search among: what a judge's neighbours may cost.
@@ -59,7 +60,8 @@ class Judge:
 
     def neighborhoods(self, theta, n_sets, size, random_state):
         """Random neighbourhoods in the metric of `theta`; a list of arrays of rows."""
-        A = self.problem.X[self.rest] / metric_of(self.problem, theta)
-        anchors = random_state.choice(len(A), n_sets, replace=False)
-        near = nearest_rows(A, A[anchors], min(size, len(A)), self.problem.n_jobs)
-        return list(self.rest[near])
+        X, rest = self.problem.X, self.rest
+        anchors = random_state.choice(len(rest), n_sets, replace=False)
+        size, metric = min(size, len(rest)), metric_of(self.problem, theta)
+        wanted = size, self.problem.n_jobs, rest, metric
+        return list(rest[nearest_rows(X, X[rest[anchors]], *wanted)])

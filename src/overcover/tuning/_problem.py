@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from .._streams import Rows, moments_of
 from ..machines import kernels
 
 LENGTH_BOUNDS = (0.05, 1000.0)
@@ -22,8 +23,8 @@ class Problem(NamedTuple):
     kernel: Any
     """A name or a scikit-learn kernel."""
 
-    X: np.ndarray
-    """Rows in column deviations, shape (n_samples, n_features)."""
+    X: Rows
+    """In column deviations, shape (n_samples, n_features); made when looked at."""
 
     Y: np.ndarray
     """Outputs that vary, shape (n_samples, n_outputs)."""
@@ -96,6 +97,7 @@ def standardize(kernel, X, Y, weights, theta, n_jobs):
     ----------
     kernel : str or scikit-learn kernel
     X : ndarray of shape (n_samples, n_features)
+        In memory or mapped; it is not copied.
     Y : ndarray of shape (n_samples, n_outputs)
     weights : ndarray of shape (n_samples,) or None
     theta : ndarray of shape (n_hyperparameters,)
@@ -108,8 +110,7 @@ def standardize(kernel, X, Y, weights, theta, n_jobs):
     start : ndarray of shape (n_hyperparameters of used columns,)
     restore : Restore
     """
-    deviation = Y.std(axis=0)
-    flat = is_constant(Y, deviation)
+    _, deviation, flat = moments_of(Y)
     Y = Y[:, ~flat] / deviation[~flat]
     if kernels.is_object(kernel):
         # Its hyperparameters are meant in the user's units.
@@ -117,25 +118,19 @@ def standardize(kernel, X, Y, weights, theta, n_jobs):
         start = np.append(theta[:-1], np.log(START_NOISE) if free[-1] else theta[-1])
         fixed = np.where(free, np.nan, theta)
         restore = Restore(np.ones(len(theta), bool), np.zeros(len(theta)), fixed)
-        return Problem(kernel, X, Y, weights, free, n_jobs), start, restore
-    unit = X.std(axis=0)
-    constant = is_constant(X, unit)
+        return Problem(kernel, Rows(X), Y, weights, free, n_jobs), start, restore
+    mean, unit, constant = moments_of(X)
     # A constant column is ignored, unless the user gave it a length scale.
     used = np.append(~constant | ~np.isnan(theta[:-1]), True)
     unit = np.where(constant, 1.0, unit)
     shift = np.append(np.log(unit), 0.0)[used]
-    X = ((X - X.mean(axis=0)) / unit)[:, used[:-1]]
+    rows = Rows(X, unit, mean, used[:-1])
     free = np.isnan(theta[used])
-    typical = 0.5 * np.log(max(1, X.shape[1]))
-    start = np.append(np.full(X.shape[1], typical), np.log(START_NOISE))
+    typical = 0.5 * np.log(max(1, rows.shape[1]))
+    start = np.append(np.full(rows.shape[1], typical), np.log(START_NOISE))
     start = np.where(free, start, theta[used] - shift)
     restore = Restore(used, shift, theta)
-    return Problem(kernel, X, Y, weights, free, n_jobs), start, restore
-
-
-def is_constant(values, deviation):
-    """Columns that do not vary; rounding leaves 1e9 with a deviation of 1e-7."""
-    return deviation <= 1e-12 * np.abs(values).max(axis=0, initial=0.0)
+    return Problem(kernel, rows, Y, weights, free, n_jobs), start, restore
 
 
 def descend(problem, theta, objective, tied, max_iter):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._neighbors import BruteIndex
+from .._neighbors import nearest_rows
 from .._parallel import run_tasks
 from ..machines import kernels
 from ..machines.likelihood import negative_log_likelihood
@@ -11,8 +11,6 @@ from ._problem import MOST_SCALES, Problem, descend
 
 N_ANCHORS, N_NEIGHBORS = 1000, 50
 ANCHORS_PER_TASK = 50
-# Distances held at once while looking for neighbours.
-BLOCK_BYTES = 8 * 2**20
 
 
 def by_prediction(problem: Problem, theta, rows, random_state, n_anchors=N_ANCHORS):
@@ -71,9 +69,14 @@ def nearest_to_anchors(problem, theta, rows, anchors, n_neighbors):
     ndarray of shape (n_anchors, n_neighbors + 1)
         Rows of the problem.
     """
-    A = problem.X[rows] / metric_of(problem, theta)
-    n_near = min(n_neighbors + 1, len(rows))
-    near = nearest_rows(A, A[anchors], n_near, problem.n_jobs)
+    near = nearest_rows(
+        problem.X,
+        problem.X[rows[anchors]],
+        min(n_neighbors + 1, len(rows)),
+        problem.n_jobs,
+        rows,
+        metric_of(problem, theta),
+    )
     return rows[_anchor_first(near, anchors)]
 
 
@@ -157,26 +160,6 @@ def _centred(problem, rows):
         # Flat here although not everywhere: nothing to learn from, nothing to break.
         Y = np.linspace(-1.0, 1.0, len(X))[:, None]
     return X, Y, weights
-
-
-def nearest_rows(A, B, n_neighbors, n_jobs=None):
-    """Positions in A of the rows nearest to each row of B, in ascending order.
-
-    Parameters
-    ----------
-    A : ndarray of shape (n, d)
-    B : ndarray of shape (m, d)
-    n_neighbors : int
-    n_jobs : int or None
-
-    Returns
-    -------
-    ndarray of shape (m, n_neighbors)
-    """
-    index = BruteIndex(A)
-    step = max(1, BLOCK_BYTES // (8 * len(A)))
-    blocks = ((B[i : i + step], n_neighbors) for i in range(0, len(B), step))
-    return np.vstack(list(run_tasks(index.nearest, blocks, n_jobs)))
 
 
 def metric_of(problem, theta):

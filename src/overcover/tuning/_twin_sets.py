@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from .._linalg import squared_distances
+from .._neighbors import nearest_rows
+from .._streams import Rows, slices_of
 from ..machines.twin_output import gaussian_gram
-from ._search import nearest_rows
 
 # Up to this many rows each is left out in turn.
 FEW_ROWS = 300
@@ -36,6 +37,7 @@ def make_sets(X, Y, weights, units, subdomain_size, random_state, n_jobs):
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
+        In memory or mapped; it is not copied.
     Y : ndarray of shape (n_samples, n_outputs)
     weights : ndarray of shape (n_samples,)
     units : dict from name to ndarray of shape (n_features,)
@@ -60,13 +62,12 @@ def make_sets(X, Y, weights, units, subdomain_size, random_state, n_jobs):
     size = min(subdomain_size, SET_SIZE, len(rest))
     n_sets = N_SETS if size < len(rest) else 1
     n_asked = N_HELD_OUT * (N_SETS // n_sets)
-    A = X / next(iter(units.values()))
+    A, X = Rows(X, next(iter(units.values()))), Rows(X)
     asked = [random_cell(A, held, n_asked, random_state) for _ in range(n_sets)]
+    centers = np.array([X[rows].mean(axis=0) for rows in asked])
     sets = {}
     for name, unit in units.items():
-        A = X / unit
-        centers = np.array([A[rows].mean(axis=0) for rows in asked])
-        near = rest[nearest_rows(A[rest], centers, size, n_jobs)]
+        near = rest[nearest_rows(X, centers, size, n_jobs, rest, unit)]
         sets[name] = [
             LocalSet(X[i], Y[i], weights[i], X[j], Y[j], weights[j])
             for i, j in zip(near, asked)
@@ -82,7 +83,7 @@ def random_cell(A, rows, size, random_state):
 
     Parameters
     ----------
-    A : ndarray of shape (n_samples, n_features)
+    A : array of shape (n_samples, n_features), or Rows
     rows : ndarray of int
     size : int
         How many at most; more than half as many if there are.
@@ -94,7 +95,10 @@ def random_cell(A, rows, size, random_state):
     """
     while len(rows) > size:
         i, j = random_state.choice(rows, 2, replace=False)
-        order = np.argsort(A[rows] @ (A[i] - A[j]), kind="stable")
+        line = A[i] - A[j]
+        blocks = slices_of(len(rows), A.shape[1])
+        along = np.concatenate([A[rows[block]] @ line for block in blocks])
+        order = np.argsort(along, kind="stable")
         half = len(rows) // 2
         rows = rows[order[half:] if random_state.uniform() < 0.5 else order[:half]]
     return np.sort(rows)

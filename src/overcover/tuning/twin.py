@@ -28,9 +28,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._parallel import run_tasks
+from .._streams import moments_of
 from ..machines.twin_state import Scales
 from ..metrics import angle_differences, joint_distances
-from ._problem import MOST_SCALES, is_constant, standardize
+from ._problem import MOST_SCALES, standardize
 from ._search import by_likelihood, by_prediction
 from ._twin_sets import make_sets, median_distance
 
@@ -187,7 +188,7 @@ class Space:
         self.outputs = units(Y) if self.free[1] else {"given": full(given[1], Y)}
         if not self.free[1]:
             # A constant output has nothing to say, whatever scale it was given.
-            constant = is_constant(Y, Y.std(axis=0))
+            constant = moments_of(Y).is_constant
             self.outputs["given"] = np.where(constant, np.inf, self.outputs["given"])
         if self.free[0] and self.is_free():
             found = relevant_scales(X, Y, weights, random_state, n_jobs)
@@ -314,8 +315,7 @@ def full(value, columns):
 
 def units(columns):
     """Column deviations, and one unit for all; infinite for a constant column."""
-    deviation = columns.std(axis=0)
-    constant = is_constant(columns, deviation)
+    _, deviation, constant = moments_of(columns)
     deviation = np.where(constant, np.inf, deviation)
     typical = np.sqrt(np.mean(deviation[~constant] ** 2)) if not constant.all() else 1.0
     return {"deviation": deviation, "plain": np.where(constant, np.inf, typical)}
@@ -353,8 +353,8 @@ def metric_of(metric, Y):
     Y : ndarray of shape (n_samples, n_outputs)
         For the deviations that errors of "rmse" are measured in.
     """
-    deviation = Y.std(axis=0)
-    varies = ~is_constant(Y, deviation)
+    _, deviation, constant = moments_of(Y)
+    varies = ~constant
 
     def rmse(truth, said, weights):
         z = (said - truth)[:, varies] / deviation[varies]
