@@ -106,9 +106,15 @@ def partition(result):
         f"{r['seconds']:.0f} s, peak {r['peak_gb']:.1f} GB"
         for r in result["scale"]
     )
+    sharded = "".join(
+        f"{r['n_samples']:,} x {r['n_features']} into {r['K']:,} clusters in "
+        f"{r['n_shards']} shards: J {r['ratio']:.3f} times that at once, "
+        f"{r['seconds']:.0f} s against {r['seconds_at_once']:.0f} s (one thread). "
+        for r in result.get("two_level", [])
+    )
     return (
         f"{table(head, rows)}\n\nJ and seconds on 10,000 points in the unit disc, mean "
-        f"of ten seeds, one thread. {large} (two cores). {made_by(result)}"
+        f"of ten seeds, one thread. {large} (two cores). {sharded}{made_by(result)}"
     )
 
 

@@ -2,9 +2,10 @@
 
     python benchmarks/partition.py [--quick] [--json FILE]
 
-Two tables. Quality: 10,000 uniform points in the unit disc, mean over 10 seeds, every
+Three tables. Quality: 10,000 uniform points in the unit disc, mean over 10 seeds, every
 contender on one thread, compilation excluded by a warm-up. Scale: standard normal rows
-on all cores, each problem in its own process so that its peak memory is its own.
+on all cores, each problem in its own process so that its peak memory is its own. Two
+levels: standard normal rows in shards against all rows at once, on one thread.
 
 Contenders: overcover's partitions and `k-means-constrained`, which balances every
 assignment optimally by a min-cost flow.
@@ -22,7 +23,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from _common import RESULTS, describe_run
-from overcover import EqualSizeKMeans, RecursiveProjection
+from overcover import EqualSizeKMeans, RecursiveProjection, TwoLevelKMeans
 
 TARGET = RESULTS / "partition.json"
 
@@ -84,7 +85,29 @@ def measure_quality(n_samples, cluster_counts, n_seeds):
     return rows
 
 
-def judge(rows):
+def measure_two_level(n_samples, n_features, n_clusters, shard_counts):
+    """J of shards over J of all rows at once, one row for each number of shards."""
+    X = np.random.default_rng(0).normal(size=(n_samples, n_features))
+    problem = {"n_samples": n_samples, "n_features": n_features, "K": n_clusters}
+    rows = []
+    with threadpool_limits(1):
+        timed_fit(TwoLevelKMeans(16, n_shards=2, random_state=0), X[:500])
+        J_alone, alone = timed_fit(EqualSizeKMeans(n_clusters, random_state=0), X)
+        for n_shards in shard_counts:
+            model = TwoLevelKMeans(n_clusters, n_shards=n_shards, random_state=0)
+            J, seconds = timed_fit(model, X)
+            found = {"n_shards": n_shards, "ratio": J / J_alone, "seconds": seconds}
+            rows.append(problem | found | {"seconds_at_once": alone})
+            print(
+                f"{n_samples:>9,} x {n_features:<4} K = {n_clusters:<6,}{n_shards:>4} "
+                f"shards: J {J / J_alone:.4f} times that at once, {seconds:.1f} s "
+                f"against {alone:.1f} s",
+                flush=True,
+            )
+    return rows
+
+
+def judge(rows, two_level):
     """The claims, each as a number and whether it holds."""
     by_key = {(row["K"], row["contender"]): row for row in rows}
     claims = []
@@ -99,6 +122,12 @@ def judge(rows):
             | {"holds": bool(gain > 0)},
             {"K": K, "claim": "refined at least 20 times faster than flow at K = 50"}
             | {"value": speed, "holds": bool(speed >= 20) if K == 50 else None},
+        ]
+    for row in two_level:
+        claim = f"J({row['n_shards']} shards) / J(refined) <= 1.05"
+        holds = bool(row["ratio"] <= 1.05)
+        claims += [
+            {"K": row["K"], "claim": claim, "value": row["ratio"], "holds": holds}
         ]
     return claims
 
@@ -155,10 +184,12 @@ def main():
     if options.quick:
         quality = measure_quality(1000, (5, 10), n_seeds=2)
         scale = measure_scale([(20_000, 2, 57)])
+        two_level = measure_two_level(2000, 2, 40, (2,))
     else:
         quality = measure_quality(10_000, (5, 10, 50), n_seeds=10)
         scale = measure_scale([(300_000, 2, 57), (1_000_000, 16, 2000)])
-    claims = judge(quality)
+        two_level = measure_two_level(100_000, 8, 1250, (2, 4))
+    claims = judge(quality, two_level)
     for claim in claims:
         verdict = {True: "holds", False: "FAILS", None: ""}[claim["holds"]]
         print(f"K = {claim['K']:<4}{claim['claim']}: {claim['value']:.3f} {verdict}")
@@ -166,6 +197,7 @@ def main():
     if target:
         target.parent.mkdir(parents=True, exist_ok=True)
         outcome = {"quality": quality, "claims": claims, "scale": scale}
+        outcome["two_level"] = two_level
         record = {"run": describe_run(), **outcome}
         target.write_text(json.dumps(record, indent=1) + "\n")
 

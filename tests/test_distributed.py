@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import overcover
-from overcover import GP, OverlappingCoverRegressor, TwinGP, store
+from overcover import GP, OverlappingCoverRegressor, TwinGP, TwoLevelKMeans, store
 from overcover import distributed as on_cluster
 
 pytest.importorskip("distributed", reason="needs pip install 'overcover[dask]'")
@@ -342,6 +343,118 @@ def test_many_subdomains_are_fitted_in_few_tasks(client, cluster, path):
         on_cluster.fit(model, X, Y, path, client)
     assert model.n_subdomains_ == 300
     assert sum("fit_subdomains" in key for key in ledger.tasks) <= 20
+
+
+# -- shards -------------------------------------------------------------------------
+
+
+def make_sharded(machine=None, n_shards=4, **options):
+    machine = GP(length_scale=1.0, noise=0.1) if machine is None else machine
+    return make_model(machine, partition=TwoLevelKMeans(n_shards=n_shards), **options)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Of 100 rows of two features: the workers are told by the client."""
+    monkeypatch.setattr("overcover.partition._shards.BLOCK_BYTES", 1600)
+
+
+@pytest.mark.parametrize("router", ["density", "neighbors"])
+def test_a_sharded_fit_is_the_local_fit(router, client, path, tmp_path, small_blocks):
+    X, Y = data(400)
+    weight = np.linspace(0, 2, len(X)).round(1)
+    options = {"router": router, "overlap": 0.0 if router == "neighbors" else 0.75}
+    local = tmp_path / "local.ocm"
+    store.fit_into(make_sharded(**options), X, Y, local, sample_weight=weight)
+    model = make_sharded(**options)
+    on_cluster.fit(model, X, Y, path, client, sample_weight=weight)
+    check_equal_stores(path, local)
+    assert set(model.timings_) == {"tuning", "partition", "cover", "machines"}
+
+
+def test_wide_rows_are_sharded_alike(client, path, tmp_path, monkeypatch):
+    """Distances are products then, whose rounding depends on the blocks."""
+    monkeypatch.setattr("overcover.partition._shards.BLOCK_BYTES", 8 * 14 * 90)
+    X = np.random.default_rng(1).normal(size=(500, 14))
+    models = [make_sharded(random_state=4) for _ in range(2)]
+    local = store.fit_into(models[0], X, X[:, 0], tmp_path / "local.ocm")
+    found = on_cluster.fit(models[1], X, X[:, 0], path, client)
+    assert_array_equal(found.router_.means, local.router_.means)
+    assert_array_equal(found.predict(X), local.predict(X))
+
+
+def test_a_worker_killed_while_rows_are_sharded_changes_nothing(
+    client, cluster, path, tmp_path, small_blocks
+):
+    X, Y = data(1200)
+    client.wait_for_workers(2)
+    pids = client.run(os.getpid)
+    killed = []
+
+    def kill_midway():
+        while not killed:
+            if list(path.glob("data-*/shard-00000[0-3].pack")):
+                os.kill(next(iter(pids.values())), signal.SIGKILL)
+                killed.append(list(path.glob("data-*/partition.pack")))
+            time.sleep(0.001)
+
+    killer = threading.Thread(target=kill_midway, daemon=True)
+    killer.start()
+    on_cluster.fit(make_sharded(n_shards=8), X, Y, path, client)
+    killer.join(10)
+    assert killed == [[]]
+    store.fit_into(make_sharded(n_shards=8), X, Y, tmp_path / "local.ocm")
+    check_equal_stores(path, tmp_path / "local.ocm")
+
+
+def test_an_interrupted_sharded_fit_is_taken_up_by_whoever_comes(
+    client, path, tmp_path, small_blocks, monkeypatch
+):
+    X, Y = data(600)
+    spread = on_cluster._fit._Spread
+    step = spread._do_step
+    kept = {}
+    for last, names in [("move", "block"), ("lend", "shard"), ("summarize", "loans")]:
+
+        def do_step(self, function, *args, last=last, **options):
+            if function.__name__ == last:
+                raise KeyboardInterrupt
+            return step(self, function, *args, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(spread, "_do_step", do_step)
+            with pytest.raises(KeyboardInterrupt):
+                on_cluster.fit(make_sharded(), X, Y, path, client)
+        # What is there is not done again.
+        for file, seen in kept.items():
+            assert not file.exists() or file.stat().st_mtime_ns == seen
+        files = list(path.glob(f"data-*/{names}-*.pack"))
+        assert len(files) == {"block": 6, "shard": 4, "loans": 1}[names]
+        kept |= {file: file.stat().st_mtime_ns for file in files}
+    with monkeypatch.context() as patch:
+        patch.setattr(TwoLevelKMeans, "fit", None)  # would fail if it were called
+        store.fit_into(make_sharded(), X, Y, path)
+    store.fit_into(make_sharded(), X, Y, tmp_path / "local.ocm")
+    check_equal_stores(path, tmp_path / "local.ocm")
+
+
+def test_tasks_of_shards_carry_paths_and_numbers_too(client, cluster, tmp_path):
+    largest = []
+    for n_rows in (400, 4000):
+        X, Y = data(n_rows)
+        model = make_sharded(subdomain_size=n_rows // 20, router="euclidean")
+        with Ledger(cluster.scheduler) as ledger:
+            on_cluster.fit(model, X, Y, tmp_path / f"{n_rows:04d}.ocm", client)
+        assert model.n_subdomains_ == 40
+        names = Counter(key.rsplit("-", 5)[0] for key in ledger.tasks)
+        # One block of rows, four shards, one range of clusters.
+        several = {"cluster_shard": 4, "fit_subdomains": names["fit_subdomains"]}
+        alone = ("fingerprint", "without_zero_weights", "tune", "split", "assign")
+        alone += ("share", "list_movers", "move", "join_shards", "lend", "join_loans")
+        assert names == dict.fromkeys((*alone, "summarize"), 1) | several
+        largest.append([max(ledger.tasks.values()), max(ledger.results.values())])
+    assert_allclose(*largest, atol=16)
+    assert np.max(largest) < 2000
 
 
 # -- predictions --------------------------------------------------------------------

@@ -22,6 +22,7 @@ from overcover import (
     SparseGP,
     StructuredNeighbors,
     TwinGP,
+    TwoLevelKMeans,
 )
 
 TWIN = (2.0, 2.0, 0.01, 0.01)
@@ -34,6 +35,7 @@ SMALL = {"subdomain_size": 40, "random_state": 0}
 ESTIMATORS = [
     EqualSizeKMeans(),
     RecursiveProjection(),
+    TwoLevelKMeans(),
     GP(),
     GP(per_output=True),
     GP(per_subdomain=True),

@@ -17,6 +17,7 @@ from overcover.partition import (
     EqualSizeKMeans,
     Partition,
     RecursiveProjection,
+    TwoLevelKMeans,
     _balance,
     _seeds,
     clusters_of,
@@ -30,6 +31,7 @@ CLUSTERERS = [
     EqualSizeKMeans(balance="assign", random_state=0),
     EqualSizeKMeans(balance="imda", random_state=0),
     RecursiveProjection(random_state=0),
+    TwoLevelKMeans(n_shards=3, random_state=0),
 ]
 each_clusterer = pytest.mark.parametrize("clusterer", CLUSTERERS, ids=str)
 # No deadline: the first example compiles.
@@ -152,7 +154,12 @@ def test_input_is_not_modified(clusterer, cloud):
 
 
 @parametrize_with_checks(
-    [EqualSizeKMeans(), EqualSizeKMeans(balance="imda"), RecursiveProjection()]
+    [
+        EqualSizeKMeans(),
+        EqualSizeKMeans(balance="imda"),
+        RecursiveProjection(),
+        TwoLevelKMeans(n_shards=3),
+    ]
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
@@ -350,6 +357,7 @@ def test_predict_gives_the_nearest_center(cloud):
         ("ab", EqualSizeKMeans(4, balance="assign", random_state=1)),
         ("imda", EqualSizeKMeans(4, balance="imda", random_state=1)),
         ("rpc", RecursiveProjection(4, random_state=1)),
+        ("two-level", TwoLevelKMeans(4, random_state=1)),
     ],
 )
 def test_names_stand_for_clusterers(name, clusterer, cloud):
@@ -413,5 +421,5 @@ def test_unknown_options_are_refused_with_the_known_ones():
 
 @pytest.mark.parametrize("method", ["voronoi", None, StandardScaler()], ids=str)
 def test_an_unknown_partition_is_refused_with_the_known_ones(method):
-    with pytest.raises(ValueError, match="'kmeans', 'ab', 'imda', 'rpc', or give a"):
+    with pytest.raises(ValueError, match="'kmeans', 'ab', 'imda', 'rpc', 'two-level'"):
         partition_rows(np.eye(3), 2, method)

@@ -25,7 +25,7 @@ from .machines import (
     SharmaMittalTwinGP,
     TwinGP,
 )
-from .partition import EqualSizeKMeans, RecursiveProjection
+from .partition import EqualSizeKMeans, RecursiveProjection, TwoLevelKMeans
 from .planning import plan
 from .regressor import OverlappingCoverRegressor
 from .store import load
@@ -47,6 +47,7 @@ __all__ = [
     "SparseGP",
     "StructuredNeighbors",
     "TwinGP",
+    "TwoLevelKMeans",
     "datasets",
     "load",
     "metrics",

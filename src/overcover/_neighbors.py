@@ -23,6 +23,11 @@ WIDE = 12
 """From this many features on, a matrix product beats subtracting one by one."""
 
 
+def block_rows(n_columns: int) -> int:
+    """Rows of a block that holds distances to so many columns."""
+    return max(1, BLOCK_ELEMENTS // max(1, n_columns))
+
+
 def for_each_block(
     work: Callable[[int, int], None], n_rows: int, n_columns: int, n_jobs: int | None
 ) -> None:
@@ -30,7 +35,7 @@ def for_each_block(
 
     Blocks depend on the shape alone, never on `n_jobs`.
     """
-    step = max(1, BLOCK_ELEMENTS // max(1, n_columns))
+    step = block_rows(n_columns)
     starts = range(0, n_rows, step)
 
     def run(batch: range) -> None:

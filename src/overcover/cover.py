@@ -129,15 +129,54 @@ def lenders_of(i, centers, sizes, wanted, nearest):
     return lenders, np.sqrt(np.sum((centers[lenders] - centers[i]) ** 2, axis=1))
 
 
-def borrow(center, X, clusters, lenders, given):
+class Clusters(NamedTuple):
+    """Rows by cluster, read when they are asked for."""
+
+    X: np.ndarray
+    """Shape (n_samples, n_features); may be mapped."""
+
+    members: Sequence[np.ndarray]
+    """Row numbers of every cluster, ascending."""
+
+    def numbers(self, k):
+        """Row numbers of cluster k."""
+        return self.members[k]
+
+    def rows(self, k):
+        """Rows of cluster k, shape (size, n_features)."""
+        return self.X[self.members[k]]
+
+
+class Lending(NamedTuple):
+    """All that decides who lends to whom, and how much."""
+
+    centers: np.ndarray
+    """Means of the clusters, shape (n_clusters, n_features)."""
+
+    sizes: np.ndarray
+    """Rows of every cluster, shape (n_clusters,)."""
+
+    size: int
+    """Rows of a subdomain; 0 where nobody borrows."""
+
+    n_lenders: int
+
+
+def lending_of(centers, sizes, size, overlap, spread) -> Lending:
+    """Who lends in a cover of these parameters, as in `cover_partition`."""
+    if overlap == 0 or len(sizes) == 1:
+        return Lending(centers, sizes, 0, 0)
+    n_lenders = count_lenders(overlap, spread, len(sizes))
+    return Lending(centers, sizes, min(size, int(sizes.sum())), n_lenders)
+
+
+def borrow(center, clusters, lenders, given):
     """The rows that lenders give: of each its nearest to `center`.
 
     Parameters
     ----------
     center : ndarray of shape (n_features,)
-    X : ndarray of shape (n_samples, n_features)
-    clusters : list of ndarray
-        Rows of every cluster, ascending.
+    clusters : Clusters
     lenders : ndarray of int
     given : ndarray of int
         How many rows each lender gives.
@@ -148,19 +187,60 @@ def borrow(center, X, clusters, lenders, given):
     """
     loans = []
     for lender, count in zip(lenders, given):
-        rows = clusters[lender]
-        if count < len(rows):
-            dist_sq = np.sum((X[rows] - center) ** 2, axis=1)
-            rows = rows[np.sort(np.argsort(dist_sq, kind="stable")[:count])]
-        loans.append(rows)
+        numbers = clusters.numbers(lender)
+        if count < len(numbers):
+            dist_sq = np.sum((clusters.rows(lender) - center) ** 2, axis=1)
+            numbers = numbers[np.sort(np.argsort(dist_sq, kind="stable")[:count])]
+        loans.append(numbers)
     return np.concatenate(loans)
+
+
+def extend_clusters(clusters, lending, start, stop, n_jobs=None):
+    """The subdomains of some clusters.
+
+    Memory: one lender's rows for each worker, `n_lenders` numbers per cluster.
+
+    Parameters
+    ----------
+    clusters : Clusters
+        Of all rows.
+    lending : Lending
+    start, stop : int
+        The first cluster, and the one after the last. `start` is a multiple of
+        ``block_rows(n_clusters)`` (see `overcover._neighbors`), then results do not
+        depend on the range.
+    n_jobs : int or None
+
+    Returns
+    -------
+    list of ndarray
+        Row numbers of every subdomain, the owned ones first.
+    """
+    centers, sizes, size, n_lenders = lending
+    if size == 0:
+        return [clusters.numbers(i) for i in range(start, stop)]
+    # One more than lend, because every cluster is nearest to itself.
+    nearest, _ = nearest_centers(centers[start:stop], centers, n_lenders + 1, n_jobs)
+
+    def extend(i):
+        own, listed = clusters.numbers(i), nearest[i - start]
+        wanted = size - len(own)
+        if wanted <= 0:
+            return own
+        # Among coincident centres a cluster may be missing from its own list.
+        others = listed[listed != i][:n_lenders]
+        lenders, distances = lenders_of(i, centers, sizes, wanted, others)
+        given = quotas(distances, sizes[lenders], wanted)
+        return np.concatenate([own, borrow(centers[i], clusters, lenders, given)])
+
+    return list(run_tasks(extend, ((i,) for i in range(start, stop)), n_jobs))
 
 
 def cover_partition(X, partition: Partition, size, overlap, spread, n_jobs=None):
     """Extend every cluster to a subdomain of `size` rows.
 
     With ``overlap=0`` the cover is the partition. Memory: the members, `size` indices
-    per subdomain.
+    per subdomain; rows are read one cluster at a time, so X may be mapped.
 
     Parameters
     ----------
@@ -182,25 +262,8 @@ def cover_partition(X, partition: Partition, size, overlap, spread, n_jobs=None)
     >>> [rows.tolist() for rows in cover_partition(X, halves, 6, 0.5, 1.0).members]
     [[0, 1, 2, 3, 4, 5], [4, 5, 6, 7, 2, 3]]
     """
-    clusters = partition.clusters()
-    n_owned = np.array([len(rows) for rows in clusters])
-    if overlap == 0 or len(clusters) == 1:
-        return Cover(clusters, n_owned)
-    centers, size = partition.centers, min(size, len(X))
-    n_lenders = count_lenders(overlap, spread, len(clusters))
-    # One more than lend, because every cluster is nearest to itself.
-    nearest, _ = nearest_centers(centers, centers, n_lenders + 1, n_jobs)
-
-    def extend(i):
-        wanted = size - len(clusters[i])
-        if wanted <= 0:
-            return clusters[i]
-        # Among coincident centres a cluster may be missing from its own list.
-        others = nearest[i][nearest[i] != i][:n_lenders]
-        lenders, distances = lenders_of(i, centers, n_owned, wanted, others)
-        given = quotas(distances, n_owned[lenders], wanted)
-        borrowed = borrow(centers[i], X, clusters, lenders, given)
-        return np.concatenate([clusters[i], borrowed])
-
-    members = run_tasks(extend, ((i,) for i in range(len(clusters))), n_jobs)
-    return Cover(list(members), n_owned)
+    members = partition.clusters()
+    n_owned = np.array([len(rows) for rows in members])
+    lending = lending_of(partition.centers, n_owned, size, overlap, spread)
+    clusters = Clusters(X, members)
+    return Cover(extend_clusters(clusters, lending, 0, len(members), n_jobs), n_owned)

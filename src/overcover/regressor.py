@@ -76,7 +76,8 @@ class OverlappingCoverRegressor(
         The paper's t: how many times the least number of neighbouring clusters lend.
     n_consulted : int, default=1
         The paper's K': subdomains that answer a query together.
-    partition : {"kmeans", "ab", "imda", "rpc"} or clusterer, default="kmeans"
+    partition : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
+default="kmeans"
         See `overcover.partition.partition_rows`.
     router : {"variance", "mahalanobis", "euclidean", "neighbors", "density"}, \
 default="variance"

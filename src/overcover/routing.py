@@ -173,24 +173,26 @@ class NeighborsRouter:
         return Route(subdomains, distances)
 
 
-def make_router(name, X, cover, labels, n_jobs=None):
+def make_router(name, X, cover, labels, n_jobs=None, means=None):
     """Summarise the subdomains for the router called `name`.
 
     Parameters
     ----------
     name : one of `NAMES`
     X : ndarray of shape (n_samples, n_features)
-        Training rows in the machine's metric.
+        Training rows in the machine's metric; may be mapped.
     cover : Cover
     labels : ndarray of shape (n_samples,)
         The cluster that owns each row.
     n_jobs : int or None
+    means : ndarray of shape (n_subdomains, n_features) or None
+        What `subdomain_means` gives, if it is known.
 
     Returns
     -------
     an object with ``route(X, n_consulted, n_jobs) -> Route``
     """
-    means = np.array([X[members].mean(axis=0) for members in cover.members])
+    means = subdomain_means(X, cover.members) if means is None else means
     if name == "variance":
         return VarianceRouter(means)
     if name == "euclidean":
@@ -205,6 +207,11 @@ def make_router(name, X, cover, labels, n_jobs=None):
     if name == "mahalanobis":
         log_volumes = np.zeros(len(means))
     return GaussianRouter(means, directions, whiteners, log_volumes)
+
+
+def subdomain_means(X, members):
+    """Mean of every subdomain's rows, shape (n_subdomains, n_features)."""
+    return np.array([X[rows].mean(axis=0) for rows in members])
 
 
 def principal_directions(X):

@@ -86,7 +86,8 @@ class CommitteeGP(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
     rule : {"rbcm", "poe", "gpoe", "bcm", "grbcm"}, default="rbcm"
     expert_size : int, default=500
         Rows that one expert sees; twice as many for "grbcm".
-    partition : {"kmeans", "ab", "imda", "rpc"} or clusterer, default="kmeans"
+    partition : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
+default="kmeans"
         Who gets which rows; see `overcover.partition.partition_rows`.
     n_jobs : int or None, default=None
         Threads that work on different experts. Results do not depend on it.

@@ -104,7 +104,8 @@ default="kmeans"
           points being chosen anew in the metric found. Each of up to 110 steps costs
           about three fits. Length scales grow until m points can follow the
           function, the rest becomes noise. Named kernels only.
-    partition : {"kmeans", "ab", "imda", "rpc"} or clusterer, default="kmeans"
+    partition : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
+default="kmeans"
         Blocks of "pic"; see `overcover.partition.partition_rows`. A clusterer that
         makes large blocks needs memory for their squares.
     n_jobs : int or None, default=None

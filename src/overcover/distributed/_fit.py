@@ -3,6 +3,7 @@
 import hashlib
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from ..regressor import OverlappingCoverRegressor
 from ..store import StoreError
 from ..store import _directory as directory
+from ..store import _shards as shards
 from ..store import _shared as shared
 from ..store._codec import encode
 from ..store._draft import Draft, check_draftable, fit_draft
@@ -43,9 +45,10 @@ def fit(
 
     Equal to `overcover.store.fit_into`, bit by bit, on equal computers. Tuning,
     partition and cover are one task, whose worker must hold X as float64 a few times;
-    the machines are fitted wherever there is a worker, which holds the rows of the
-    subdomains it works on. Neither the client nor the scheduler ever hold rows, unless
-    they are given as arrays in memory.
+    with ``partition="two-level"`` tuning alone is, and partition and cover are tasks
+    that hold a block or a shard of rows. The machines are fitted wherever there is a
+    worker, which holds the rows of the subdomains it works on. Neither the client nor
+    the scheduler ever hold rows, unless they are given as arrays in memory.
 
     Parameters
     ----------
@@ -146,6 +149,8 @@ class _Spread(Draft):
         self.client, self.inputs = client, inputs
         self.given = model, inputs, str(folder), dtype
         self.outline, self.futures, self.unfinished = None, [], []
+        X = shared.map_rows(inputs.X)
+        self.sharding = shards.sharding_of(model, X, inputs.X, folder)
 
     def __enter__(self):
         return self
@@ -157,16 +162,21 @@ class _Spread(Draft):
             self.client.run(shared.forget, on_error="ignore")
 
     def stage(self, name, rng, make, *args):
-        """What the worker that does the stages has written, as soon as it has."""
-        if self.outline is None:
+        """What workers have written, as soon as they have."""
+        if self.sharding is None and self.outline is None:
             self.outline = submit(self.client, shared.outline, *self.given)
             self.futures.append(self.outline)
+        elif self.sharding is not None:
+            with suppress(_NotYet):  # of an interrupted fit
+                return super().stage(name, rng, _not_yet)
+            self._do_stage(self.sharding, name, *args)
         seen_done = None
         while True:
             # Before looking, so that what is done has been written.
-            if self.outline.done():
-                self.outline.result()
+            if self.outline is None or self.outline.done():
                 seen_done = seen_done or time.monotonic()
+            if self.outline is not None and self.outline.done():
+                self.outline.result()
             try:
                 return super().stage(name, rng, _not_yet)
             except _NotYet:
@@ -177,6 +187,33 @@ class _Spread(Draft):
                     "here. Choose a path on a file system that all of them share."
                 )
             time.sleep(PAUSE)
+
+    def _do_stage(self, job, name, *args):
+        """Do a stage of a sharded fit, one step after the other."""
+        blocks = [(b,) for b in shards.block_numbers(job)]
+        each_shard = [(s,) for s in range(job.n_shards)]
+        if name == "metric":
+            self._do_step(shared.tune, *self.given)
+        elif name == "partition":
+            self._do_step(shards.split, job)
+            self._do_step(shards.assign, job, over=blocks)
+            self._do_step(shards.share, job)
+            self._do_step(shards.list_movers, job, over=blocks)
+            self._do_step(shards.move, job)
+            self._do_step(shards.cluster_shard, job, over=each_shard)
+            self._do_step(shards.join_shards, job)
+        elif name == "cover":
+            self._do_step(shards.lend, job, over=shards.cluster_ranges(job))
+            self._do_step(shards.join_loans, job)
+        else:
+            self._do_step(shards.summarize, job, args[0])
+
+    def _do_step(self, function, *args, over=((),)):
+        """Wait for tasks that differ in their last arguments."""
+        self.futures = [submit(self.client, function, *args, *last) for last in over]
+        self.client.gather(self.futures)
+        # Whose results nobody needs any more are not done again when a worker is lost.
+        self.futures = []
 
     def states(self, local, n_jobs):
         """Numbers and digests of subdomains, as they are done."""

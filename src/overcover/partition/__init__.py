@@ -10,7 +10,8 @@ rows into K clusters minimises, or tries to,
     \quad\text{subject to}\quad |C_k| \in \{\lfloor N/K \rfloor, \lceil N/K \rceil\},
 
 with :math:`\mu_k` the mean of cluster :math:`C_k`. `EqualSizeKMeans` is the compact
-one (lowest J), `RecursiveProjection` the quick one.
+one (lowest J), `RecursiveProjection` the quick one, `TwoLevelKMeans` the one for more
+rows than memory holds.
 
 Notation: the paper's K is ``n_clusters`` here, and ``n_subdomains_`` further on.
 """
@@ -22,14 +23,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ._arrays import cluster_means, principal_rows, standardize
+from ._arrays import cluster_means, clusters_of, principal_rows, standardize
 from ._kmeans import EqualSizeKMeans
 from ._projection import RecursiveProjection
+from ._two_level import TwoLevelKMeans
 
 __all__ = [
     "EqualSizeKMeans",
     "Partition",
     "RecursiveProjection",
+    "TwoLevelKMeans",
     "clusters_of",
     "partition_rows",
 ]
@@ -53,28 +56,6 @@ class Partition(NamedTuple):
         return clusters_of(self.labels, len(self.centers))
 
 
-def clusters_of(labels: np.ndarray, n_clusters: int) -> list[NDArray[np.intp]]:
-    """Rows of each cluster, in ascending order.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,)
-    n_clusters : int
-
-    Returns
-    -------
-    clusters : list of n_clusters ndarrays
-
-    Examples
-    --------
-    >>> [rows.tolist() for rows in clusters_of(np.array([1, 0, 1, 2]), 3)]
-    [[1], [0, 2], [3]]
-    """
-    order = np.argsort(labels, kind="stable")
-    ends = np.cumsum(np.bincount(labels, minlength=n_clusters))
-    return np.split(order, ends[:-1])
-
-
 def partition_rows(
     X: np.ndarray,
     n_clusters: int,
@@ -85,7 +66,8 @@ def partition_rows(
     """Partition rows by name of the method, or by a clusterer.
 
     Memory: two copies of X in float64; of rows with more than ``MOST_COLUMNS`` columns,
-    which are partitioned in their first principal components, two copies of these.
+    which are partitioned in their first principal components, two copies of these; with
+    "two-level" of a shard, see there.
 
     Parameters
     ----------
@@ -93,12 +75,13 @@ def partition_rows(
         In memory, mapped, or `overcover._streams.Rows`.
     n_clusters : int
         Between 1 and n_samples.
-    method : {"kmeans", "ab", "imda", "rpc"} or clusterer, default="kmeans"
+    method : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
+default="kmeans"
         "kmeans", "ab" and "imda" are `EqualSizeKMeans` with balance "refined",
-        "assign" and "imda"; "rpc" is `RecursiveProjection`. A clusterer is cloned; it
-        is given `n_clusters` if it has such a parameter, and `n_jobs` and
-        `random_state` where its own are None. A foreign clusterer may return clusters
-        of unequal size, and not as many as asked for.
+        "assign" and "imda"; "rpc" is `RecursiveProjection`, "two-level"
+        `TwoLevelKMeans`. A clusterer is cloned; it is given `n_clusters` if it has such
+        a parameter, and `n_jobs` and `random_state` where its own are None. A foreign
+        clusterer may return clusters of unequal size, and not as many as asked for.
     n_jobs : int or None, default=None
     random_state : int, RandomState or None, default=None
 
@@ -120,7 +103,10 @@ def partition_rows(
     4
     """
     random_state = check_random_state(random_state)
-    clusterer = _resolve(method, n_clusters, n_jobs, random_state)
+    clusterer = resolve(method, n_clusters, n_jobs, random_state)
+    if isinstance(clusterer, TwoLevelKMeans) and clusterer.count_shards(*X.shape) > 1:
+        clusterer.fit_rows(X)
+        return Partition(clusterer.labels_, clusterer.cluster_centers_)
     is_ours = isinstance(clusterer, EqualSizeKMeans | RecursiveProjection)
     if is_ours and X.shape[1] > MOST_COLUMNS:
         labels = clusterer.fit_predict(principal_rows(X, random_state))
@@ -137,13 +123,14 @@ def partition_rows(
     return Partition(labels, cluster_means(rows, labels, len(distinct)) * scale + mean)
 
 
-def _resolve(method, n_clusters, n_jobs, random_state):
+def resolve(method, n_clusters, n_jobs, random_state):
     """The clusterer that `method` names, ready to fit."""
     named = {
         "kmeans": EqualSizeKMeans(balance="refined"),
         "ab": EqualSizeKMeans(balance="assign"),
         "imda": EqualSizeKMeans(balance="imda"),
         "rpc": RecursiveProjection(),
+        "two-level": TwoLevelKMeans(),
     }
     if not isinstance(method, str) and hasattr(method, "fit_predict"):
         clusterer = clone(method)

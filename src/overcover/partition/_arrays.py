@@ -105,3 +105,25 @@ def inertia(X, labels, centers):
             own += (X[i, f] - centers[labels[i], f]) ** 2
         total += own
     return total
+
+
+def clusters_of(labels: np.ndarray, n_clusters: int) -> list[NDArray[np.intp]]:
+    """Rows of each cluster, in ascending order.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+    n_clusters : int
+
+    Returns
+    -------
+    clusters : list of n_clusters ndarrays
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in clusters_of(np.array([1, 0, 1, 2]), 3)]
+    [[1], [0, 2], [3]]
+    """
+    order = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels, minlength=n_clusters))
+    return np.split(order, ends[:-1])

@@ -34,7 +34,7 @@ from ..machines.sharma_mittal import MixedCore
 from ..machines.twin_gp import TwinState
 from ..machines.twin_state import TwinCore, TwinRows
 from ..machines.weighted_twin_gp import PaperCore
-from ..partition import EqualSizeKMeans, Partition, RecursiveProjection
+from ..partition import EqualSizeKMeans, Partition, RecursiveProjection, TwoLevelKMeans
 from ..regressor import OverlappingCoverRegressor
 from ..routing import EuclideanRouter, GaussianRouter, NeighborsRouter, VarianceRouter
 from ._pack import DTYPES, StoreError
@@ -53,7 +53,7 @@ MACHINES = (GP, TwinGP, ImportanceWeightedTwinGP, SharmaMittalTwinGP)
 ESTIMATORS: dict[str, type] = {
     kind.__name__: kind
     for kind in (*MACHINES, OverlappingCoverRegressor, RelativeDensityRatio)
-    + (EqualSizeKMeans, RecursiveProjection)
+    + (EqualSizeKMeans, RecursiveProjection, TwoLevelKMeans)
 }
 # As the parameter `partition`: unfitted, so their parameters say everything.
 CLUSTERERS: dict[str, type] = {

@@ -43,7 +43,7 @@ DATA = re.compile(r"data-[0-9a-f]{16}")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 # Names that a data folder may hold; nothing else is ever deleted.
 TOKEN = rf"(\.[0-9a-f]{{8}})?{UNFINISHED}"
-DELETABLE = re.compile(rf"([a-z]+|\d{{6,}})({SUFFIX}|\.json|\.npy)({TOKEN})?")
+DELETABLE = re.compile(rf"([a-z]+|([a-z]+-)?\d{{6,}})({SUFFIX}|\.json|\.npy)({TOKEN})?")
 HALF_A_MANIFEST = re.compile(re.escape(MANIFEST) + TOKEN)
 # 125,000 subdomains (10^7 rows) take 10 MB.
 MOST_MANIFEST = 2**28

@@ -115,9 +115,10 @@ def fit_into(
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Arrays mapped from files, ``np.load(name, mmap_mode="r")``, will do. Inputs
         are then read in blocks, and as a whole only for the partition: two copies in
-        float64, or 64 numbers for each row of more than 1,000 columns. Outputs are held
-        in memory, and so are inputs where a router or a weight looks at all of them
-        (``router="neighbors"``, "iwtgp" with `X_target`).
+        float64, or 64 numbers for each row of more than 1,000 columns, or a shard with
+        ``partition="two-level"``. Outputs are held in memory, and so are inputs where a
+        router or a weight looks at all of them (``router="neighbors"``, "iwtgp" with
+        `X_target`).
     path : str or path-like
         As in `save`.
     sample_weight, X_target : array-like, default=None

@@ -20,6 +20,7 @@ from joblib import parallel_config
 
 from .._parallel import run_tasks
 from ..subdomains import LocalFits
+from . import _shards
 from ._draft import Draft, fingerprint_of
 from ._model import load
 from ._pack import SUFFIX, StoreError, identity_of
@@ -152,7 +153,7 @@ def fingerprint(model, inputs, dtype) -> str:
 
 
 class _Outlined(Exception):
-    """All stages before the machines are done."""
+    """All stages that were wanted are done."""
 
 
 class _Outline(Draft):
@@ -162,12 +163,30 @@ class _Outline(Draft):
         raise _Outlined
 
 
+class _Tuning(Draft):
+    """A draft that ends where rows are partitioned."""
+
+    def stage(self, name, rng, make, *args):
+        if name != "metric":
+            raise _Outlined
+        return super().stage(name, rng, make, *args)
+
+
 def outline(model, inputs, folder, dtype) -> None:
     """Do all stages before the machines, and leave them in a draft."""
+    _fit_until(_Outline(folder, dtype), model, inputs)
+
+
+def tune(model, inputs, folder, dtype) -> None:
+    """Do the first stage alone: what comes next are the tasks of `_shards`."""
+    _fit_until(_Tuning(folder, dtype), model, inputs)
+
+
+def _fit_until(work, model, inputs):
     X, y, weight, X_target = inputs.mapped()
     # joblib's processes cannot be started by a worker, and are not wanted.
     with parallel_config("threading"), suppress(_Outlined):
-        model._fit(X, y, weight, X_target, _Outline(folder, dtype))
+        model._fit(X, y, weight, X_target, work)
 
 
 def fit_subdomains(job, ids) -> list[str]:
@@ -198,6 +217,7 @@ def _local_fits(job, identities) -> LocalFits:
 def forget() -> None:
     """Close the files of a fit, so that they can be deleted everywhere."""
     _local_fits.cache_clear()
+    _shards.forget()
 
 
 # -- predict -------------------------------------------------------------------------
