@@ -18,6 +18,7 @@ from overcover.partition import (
     _shards,
     _two_level,
     partition_rows,
+    resolve,
 )
 from overcover.store import _shards as on_disk
 from overcover.store import _shared, fit_into
@@ -270,3 +271,11 @@ def test_rows_of_one_shard_are_no_sharding(tmp_path):
     )
     job = on_disk.sharding_of(model, X, "X.npy", tmp_path)
     assert (job.n_shards, job.clusterer.n_clusters) == (3, 30)
+
+
+def test_very_many_clusters_are_made_in_two_levels(monkeypatch):
+    """Not so where another way was asked for."""
+    monkeypatch.setattr("overcover.partition.MANY_CLUSTERS", 20)
+    for method, expected in (("kmeans", TwoLevelKMeans), ("ab", EqualSizeKMeans)):
+        assert type(resolve(method, 21, None, None)) is expected
+    assert type(resolve("kmeans", 20, None, None)) is EqualSizeKMeans

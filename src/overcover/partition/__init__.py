@@ -40,6 +40,9 @@ __all__ = [
 
 # Rows wider than this are partitioned in their principal components.
 MOST_COLUMNS = 1000
+# More clusters than this are made in two levels: the distances of all rows to all
+# centres would take longest of all that a fit does.
+MANY_CLUSTERS = 5000
 
 
 class Partition(NamedTuple):
@@ -79,7 +82,8 @@ def partition_rows(
 default="kmeans"
         "kmeans", "ab" and "imda" are `EqualSizeKMeans` with balance "refined",
         "assign" and "imda"; "rpc" is `RecursiveProjection`, "two-level"
-        `TwoLevelKMeans`. A clusterer is cloned; it is given `n_clusters` if it has such
+        `TwoLevelKMeans`, which is also what "kmeans" is for more than ``MANY_CLUSTERS``
+        clusters. A clusterer is cloned; it is given `n_clusters` if it has such
         a parameter, and `n_jobs` and `random_state` where its own are None. A foreign
         clusterer may return clusters of unequal size, and not as many as asked for.
     n_jobs : int or None, default=None
@@ -125,8 +129,9 @@ default="kmeans"
 
 def resolve(method, n_clusters, n_jobs, random_state):
     """The clusterer that `method` names, ready to fit."""
+    is_many = n_clusters > MANY_CLUSTERS
     named = {
-        "kmeans": EqualSizeKMeans(balance="refined"),
+        "kmeans": TwoLevelKMeans() if is_many else EqualSizeKMeans(balance="refined"),
         "ab": EqualSizeKMeans(balance="assign"),
         "imda": EqualSizeKMeans(balance="imda"),
         "rpc": RecursiveProjection(),
