@@ -6,6 +6,8 @@ holds at once; the largest stage decides.
 
 from typing import NamedTuple
 
+from ..partition import MANY_CLUSTERS
+from ..partition._shards import count_shards
 from ._rates import NEIGHBORS, Rates, partition_width, seed_distances
 from ._sizes import Asked, StateBytes
 from ._tuning_rates import (
@@ -52,7 +54,9 @@ def stage_seconds(problem: Problem, size, n_subdomains, n_bytes, keep):
     """Seconds of every stage, see `overcover.planning._rates`."""
     n, rates = problem.n_samples, problem.rates
     shared = SERIAL_SHARE + (1.0 - SERIAL_SHARE) / problem.n_jobs
-    pairs = n * (rates.n_iterations * n_subdomains + seed_distances(n_subdomains))
+    # A row meets the centres of its shard.
+    n_met = n_subdomains / n_shards_of(problem, n_subdomains)
+    pairs = n * (rates.n_iterations * n_met + seed_distances(n_met))
     # Rows are exchanged with as many neighbours as there are, up to 64.
     rows = n * min(1.0, n_subdomains / NEIGHBORS)
     members = n_subdomains * size
@@ -72,6 +76,14 @@ def stage_seconds(problem: Problem, size, n_subdomains, n_bytes, keep):
         spent += problem.n_queries * n_subdomains * rates.pair
         seconds["queries"] = shared * spent
     return seconds
+
+
+def n_shards_of(problem: Problem, n_subdomains):
+    """Parts in which rows are partitioned: one, but for very many subdomains."""
+    if n_subdomains <= MANY_CLUSTERS:
+        return 1
+    width = partition_width(problem.n_features)
+    return count_shards("auto", problem.n_samples, width, n_subdomains)
 
 
 def tuning_seconds(problem: Problem, size):
@@ -97,7 +109,10 @@ def peak_bytes(problem: Problem, size, n_subdomains, each: StateBytes, keep):
         tuning = TUNING_BYTES + 8 * ANCHOR_COPIES * N_ANCHORS * N_NEAR * d
     elif is_tuned:
         tuning = WORKING_COPIES * 8 * n**2
-    partition = PARTITION_COPIES * 8 * n * partition_width(d) + PER_ROW * n
+    # As many shards as threads are worked on together; one shard is all rows.
+    n_shards = n_shards_of(problem, n_subdomains)
+    n_copied = n * min(1.0, problem.n_jobs / n_shards)
+    partition = PARTITION_COPIES * 8 * n_copied * partition_width(d) + PER_ROW * n
     indices = 8 * n_subdomains * size
     working = problem.n_jobs * WORKING_COPIES * 8 * size**2
     # Squared errors of all rows are looked at together, for each of four localities.
