@@ -4,8 +4,8 @@ Many computers: fit and predict with Dask
 
 The machines of a cover do not know of each other, so a cluster can fit them, and answer
 queries, wherever there is a worker. What to see: rows that are a Dask array, computed
-block by block, become a model in a folder that all workers share; it is the local model,
-bit by bit; and queries are answered lazily, where their blocks are.
+block by block, become a model in a folder that all workers share; it is the local
+model, bit by bit; and queries are answered lazily, where their blocks are.
 
 The cluster here is two workers that are threads of this process, so that the script
 runs as it is. ``processes=True`` makes them processes, in a script only under ``if
