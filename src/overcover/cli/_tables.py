@@ -283,7 +283,7 @@ def complete(X, Y, missing="refuse"):
     return X[whole], Y[whole]
 
 
-def read_table(source, targets, drop=(), one_hot=(), missing="refuse"):
+def read_table(source, targets, drop=(), one_hot=(), missing="refuse", fills=True):
     """Inputs and outputs from a file, and how the inputs were made.
 
     Parameters
@@ -293,6 +293,9 @@ def read_table(source, targets, drop=(), one_hot=(), missing="refuse"):
     targets, drop, one_hot : sequence of str
         Columns to predict, not to use, and of words to use.
     missing : {"refuse", "drop", "median"}
+    fills : bool
+        False leaves NaN where "median" would fill in those of all rows, for whoever
+        fills in those of some.
 
     Returns
     -------
@@ -304,4 +307,7 @@ def read_table(source, targets, drop=(), one_hot=(), missing="refuse"):
     one_hot = split_names(one_hot, features)
     recipe = learn_recipe(frame, features, one_hot, missing)
     X, Y = complete(cook(frame, recipe), numeric_targets(frame, targets), missing)
+    if not fills:
+        recipe = recipe._replace(fill={})
+        X = cook(frame.loc[X.index], recipe)
     return X.reset_index(drop=True), Y.reset_index(drop=True), recipe
