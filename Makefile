@@ -42,6 +42,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/boundaries.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/pose.py
+	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/faults.py
 
 clean:

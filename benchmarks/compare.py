@@ -25,14 +25,14 @@ class Settings(NamedTuple):
     """Of the data, at most."""
 
     n_outputs: int | None
-    n_folds: int = 3
+    n_folds: int
+    n_jobs: int
 
 
-FULL = Settings(800, None, None)
-QUICK = Settings(40, 150, 2, 2)
+FULL = Settings(800, None, None, 3, 2)
+QUICK = Settings(40, 90, 2, 2, 1)
 # Consecutive frames of a motion resemble each other, so that they stay together.
 BLOCKS = {"poserlike": 50}
-N_JOBS = 2
 
 
 def measure(name, settings):
@@ -43,7 +43,7 @@ def measure(name, settings):
     """
     X, Y = _common.load_raw(name)
     X, Y = X[: settings.n_rows], Y[: settings.n_rows, : settings.n_outputs]
-    cover = {"subdomain_size": settings.size, "n_jobs": N_JOBS}
+    cover = {"subdomain_size": settings.size, "n_jobs": settings.n_jobs}
     cover["random_state"] = _common.SEED
     block = BLOCKS.get(name, 1)
     scores = []
@@ -52,7 +52,7 @@ def measure(name, settings):
         scores += compare(X, Y, [method], settings.n_folds, cover, block)
     shape = {"data": name, "n_rows": len(X), "n_inputs": X.shape[1]}
     shape |= {"n_outputs": Y.shape[1], "n_folds": settings.n_folds, "block": block}
-    shape["n_jobs"] = N_JOBS
+    shape["n_jobs"] = settings.n_jobs
     scores.sort(key=lambda score: score.rmse)
     rows = [shape | score._asdict() for score in scores]
     print_table(f"Methods on {name}", rows)

@@ -20,7 +20,12 @@ from _tables import TABLES
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = ("README.md", "docs/how-it-works.md", "docs/routing.md", "docs/choosing.md")
-PAGES += ("docs/methods.md", "docs/pose.md", "docs/store-format.md")
+PAGES += (
+    "docs/methods.md",
+    "docs/pose.md",
+    "docs/store-format.md",
+    "docs/command-line.md",
+)
 
 
 def example(page):

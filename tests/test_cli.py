@@ -8,14 +8,18 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import KFold, cross_val_predict
-from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from conftest import wave
 from overcover.cli import main
+from overcover.cli._compare import compare, splits_of
 from overcover.cli._files import read_chunks, read_frame
 from overcover.cli._mistakes import Mistake
 from overcover.cli._tables import (
@@ -227,25 +231,111 @@ def test_an_unknown_option_is_an_error_of_use(capsys, csv):
     assert "--tarket" in err
 
 
-def test_scores_are_those_of_cross_validation(capsys, csv, frame):
-    code, out, _ = run(
-        capsys, "compare", csv, "-t", "y", "--method", "knn", "--json", "--seed", "3"
-    )
+def scores_of(capsys, *arguments):
+    """What ``compare`` says, by method."""
+    code, out, _ = run(capsys, "compare", *arguments, "--json")
     assert code == 0
     answer = json.loads(out)
+    return answer, {score["method"]: score for score in answer["scores"]}
+
+
+def test_scores_are_those_of_cross_validation(capsys, csv, frame):
+    options = (csv, "-t", "y", "--method", "ridge", "--method", "mean", "--seed", "3")
+    answer, scores = scores_of(capsys, *options)
     assert answer["features"] == ["wide", "high, too"]
     assert answer["targets"] == ["y"]
     X, y = frame[["wide", "high, too"]].to_numpy(), frame["y"].to_numpy()
     folds = KFold(3, shuffle=True, random_state=3)
-    model = make_pipeline(StandardScaler(), KNeighborsRegressor(10, weights="distance"))
+    model = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-4, 4, 17)))
     error = y - cross_val_predict(model, X, y, cv=folds)
-    scaled = [
-        np.mean(error[test] ** 2) / y[rows].var() for rows, test in folds.split(X)
-    ]
-    (score,) = answer["scores"]
-    assert_allclose(score["rmse"], np.sqrt(np.mean(scaled)))
-    assert score["held"] is None
-    assert score["method"] == "knn"
+    errors = [np.sqrt(np.mean(error[test] ** 2)) for _, test in folds.split(X)]
+    ridge = scores["ridge"]
+    assert_allclose(ridge["rmse"], np.sqrt(np.mean(np.square(errors))))
+    assert_allclose(ridge["rmse_of_outputs"], [ridge["rmse"]])
+    assert_allclose(ridge["rmse_spread"], np.std(errors, ddof=1))
+    assert_allclose(ridge["mae"], np.mean(np.abs(error)))
+    r2 = [1 - e**2 / y[test].var() for e, (_, test) in zip(errors, folds.split(X))]
+    assert_allclose(ridge["r2"], np.mean(r2))
+    assert ridge["held"] is None and ridge["nlpd"] is None
+    assert scores["mean"]["r2"] <= 0
+
+
+def test_errors_are_in_units_of_an_output_or_in_deviations_of_many(csv, frame):
+    X, y = frame[["wide", "high, too"]].to_numpy(), frame[["y"]].to_numpy()
+    cover = {"subdomain_size": 30, "random_state": 0}
+    names = ["odc-gp", "ridge"]
+    small, large = (
+        {score.method: score for score in compare(X, scale * y, names, 2, cover)}
+        for scale in (1.0, 1000.0)
+    )
+    for name in names:
+        assert_allclose(large[name].rmse, 1000 * small[name].rmse, rtol=1e-6)
+        assert_allclose(large[name].mae, 1000 * small[name].mae, rtol=1e-6)
+        assert_allclose(large[name].r2, small[name].r2, rtol=1e-6)
+    # A density per unit: a thousandth of it, if units are a thousand times smaller.
+    more = np.log(1000)
+    assert_allclose(large["odc-gp"].nlpd, small["odc-gp"].nlpd + more, rtol=1e-6)
+    (both,) = compare(X, np.hstack([y, 1000 * y]), ["ridge"], 2, cover)
+    assert_allclose(both.rmse, small["ridge"].rmse / y.std(), rtol=1e-6)
+
+
+def test_an_output_that_does_not_vary_has_no_r2(frame):
+    X, y = frame[["wide", "high, too"]].to_numpy(), frame[["y"]].to_numpy()
+    (alone,) = compare(X, y, ["ridge"], 3, {"random_state": 0})
+    Y = np.hstack([y, np.full_like(y, 7.0)])
+    (score,) = compare(X, Y, ["ridge"], 3, {"random_state": 0})
+    assert score.r2_of_outputs[1] is None
+    assert_allclose(score.r2, alone.r2)
+
+
+def test_medians_are_those_of_the_training_rows(capsys, frame, tmp_path):
+    """What test rows hold must not reach a fit, not even through a median."""
+    table = frame.assign(half=frame["wide"].where(np.arange(len(frame)) % 2 == 0))
+    path = tmp_path / "gaps.csv"
+    table.to_csv(path, index=False)
+    options = (str(path), "-t", "y", "--missing", "median", "--method", "ridge")
+    _, scores = scores_of(capsys, *options)
+    X, y = table[["wide", "high, too", "half"]].to_numpy(), table["y"].to_numpy()
+    model = make_pipeline(
+        SimpleImputer(strategy="median"),
+        StandardScaler(),
+        RidgeCV(np.logspace(-4, 4, 17)),
+    )
+    folds = KFold(3, shuffle=True, random_state=0)
+    error = y - cross_val_predict(model, X, y, cv=folds)
+    squares = [np.mean(error[test] ** 2) for _, test in folds.split(X)]
+    assert_allclose(scores["ridge"]["rmse"], np.sqrt(np.mean(squares)))
+
+
+def test_boosting_sees_the_gaps_themselves(frame):
+    rng = np.random.default_rng(0)
+    value = rng.normal(size=(400, 1))
+    is_missing = rng.random((400, 1)) < 0.5
+    X = np.where(is_missing, np.nan, value)
+    Y = np.where(is_missing, 3.0, 0.0)  # the gap is all there is to know
+    scores = compare(X, Y, ["boosting", "knn"], 2, {"random_state": 0})
+    errors = {score.method: score.rmse for score in scores}
+    assert errors["boosting"] < 0.1 < errors["knn"]
+
+
+@given(n_rows=st.integers(20, 90), n_folds=st.integers(2, 4), block=st.integers(1, 5))
+def test_folds_share_no_rows_and_part_no_block(n_rows, n_folds, block):
+    splits = list(splits_of(n_rows, n_folds, block, seed=0))
+    assert_array_equal(np.sort(np.concatenate([t for _, t in splits])), range(n_rows))
+    for train, test in splits:
+        assert_array_equal(np.sort([*train, *test]), range(n_rows))
+        assert not set(train // block) & set(test // block)
+
+
+def test_a_series_is_too_easy_unless_it_is_parted_in_blocks(capsys, tmp_path):
+    path = tmp_path / "series.csv"
+    walk = np.cumsum(np.random.default_rng(0).normal(size=(300, 2)), axis=0)
+    pd.DataFrame(walk, columns=["a", "y"]).assign(t=range(300)).to_csv(path)
+    options = (str(path), "-t", "y", "--method", "knn")
+    _, apart = scores_of(capsys, *options)
+    _, together = scores_of(capsys, *options, "--block", "50")
+    assert together["knn"]["rmse"] > 2 * apart["knn"]["rmse"]
+    assert "--block 200" in refused(capsys, "compare", *options, "--block", "200")
 
 
 def test_all_methods_stand_in_one_table_the_best_first(capsys, csv):
@@ -254,7 +344,7 @@ def test_all_methods_stand_in_one_table_the_best_first(capsys, csv):
     assert code == 0
     scores = json.loads(out)["scores"]
     names = {score["method"] for score in scores}
-    assert names == {"odc-gp", "odc-tgp", "knn", "ridge", "boosting"}
+    assert names == {"odc-gp", "odc-tgp", "knn", "ridge", "boosting", "mean"}
     errors = [score["rmse"] for score in scores]
     assert errors == sorted(errors)
     assert {s["method"] for s in scores if s["held"] is not None} == {
@@ -268,7 +358,11 @@ def test_people_get_a_table(capsys, csv):
         capsys, "compare", csv, "-t", "y", "--method", "knn", "--method", "ridge"
     )
     assert code == 0
-    for word in ("knn", "ridge", "RMSE", "90 rows, 2 inputs, 3 folds"):
+    for word in ("knn", "ridge", "RMSE", "90 rows, 2 inputs, 3 folds", "units of y"):
+        assert word in out
+    code, out, _ = run(capsys, "compare", csv, "-t", "y,wide", "--method", "ridge")
+    assert code == 0
+    for word in ("of each", "wide", "deviations of the outputs"):
         assert word in out
 
 
