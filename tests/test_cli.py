@@ -185,6 +185,22 @@ def test_rows_without_a_target_cannot_be_filled(tmp_path):
     table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, np.nan, 3.0]})
     X, _, _ = read_table(written(table, tmp_path, ".csv"), ["y"], missing="median")
     assert X["a"].tolist() == [1.0, 3.0]
+    assert X.attrs["dropped"] == 1
+
+
+def test_missing_words_are_counted_once_under_the_name_of_their_column(tmp_path):
+    words = ["red", "blue", None, "green"]
+    table = pd.DataFrame({"hue": words, "hue=red": [1, 2, 3, np.nan], "y": range(4)})
+    path = written(table, tmp_path, ".csv")
+    with pytest.raises(Mistake, match=r"\(hue 1, hue=red 1\)"):
+        read_table(path, ["y"], one_hot=["hue"])
+
+
+def test_rows_that_are_left_out_are_told(capsys, frame, tmp_path):
+    gaps = frame.assign(y=frame["y"].where(frame.index > 6))
+    path = written(gaps, tmp_path, ".csv")
+    options = ("compare", path, "-t", "y", "--method", "mean", "--missing", "drop")
+    assert "7 rows lack values and are left out." in run(capsys, *options)[1]
 
 
 @pytest.mark.parametrize(

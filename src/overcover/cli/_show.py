@@ -65,8 +65,9 @@ def print_table(title, headings, rows, caption=None):
 
     table = Table(title=Text(title), caption=None if caption is None else Text(caption))
     for i, heading in enumerate(headings):
-        justify = "right" if i else "left"
-        table.add_column(Text(heading), justify=justify, overflow="fold")
+        table.add_column(
+            Text(heading), justify="right" if i else "left", overflow="fold"
+        )
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
     # In a file or a pipe there is room, and a number that is cut is lost.
@@ -78,6 +79,13 @@ def print_pairs(pairs):
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
         print(f"{name:<{width}}  {value}")
+
+
+def print_dropped(n_rows):
+    """How many rows were not used, if any."""
+    if n_rows:
+        are = "row lacks values and is" if n_rows == 1 else "rows lack values and are"
+        print(f"{number(n_rows)} {are} left out.")
 
 
 def print_findings(findings):

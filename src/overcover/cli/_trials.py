@@ -19,7 +19,7 @@ from ._app import (
     app,
 )
 from ._mistakes import Cannot, Mistake
-from ._show import bar, counted, maybe, print_json, print_table
+from ._show import bar, counted, maybe, print_dropped, print_json, print_table
 from ._tables import read_table
 
 Size = Annotated[int, typer.Option(min=1, help="Rows per machine.")]
@@ -84,6 +84,7 @@ def compare(
         print_json(
             {
                 "rows": len(X),
+                "dropped": X.attrs["dropped"],
                 "features": list(X.columns),
                 "targets": list(Y.columns),
                 "folds": folds,
@@ -95,6 +96,7 @@ def compare(
         )
         return
     print_scores(X, Y, folds, scores)
+    print_dropped(X.attrs["dropped"])
 
 
 def print_scores(X, Y, folds, scores):
