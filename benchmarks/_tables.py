@@ -401,7 +401,8 @@ def comparison(result):
     text = (
         f"{first['data']}: {first['n_rows']:,} rows, {first['n_inputs']} inputs, "
         f"{first['n_outputs']} output{'s' if many else ''}, {first['n_folds']} folds"
-        f"{parted}; ± between folds, seconds of one fold, {first['n_jobs']} threads "
+        f"{parted}; ± between folds, seconds of one fold, "
+        f"{'one thread' if first['n_jobs'] == 1 else str(first['n_jobs']) + ' threads'} "
         "each. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"

@@ -4,7 +4,7 @@
 
 Prints a table per data set and writes benchmarks/results/compare_DATA.json: the cover
 with GPs and Twin GPs, neighbours, ridge and gradient boosting tuned within the training
-rows, and the mean, on the same three folds with the same threads. Errors are in units
+rows, and the mean, on the same three folds with one thread each. Errors are in units
 of the data, or in deviations where there are many outputs. Some minutes each.
 """
 
@@ -29,7 +29,7 @@ class Settings(NamedTuple):
     n_jobs: int
 
 
-FULL = Settings(800, None, None, 3, 2)
+FULL = Settings(800, None, None, 3, 1)
 QUICK = Settings(40, 90, 2, 2, 1)
 # Consecutive frames of a motion resemble each other, so that they stay together.
 BLOCKS = {"poserlike": 50}
