@@ -398,12 +398,11 @@ def comparison(result):
     parted = ""
     if first["block"] > 1:
         parted = f", {first['block']} consecutive rows never parted"
+    threads = "one thread" if first["n_jobs"] == 1 else f"{first['n_jobs']} threads"
     text = (
         f"{first['data']}: {first['n_rows']:,} rows, {first['n_inputs']} inputs, "
         f"{first['n_outputs']} output{'s' if many else ''}, {first['n_folds']} folds"
-        f"{parted}; ± between folds, seconds of one fold, "
-        f"{'one thread' if first['n_jobs'] == 1 else str(first['n_jobs']) + ' threads'} "
-        "each. "
+        f"{parted}; ± between folds, seconds of one fold, {threads} each. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 

@@ -85,8 +85,9 @@ def data(subject):
     parts = [
         paragraph(
             "What an input matters is its deviation in units of the machine's length "
-            "scale: along an input of 0.1 the outputs hardly change from one end of "
-            "the data to the other. Those that matter most stand first."
+            "scale. What counts is the ratio of two inputs: along one that matters a "
+            "hundredth as much as the first, the outputs hardly change. Those that "
+            "matter most stand first."
         ),
         table(header, [lines[i] for i in order], "Inputs"),
         rest_of(len(lines), "inputs"),
