@@ -73,7 +73,7 @@ print("largest difference, lazy:", f"{np.abs(lazy - local.predict(rows)).max():.
 print("a model as any other:", overcover.load(path).predict(X_here[:2]).round(3))
 
 # %%
-# What was answered. The noise is 0.1; standard deviations are larger at the rim.
+# What was answered. The noise is 0.1; so are standard deviations, but for the corners.
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 for ax, values, name in zip(axes, (mean, std), ("mean", "standard deviation")):
     picture = values.compute().reshape(200, 200)
