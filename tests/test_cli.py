@@ -295,13 +295,26 @@ def test_errors_are_in_units_of_an_output_or_in_deviations_of_many(csv, frame):
     assert_allclose(both.rmse, small["ridge"].rmse / y.std(), rtol=1e-6)
 
 
-def test_an_output_that_does_not_vary_has_no_r2(frame):
+def test_an_output_that_does_not_vary_counts_for_nothing(frame):
     X, y = frame[["wide", "high, too"]].to_numpy(), frame[["y"]].to_numpy()
-    (alone,) = compare(X, y, ["ridge"], 3, {"random_state": 0})
-    Y = np.hstack([y, np.full_like(y, 7.0)])
-    (score,) = compare(X, Y, ["ridge"], 3, {"random_state": 0})
-    assert score.r2_of_outputs[1] is None
-    assert_allclose(score.r2, alone.r2)
+    Y = np.hstack([y, X[:, :1] ** 2])
+    same = np.full_like(y, 7.0)
+    cover = {"random_state": 0, "subdomain_size": 30}
+    names = ["odc-gp", "ridge"]
+    without, beside = (
+        {score.method: score for score in compare(X, outputs, names, 3, cover)}
+        for outputs in (Y, np.hstack([Y, same]))
+    )
+    for name in names:
+        assert beside[name].r2_of_outputs[2] is None
+        for field in ("rmse", "rmse_spread", "r2", "nlpd", "held"):
+            expected = getattr(without[name], field)
+            if name == "ridge":
+                assert getattr(beside[name], field) == pytest.approx(expected)
+            elif expected is not None:  # its hyperparameters are shared by all outputs
+                assert getattr(beside[name], field) == pytest.approx(expected, abs=0.3)
+    (alone,) = compare(X, same, ["ridge"], 3, cover)
+    assert alone.r2 is None and alone.rmse == pytest.approx(0, abs=1e-9)
 
 
 def test_medians_are_those_of_the_training_rows(capsys, frame, tmp_path):

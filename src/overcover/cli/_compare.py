@@ -38,7 +38,8 @@ class Score(NamedTuple):
 
     method: str
     rmse: float
-    """Root mean squared error: of one output in its units, of several in deviations."""
+    """Root mean squared error: of one output in its units; of several in deviations,
+    over those that vary, as `r2`, `nlpd` and `held` are."""
 
     rmse_spread: float
     """Standard deviation of the folds' own errors."""
@@ -47,7 +48,7 @@ class Score(NamedTuple):
     """Mean absolute error, in the outputs' own units; their mean, if several."""
 
     r2: float | None
-    """Mean over the outputs that vary; None where none does."""
+    """Mean over the outputs; None where none varies."""
 
     nlpd: float | None
     """Minus the mean log density of an output, in the units of `rmse`; None, as the
@@ -77,7 +78,7 @@ class Fold(NamedTuple):
     """NaN where an output does not vary."""
 
     nlpd: np.ndarray | None
-    held: float | None
+    held: np.ndarray | None
     seconds: float
     microseconds: float
 
@@ -147,8 +148,7 @@ def compare(X, Y, names, n_folds, cover, block=1, done=lambda: None):
     """
     splits = list(splits_of(len(X), n_folds, block, cover.get("random_state")))
     makers = methods(cover, min(len(train) for train, _ in splits))
-    deviation = Y.std(axis=0)
-    unit = np.ones(1) if Y.shape[1] == 1 else np.where(deviation > 0, deviation, 1.0)
+    unit = np.ones(1) if Y.shape[1] == 1 else Y.std(axis=0)
     scores = []
     for name in names:
         folds = []
@@ -200,7 +200,8 @@ def score_fold(model, X, Y, train, test) -> Fold:
     nlpd = held = None
     if hasattr(model, "predict_interval"):
         low, high = model.predict_interval(X[test], coverage=COVERAGE)
-        held = float(np.mean((low <= Z[test]) & (Z[test] <= high)))
+        inside = (low <= Z[test]) & (Z[test] <= high)
+        held = inside.mean(axis=0)
         nlpd = np.log(deviation) - np.mean(model.log_density(X[test], Z[test]), axis=0)
     error = deviation * (Z[test] - said)
     error_sq, spread = np.mean(error**2, axis=0), Y[test].var(axis=0)
@@ -218,15 +219,19 @@ def summary(name, folds, unit) -> Score:
     name : str
     folds : sequence of Fold
     unit : ndarray of shape (n_outputs,)
-        In which errors of outputs are averaged.
+        In which errors of outputs are averaged; those without one, 0, are left out: of
+        what never varies any density is infinite.
     """
+    varies = unit > 0 if unit.any() else np.ones(len(unit), bool)
+    unit = np.where(unit > 0, unit, 1.0)
     error_sq = np.array([fold.error_sq for fold in folds])
-    of_folds = np.sqrt(np.mean(error_sq / unit**2, axis=1))
+    of_folds = np.sqrt(np.mean((error_sq / unit**2)[:, varies], axis=1))
     r2 = [mean_or_none(column) for column in zip(*(fold.r2 for fold in folds))]
     nlpd = held = None
     if folds[0].nlpd is not None:
-        nlpd = float(np.mean([fold.nlpd - np.log(unit) for fold in folds]))
-        held = float(np.mean([fold.held for fold in folds]))
+        densities = np.array([fold.nlpd for fold in folds]) - np.log(unit)
+        nlpd = float(densities[:, varies].mean())
+        held = float(np.array([fold.held for fold in folds])[:, varies].mean())
     return Score(
         name,
         float(np.sqrt(np.mean(of_folds**2))),
