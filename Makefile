@@ -44,6 +44,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/pose.py
+	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/faults.py
 
 clean:

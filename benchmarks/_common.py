@@ -70,6 +70,21 @@ def data_folder():
 
 def load(name):
     """Read one data set and standardise it by its training rows."""
+    X_train, Y_train, X_test, Y_test = _read(name)
+    return Data(name, *_standardize(X_train, X_test, Y_train, Y_test))
+
+
+def load_raw(name):
+    """Training rows and outputs of a data set, in their own units."""
+    return _read(name)[:2]
+
+
+def output_units(name):
+    """Deviations of the outputs of a data set, in which `load` measures them."""
+    return load_raw(name)[1].std(axis=0)
+
+
+def _read(name):
     path = data_folder() / f"{name}.npz"
     if not path.is_file():
         there = ", ".join(sorted(p.stem for p in path.parent.glob("*.npz")))
@@ -78,15 +93,7 @@ def load(name):
             "Choose one of these with --data, or set OVERCOVER_DATA."
         )
     with np.load(path) as arrays:
-        parts = _split(arrays)
-    X_train, Y_train, X_test, Y_test = (part.astype(np.float64) for part in parts)
-    return Data(name, *_standardize(X_train, X_test, Y_train, Y_test))
-
-
-def output_units(name):
-    """Deviations of the outputs of a data set, in which `load` measures them."""
-    with np.load(data_folder() / f"{name}.npz") as arrays:
-        return _split(arrays)[1].astype(np.float64).std(axis=0)
+        return [part.astype(np.float64) for part in _split(arrays)]
 
 
 def _split(arrays):

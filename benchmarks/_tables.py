@@ -383,6 +383,37 @@ def precision(result):
     return f"{table([*head, 'std, all'], rows)}\n\n{made_by(result)}"
 
 
+def comparison(result):
+    """What `overcover compare` says of one data set."""
+    rows = [
+        [
+            f"**{r['method']}**" if r["method"].startswith("odc") else r["method"],
+            f"{number(r['rmse'])} ± {number(r['rmse_spread'], 2)}",
+            number(r["mae"]),
+            f"{r['r2']:.3f}",
+            number(r["nlpd"]),
+            f"{r['held']:.1%}" if r["held"] is not None else "-",
+            number(r["fit_seconds"]),
+            number(r["microseconds"]),
+        ]
+        for r in result["rows"]
+    ]
+    first = result["rows"][0]
+    many = first["n_outputs"] > 1
+    head = ["method", "RMSE, deviations" if many else "RMSE", "mean abs. error"]
+    head += ["R2", "NLPD", "95 % intervals hold", "fit, s", "us per row"]
+    parted = ""
+    if first["block"] > 1:
+        parted = f", {first['block']} consecutive rows never parted"
+    threads = "one thread" if first["n_jobs"] == 1 else f"{first['n_jobs']} threads"
+    text = (
+        f"{first['data']}: {first['n_rows']:,} rows, {first['n_inputs']} inputs, "
+        f"{first['n_outputs']} output{'s' if many else ''}, {first['n_folds']} folds"
+        f"{parted}; ± between folds, seconds of one fold, {threads} each. "
+    )
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
 TABLES = {
     "accuracy": ("gp_accuracy", accuracy),
     "nn": ("gp_nn", nn),
@@ -403,4 +434,6 @@ TABLES = {
     "precision": ("faults_precision", precision),
     "systems-agreement": ("systems_agreement", systems_agreement),
     "pose": ("pose", pose),
+    "compare-kin40k": ("compare_kin40k", comparison),
+    "compare-poserlike": ("compare_poserlike", comparison),
 }

@@ -23,7 +23,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 TABLES = _tables.TABLES | _scale_tables.TABLES
 PAGES = ("README.md", "docs/how-it-works.md", "docs/routing.md", "docs/choosing.md")
 PAGES += ("docs/methods.md", "docs/pose.md", "docs/store-format.md")
-PAGES += ("docs/scaling.md",)
+PAGES += ("docs/scaling.md", "docs/command-line.md")
 
 
 def example(page):

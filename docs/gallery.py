@@ -11,6 +11,7 @@ STORY = [
     "pipeline",
     "explain_report",
     "large_data",
+    "cluster",
     "structured",
     "s_curve",
     "covariate_shift",

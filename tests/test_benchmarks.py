@@ -147,6 +147,24 @@ def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, cap
     assert "All systems" in capsys.readouterr().out
 
 
+def test_a_comparison_runs_and_leaves_a_record(
+    benchmark_module, common, monkeypatch, tmp_path, capsys
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    Y = np.column_stack([X[:, 0] - X[:, 1], X[:, 1] + X[:, 2], X[:, 2]])
+    Y += 0.1 * rng.normal(size=Y.shape)
+    monkeypatch.setattr(common, "load_raw", lambda name: (X, Y))
+    benchmark_module("compare").main(["--quick", "--results", str(tmp_path)])
+    written = sections(tmp_path)
+    assert set(written) == {"compare_kin40k", "compare_poserlike"}
+    for record in written.values():
+        errors = {row["method"]: row["rmse"] for row in record["rows"]}
+        assert errors["ridge"] < 0.2 < errors["mean"]
+        assert benchmark_module("_tables").comparison(record).count("\n| ") == 6
+    assert "Methods on poserlike" in capsys.readouterr().out
+
+
 def test_constants_are_settled_without_test_rows(
     benchmark_module, tiny_data, tmp_path, capsys
 ):

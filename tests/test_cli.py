@@ -8,14 +8,18 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import KFold, cross_val_predict
-from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from conftest import wave
 from overcover.cli import main
+from overcover.cli._compare import compare, splits_of
 from overcover.cli._files import read_chunks, read_frame
 from overcover.cli._mistakes import Mistake
 from overcover.cli._tables import (
@@ -181,6 +185,22 @@ def test_rows_without_a_target_cannot_be_filled(tmp_path):
     table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, np.nan, 3.0]})
     X, _, _ = read_table(written(table, tmp_path, ".csv"), ["y"], missing="median")
     assert X["a"].tolist() == [1.0, 3.0]
+    assert X.attrs["dropped"] == 1
+
+
+def test_missing_words_are_counted_once_under_the_name_of_their_column(tmp_path):
+    words = ["red", "blue", None, "green"]
+    table = pd.DataFrame({"hue": words, "hue=red": [1, 2, 3, np.nan], "y": range(4)})
+    path = written(table, tmp_path, ".csv")
+    with pytest.raises(Mistake, match=r"\(hue 1, hue=red 1\)"):
+        read_table(path, ["y"], one_hot=["hue"])
+
+
+def test_rows_that_are_left_out_are_told(capsys, frame, tmp_path):
+    gaps = frame.assign(y=frame["y"].where(frame.index > 6))
+    path = written(gaps, tmp_path, ".csv")
+    options = ("compare", path, "-t", "y", "--method", "mean", "--missing", "drop")
+    assert "7 rows lack values and are left out." in run(capsys, *options)[1]
 
 
 @pytest.mark.parametrize(
@@ -227,25 +247,124 @@ def test_an_unknown_option_is_an_error_of_use(capsys, csv):
     assert "--tarket" in err
 
 
-def test_scores_are_those_of_cross_validation(capsys, csv, frame):
-    code, out, _ = run(
-        capsys, "compare", csv, "-t", "y", "--method", "knn", "--json", "--seed", "3"
-    )
+def scores_of(capsys, *arguments):
+    """What ``compare`` says, by method."""
+    code, out, _ = run(capsys, "compare", *arguments, "--json")
     assert code == 0
     answer = json.loads(out)
+    return answer, {score["method"]: score for score in answer["scores"]}
+
+
+def test_scores_are_those_of_cross_validation(capsys, csv, frame):
+    options = (csv, "-t", "y", "--method", "ridge", "--method", "mean", "--seed", "3")
+    answer, scores = scores_of(capsys, *options)
     assert answer["features"] == ["wide", "high, too"]
     assert answer["targets"] == ["y"]
     X, y = frame[["wide", "high, too"]].to_numpy(), frame["y"].to_numpy()
     folds = KFold(3, shuffle=True, random_state=3)
-    model = make_pipeline(StandardScaler(), KNeighborsRegressor(10, weights="distance"))
+    model = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-4, 4, 17)))
     error = y - cross_val_predict(model, X, y, cv=folds)
-    scaled = [
-        np.mean(error[test] ** 2) / y[rows].var() for rows, test in folds.split(X)
-    ]
-    (score,) = answer["scores"]
-    assert_allclose(score["rmse"], np.sqrt(np.mean(scaled)))
-    assert score["held"] is None
-    assert score["method"] == "knn"
+    errors = [np.sqrt(np.mean(error[test] ** 2)) for _, test in folds.split(X)]
+    ridge = scores["ridge"]
+    assert_allclose(ridge["rmse"], np.sqrt(np.mean(np.square(errors))))
+    assert_allclose(ridge["rmse_of_outputs"], [ridge["rmse"]])
+    assert_allclose(ridge["rmse_spread"], np.std(errors, ddof=1))
+    assert_allclose(ridge["mae"], np.mean(np.abs(error)))
+    r2 = [1 - e**2 / y[test].var() for e, (_, test) in zip(errors, folds.split(X))]
+    assert_allclose(ridge["r2"], np.mean(r2))
+    assert ridge["held"] is None and ridge["nlpd"] is None
+    assert scores["mean"]["r2"] <= 0
+
+
+def test_errors_are_in_units_of_an_output_or_in_deviations_of_many(csv, frame):
+    X, y = frame[["wide", "high, too"]].to_numpy(), frame[["y"]].to_numpy()
+    cover = {"subdomain_size": 30, "random_state": 0}
+    names = ["odc-gp", "ridge"]
+    small, large = (
+        {score.method: score for score in compare(X, scale * y, names, 2, cover)}
+        for scale in (1.0, 1000.0)
+    )
+    for name in names:
+        assert_allclose(large[name].rmse, 1000 * small[name].rmse, rtol=1e-6)
+        assert_allclose(large[name].mae, 1000 * small[name].mae, rtol=1e-6)
+        assert_allclose(large[name].r2, small[name].r2, rtol=1e-6)
+    # A density per unit: a thousandth of it, if units are a thousand times smaller.
+    more = np.log(1000)
+    assert_allclose(large["odc-gp"].nlpd, small["odc-gp"].nlpd + more, rtol=1e-6)
+    (both,) = compare(X, np.hstack([y, 1000 * y]), ["ridge"], 2, cover)
+    assert_allclose(both.rmse, small["ridge"].rmse / y.std(), rtol=1e-6)
+
+
+def test_an_output_that_does_not_vary_counts_for_nothing(frame):
+    X, y = frame[["wide", "high, too"]].to_numpy(), frame[["y"]].to_numpy()
+    Y = np.hstack([y, X[:, :1] ** 2])
+    same = np.full_like(y, 7.0)
+    cover = {"random_state": 0, "subdomain_size": 30}
+    names = ["odc-gp", "ridge"]
+    without, beside = (
+        {score.method: score for score in compare(X, outputs, names, 3, cover)}
+        for outputs in (Y, np.hstack([Y, same]))
+    )
+    for name in names:
+        assert beside[name].r2_of_outputs[2] is None
+        for field in ("rmse", "rmse_spread", "r2", "nlpd", "held"):
+            expected = getattr(without[name], field)
+            if name == "ridge":
+                assert getattr(beside[name], field) == pytest.approx(expected)
+            elif expected is not None:  # its hyperparameters are shared by all outputs
+                assert getattr(beside[name], field) == pytest.approx(expected, abs=0.3)
+    (alone,) = compare(X, same, ["ridge"], 3, cover)
+    assert alone.r2 is None and alone.rmse == pytest.approx(0, abs=1e-9)
+
+
+def test_medians_are_those_of_the_training_rows(capsys, frame, tmp_path):
+    """What test rows hold must not reach a fit, not even through a median."""
+    table = frame.assign(half=frame["wide"].where(np.arange(len(frame)) % 2 == 0))
+    path = tmp_path / "gaps.csv"
+    table.to_csv(path, index=False)
+    options = (str(path), "-t", "y", "--missing", "median", "--method", "ridge")
+    _, scores = scores_of(capsys, *options)
+    X, y = table[["wide", "high, too", "half"]].to_numpy(), table["y"].to_numpy()
+    model = make_pipeline(
+        SimpleImputer(strategy="median"),
+        StandardScaler(),
+        RidgeCV(np.logspace(-4, 4, 17)),
+    )
+    folds = KFold(3, shuffle=True, random_state=0)
+    error = y - cross_val_predict(model, X, y, cv=folds)
+    squares = [np.mean(error[test] ** 2) for _, test in folds.split(X)]
+    assert_allclose(scores["ridge"]["rmse"], np.sqrt(np.mean(squares)))
+
+
+def test_boosting_sees_the_gaps_themselves(frame):
+    rng = np.random.default_rng(0)
+    value = rng.normal(size=(400, 1))
+    is_missing = rng.random((400, 1)) < 0.5
+    X = np.where(is_missing, np.nan, value)
+    Y = np.where(is_missing, 3.0, 0.0)  # the gap is all there is to know
+    scores = compare(X, Y, ["boosting", "knn"], 2, {"random_state": 0})
+    errors = {score.method: score.rmse for score in scores}
+    assert errors["boosting"] < 0.1 < errors["knn"]
+
+
+@given(n_rows=st.integers(20, 90), n_folds=st.integers(2, 4), block=st.integers(1, 5))
+def test_folds_share_no_rows_and_part_no_block(n_rows, n_folds, block):
+    splits = list(splits_of(n_rows, n_folds, block, seed=0))
+    assert_array_equal(np.sort(np.concatenate([t for _, t in splits])), range(n_rows))
+    for train, test in splits:
+        assert_array_equal(np.sort([*train, *test]), range(n_rows))
+        assert not set(train // block) & set(test // block)
+
+
+def test_a_series_is_too_easy_unless_it_is_parted_in_blocks(capsys, tmp_path):
+    path = tmp_path / "series.csv"
+    walk = np.cumsum(np.random.default_rng(0).normal(size=(300, 2)), axis=0)
+    pd.DataFrame(walk, columns=["a", "y"]).assign(t=range(300)).to_csv(path)
+    options = (str(path), "-t", "y", "--method", "knn")
+    _, apart = scores_of(capsys, *options)
+    _, together = scores_of(capsys, *options, "--block", "50")
+    assert together["knn"]["rmse"] > 2 * apart["knn"]["rmse"]
+    assert "--block 200" in refused(capsys, "compare", *options, "--block", "200")
 
 
 def test_all_methods_stand_in_one_table_the_best_first(capsys, csv):
@@ -254,7 +373,7 @@ def test_all_methods_stand_in_one_table_the_best_first(capsys, csv):
     assert code == 0
     scores = json.loads(out)["scores"]
     names = {score["method"] for score in scores}
-    assert names == {"odc-gp", "odc-tgp", "knn", "ridge", "boosting"}
+    assert names == {"odc-gp", "odc-tgp", "knn", "ridge", "boosting", "mean"}
     errors = [score["rmse"] for score in scores]
     assert errors == sorted(errors)
     assert {s["method"] for s in scores if s["held"] is not None} == {
@@ -268,7 +387,11 @@ def test_people_get_a_table(capsys, csv):
         capsys, "compare", csv, "-t", "y", "--method", "knn", "--method", "ridge"
     )
     assert code == 0
-    for word in ("knn", "ridge", "RMSE", "90 rows, 2 inputs, 3 folds"):
+    for word in ("knn", "ridge", "RMSE", "90 rows, 2 inputs, 3 folds", "units of y"):
+        assert word in out
+    code, out, _ = run(capsys, "compare", csv, "-t", "y,wide", "--method", "ridge")
+    assert code == 0
+    for word in ("of each", "wide", "deviations of the outputs"):
         assert word in out
 
 

@@ -1,5 +1,6 @@
 """The command line as a process: signals, pipes, tracebacks."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 from overcover import GP, OverlappingCoverRegressor
+from overcover.cli._signals import Ended, orderly_end
 
 COMMAND = [sys.executable, "-m", "overcover"]
 
@@ -24,31 +26,107 @@ def folder(tmp_path_factory):
         GP(length_scale=1.0, noise=0.1), subdomain_size=100, random_state=0
     ).fit(X, X[:, 0]).save(folder / "model.ocm")
     np.save(folder / "many.npy", np.tile(X, (5000, 1)))
-    pd.DataFrame(X, columns=["a", "b"]).to_csv(folder / "few.csv", index=False)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    table.to_csv(folder / "few.csv", index=False)
+    table.assign(y=X[:, 0]).to_csv(folder / "fit.csv", index=False)
     return folder
 
 
-def test_an_interruption_leaves_no_file(folder, tmp_path):
-    out = tmp_path / "answers.csv"
-    arguments = ["predict", str(folder / "model.ocm"), str(folder / "many.npy")]
-    process = subprocess.Popen(
-        [*COMMAND, *arguments, "--std", "--out", str(out)],
+def started(arguments):
+    """A command that heeds signals, though the tests themselves may ignore them."""
+
+    def heed():
+        for number in ENDINGS:
+            signal.signal(number, signal.SIG_DFL)
+
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Started in the background, the tests themselves may ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heed,
     )
+
+
+def wait_for(condition):
     deadline = time.monotonic() + 60
-    while not os.listdir(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+ENDINGS = {
+    signal.SIGINT: (130, "interrupted"),
+    signal.SIGTERM: (143, "terminated"),
+}
+
+
+@pytest.mark.parametrize("number", ENDINGS)
+def test_an_interruption_leaves_no_file(folder, tmp_path, number):
+    out = tmp_path / "answers.csv"
+    model, rows = folder / "model.ocm", folder / "many.npy"
+    process = started(["predict", model, rows, "--std", "--out", out])
+    wait_for(lambda: os.listdir(tmp_path))
     (unfinished,) = os.listdir(tmp_path)
     assert unfinished != out.name
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     said, told = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert (said, told) == ("", "interrupted\n")
+    code, word = ENDINGS[number]
+    assert process.returncode == code
+    assert (said, told) == ("", f"{word}\n")
     assert not os.listdir(tmp_path)
+
+
+def test_a_terminated_fit_goes_on(folder, tmp_path):
+    out = tmp_path / "model.ocm"
+    arguments = ["fit", folder / "fit.csv", "-t", "y", "-o", out]
+    arguments += ["--subdomain-size", 20, "--json"]  # many machines, time to end
+    process = started(arguments)
+    wait_for(lambda: any(out.rglob("*.pack")))  # before, there is nothing to keep
+    process.send_signal(signal.SIGTERM)
+    said, told = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert said == ""
+    assert told == (
+        f"What is done is kept in {out}: the same command goes on from there.\n"
+        "terminated\n"
+    )
+    process = started(arguments)
+    said, told = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert told == ""
+    assert json.loads(said)["rows"] == 400
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_signals_are_as_before_when_a_command_has_ended(name):
+    number = getattr(signal, name)
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        with pytest.raises(Ended) as ended, orderly_end():
+            signal.raise_signal(number)
+        assert ended.value.code == 128 + number
+        assert signal.getsignal(number) is signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN)  # as nohup does
+        with orderly_end():
+            signal.raise_signal(number)
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
+def test_a_second_signal_does_not_cut_cleaning_up_short():
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    cleaned = False
+    try:
+        with pytest.raises(Ended), orderly_end():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                signal.raise_signal(signal.SIGTERM)
+                cleaned = True
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert cleaned
 
 
 def test_a_closed_pipe_is_no_error(folder):

@@ -65,6 +65,11 @@ CLAIMS = {
     "large_data": lambda end: np.array_equal(
         end["loaded"].predict(end["X"][:100]), end["model"].predict(end["X"][:100])
     ),
+    "cluster": lambda end: (
+        np.array_equal(end["answers"], end["local"].predict(end["X_here"]))
+        and np.allclose(end["lazy"], end["local"].predict(end["rows"]), atol=1e-12)
+        and (type(end["X"]), type(end["mean"])) == (end["da"].Array,) * 2
+    ),
     "pipeline": lambda end: (
         set(end["search"].best_params_) == {"cover__machine__noise", "cover__overlap"}
     ),

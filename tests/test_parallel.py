@@ -1,6 +1,7 @@
 """Workers keep the order, take tasks as they go, and hide no exception."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -106,6 +107,37 @@ def test_libraries_have_their_threads_again_after_an_error():
     with pytest.raises(ValueError, match="stop"), one_thread_per_worker():
         raise ValueError("stop")
     assert threads("blas") == before
+
+
+@pytest.fixture
+def other_thread():
+    """Calls functions in a thread that lives on, as that of a server does."""
+    with ThreadPoolExecutor(1) as pool:
+        yield lambda function, *args: pool.submit(function, *args).result()
+
+
+def test_a_thread_that_was_first_does_not_own_the_limit(other_thread):
+    def limited():
+        with one_thread_per_worker():
+            return threads("blas")
+
+    with threadpool_limits(2, "blas"):
+        before = threads("blas")
+        for call in (other_thread, lambda function: function()) * 2:
+            assert set(call(limited)) == {1}
+            assert threads("blas") == before
+
+
+def test_the_limit_ends_in_whatever_thread(other_thread):
+    with threadpool_limits(2, "blas"):
+        before = threads("blas")
+        first, second = one_thread_per_worker(), one_thread_per_worker()
+        other_thread(first.__enter__)
+        second.__enter__()
+        other_thread(first.__exit__, None, None, None)
+        assert set(threads("blas")) == {1}
+        second.__exit__(None, None, None)
+        assert threads("blas") == before
 
 
 def test_who_ends_first_leaves_the_others_their_one_thread():

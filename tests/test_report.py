@@ -310,7 +310,7 @@ def test_many_columns_do_not_make_it_long(tmp_path):
     path = write_report(model, tmp_path / "r.html", X[:100], Y[:100], X[100:], Y[100:])
     page = Page(path.read_text(encoding="utf-8"))
     assert len(page.tables["Inputs"]) == 20
-    assert "70 more inputs are not shown" in path.read_text(encoding="utf-8")
+    assert "Not shown: 70 more inputs." in path.read_text(encoding="utf-8")
 
 
 def test_a_report_that_fails_leaves_the_old_one(model, data, tmp_path, monkeypatch):

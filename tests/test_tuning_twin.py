@@ -1,5 +1,8 @@
 """Tuning of Twin GPs: held-out error falls, what is given stays, always the same."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -390,3 +393,19 @@ def test_inflation_reaches_the_standard_deviations():
     assert_allclose(model.calibration_.factor, 4.0 * expected)
     _, wider = model.predict(X[:9], return_std=True)
     assert (wider > std).all()
+
+
+def test_threads_may_share_what_is_kept(monkeypatch):
+    """Many more keys than are kept, made by several threads at the same time."""
+    monkeypatch.setattr(_twin_sets, "MOST_KEPT", 2)
+    rows = _twin_sets.LeaveOneOut(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(3))
+    switched = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            keys = [(i % 97,) for i in range(20_000)]
+            found = list(pool.map(lambda key: rows.kept(key, lambda: key), keys))
+    finally:
+        sys.setswitchinterval(switched)
+    assert found == keys
+    assert len(rows._made) == 2

@@ -14,13 +14,24 @@ from threading import Lock
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
 @cache
 def _threadpools() -> ThreadpoolController:
     # Looking for the libraries takes milliseconds, so it is done once.
     return ThreadpoolController()
+
+
+def _disown() -> None:
+    """Let any thread limit OpenBLAS, not only the one that did so first.
+
+    Since threadpoolctl 3.8 that thread owns the limit as long as it lives, and limits
+    of others silently do nothing; but one that threads share is nobody's.
+    """
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 class _SharedLimit:
@@ -36,6 +47,7 @@ class _SharedLimit:
     def __enter__(self):
         with self.lock:
             if self.n_holders == 0:
+                _disown()
                 self.limit = _threadpools().limit(limits=1, user_api="blas")
             self.n_holders += 1
 
@@ -43,7 +55,9 @@ class _SharedLimit:
         with self.lock:
             self.n_holders -= 1
             if self.n_holders == 0:
+                _disown()
                 self.limit.restore_original_limits()
+                _disown()
 
 
 _one_blas_thread = _SharedLimit()

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from .. import __version__, store
 from ._mistakes import Mistake, first_line
 from ._show import say
+from ._signals import told_of_end
 
 
 class Commands(TyperGroup):
@@ -40,7 +41,7 @@ REFUSALS = (store.StoreError, ValueError, ImportError, MemoryError)
 def told(error):
     """Exit code and message of an error."""
     if isinstance(error, KeyboardInterrupt):
-        return 130, "interrupted"
+        return told_of_end(error)
     if isinstance(error, BrokenPipeError):
         # Nobody reads on, as `| head` does: fine. Nor may Python try again at its end.
         with contextlib.suppress(OSError, ValueError):

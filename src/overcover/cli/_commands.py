@@ -28,6 +28,7 @@ from ._show import (
     counted,
     is_watched,
     maybe,
+    print_dropped,
     print_findings,
     print_json,
     print_pairs,
@@ -126,6 +127,7 @@ def fit(
             {
                 "model": out,
                 "rows": found["n_rows"],
+                "dropped": X.attrs["dropped"],
                 "features": list(X.columns),
                 "targets": list(Y.columns),
                 "machine": found["machine"],
@@ -143,9 +145,11 @@ def fit(
     print(
         f"{counted(found['n_rows'], 'row')}, {counted(X.shape[1], 'input')}, "
         f"{counted(Y.shape[1], 'output')}: {counted(found['n_subdomains'], 'machine')} "
-        f"on {number(min(found['subdomain_size'], len(X)))} rows each "
-        f"({found['machine']}), in {duration(done.seconds)}"
+        f"on {number(min(found['subdomain_size'], len(X)))} rows"
+        f"{' each' if found['n_subdomains'] > 1 else ''} ({found['machine']}), in "
+        f"{duration(done.seconds)}"
     )
+    print_dropped(X.attrs["dropped"])
     print_findings(done.findings)
     print(f"{out} ({size_of(found['bytes'])})")
 
@@ -246,8 +250,7 @@ def evaluate(
             for score in scores
         ],
     )
-    if n_dropped:
-        print(f"{number(n_dropped)} rows that lack values are left out.")
+    print_dropped(n_dropped)
     print_findings(found)
 
 

@@ -1,4 +1,10 @@
-"""Compare methods on one table, by cross-validation."""
+"""Compare methods on one table, by cross-validation.
+
+All methods see the same folds and may use the same number of threads. Rivals are given
+what they need to do well: neighbours, the penalty of ridge and the number of trees are
+chosen within the training rows. Whatever is learned of the data, medians of missing
+values included, is learned from the training rows of a fold.
+"""
 
 import time
 from collections.abc import Callable
@@ -6,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import RidgeCV
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -18,7 +26,11 @@ from threadpoolctl import threadpool_limits
 from .. import OverlappingCoverRegressor
 
 COVERAGE = 0.95
-N_NEIGHBORS = 10
+N_NEIGHBORS = (2, 5, 10, 20, 40)
+# Trees are added until a tenth of the training rows, held out, has seen no gain.
+MOST_TREES, PATIENCE = 2000, 20
+# Methods that know what to do where values are missing.
+TAKES_GAPS = ("boosting",)
 
 
 class Score(NamedTuple):
@@ -26,60 +38,106 @@ class Score(NamedTuple):
 
     method: str
     rmse: float
-    """Root mean squared error, outputs in units of their deviation."""
+    """Root mean squared error: of one output in its units; of several in deviations,
+    over those that vary, as `r2`, `nlpd` and `held` are."""
 
-    r2: float
-    """Mean over the outputs."""
+    rmse_spread: float
+    """Standard deviation of the folds' own errors."""
+
+    mae: float
+    """Mean absolute error, in the outputs' own units; their mean, if several."""
+
+    r2: float | None
+    """Mean over the outputs; None where none varies."""
+
+    nlpd: float | None
+    """Minus the mean log density of an output, in the units of `rmse`; None, as the
+    next, for a method without variances."""
 
     held: float | None
-    """Share of outputs inside 95 % intervals; None for a method without any."""
+    """Share of outputs inside 95 % intervals."""
 
     fit_seconds: float
     """Of one fold, on average."""
 
     microseconds: float
-    """Per row answered."""
+    """Per row answered, without a variance."""
+
+    rmse_of_outputs: list[float]
+    """Root mean squared error of each, in its own units."""
+
+    r2_of_outputs: list[float | None]
 
 
-def methods(cover: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+class Fold(NamedTuple):
+    """One method on one fold; arrays of shape (n_outputs,), in units of the outputs."""
+
+    error_sq: np.ndarray
+    mae: np.ndarray
+    r2: np.ndarray
+    """NaN where an output does not vary."""
+
+    nlpd: np.ndarray | None
+    held: np.ndarray | None
+    seconds: float
+    microseconds: float
+
+
+def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
     """What is compared: a maker of a fresh estimator, by name.
 
     Parameters
     ----------
     cover : dict
         Options of `OverlappingCoverRegressor`.
+    n_rows : int
+        To be fitted on, at least.
     """
-    seed = cover.get("random_state")
+    seed, n_jobs = cover.get("random_state"), cover.get("n_jobs")
+    possible = [k for k in N_NEIGHBORS if 2 * k <= n_rows]
     return {
         "odc-gp": lambda: OverlappingCoverRegressor("gp", **cover),
         "odc-tgp": lambda: OverlappingCoverRegressor("tgp", **cover),
         "knn": lambda: make_pipeline(
-            StandardScaler(), KNeighborsRegressor(N_NEIGHBORS, weights="distance")
+            StandardScaler(),
+            GridSearchCV(
+                KNeighborsRegressor(weights="distance", n_jobs=n_jobs),
+                {"n_neighbors": possible},
+                scoring="neg_mean_squared_error",
+                cv=KFold(3, shuffle=True, random_state=seed),
+            ),
         ),
         "ridge": lambda: make_pipeline(
             StandardScaler(), RidgeCV(np.logspace(-4, 4, 17))
         ),
         "boosting": lambda: MultiOutputRegressor(
-            HistGradientBoostingRegressor(random_state=seed)
+            HistGradientBoostingRegressor(
+                max_iter=MOST_TREES,
+                early_stopping=True,
+                n_iter_no_change=PATIENCE,
+                random_state=seed,
+            )
         ),
+        "mean": lambda: DummyRegressor(),
     }
 
 
-def compare(X, Y, names, n_folds, cover, done=lambda: None):
+def compare(X, Y, names, n_folds, cover, block=1, done=lambda: None):
     """Score methods on the same folds.
-
-    Errors are in units of the training outputs' deviation, so that outputs of any scale
-    count alike.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
+        NaN where a value is missing: medians of the training rows stand in for them,
+        but for methods that take gaps.
     Y : ndarray of shape (n_samples, n_outputs)
     names : sequence of str
         Of `methods`.
     n_folds : int
     cover : dict
-        Options of `OverlappingCoverRegressor`.
+        Options of `OverlappingCoverRegressor`; threads and seed are everybody's.
+    block : int
+        So many consecutive rows are never parted, as rows of a series should not be.
     done : callable
         Called after every fold of every method.
 
@@ -88,47 +146,114 @@ def compare(X, Y, names, n_folds, cover, done=lambda: None):
     list of Score
         The smallest error first.
     """
-    makers = methods(cover)
-    folds = KFold(n_folds, shuffle=True, random_state=cover.get("random_state"))
-    splits = list(folds.split(X))
+    splits = list(splits_of(len(X), n_folds, block, cover.get("random_state")))
+    makers = methods(cover, min(len(train) for train, _ in splits))
+    unit = np.ones(1) if Y.shape[1] == 1 else Y.std(axis=0)
     scores = []
     for name in names:
-        parts = []
+        folds = []
         for train, test in splits:
+            inputs = X if name in TAKES_GAPS else filled(X, train)
             # Equal threads for all, so that seconds can be compared.
             with threadpool_limits(effective_n_jobs(cover.get("n_jobs"))):
-                parts.append(score_fold(makers[name](), X, Y, train, test))
+                folds.append(score_fold(makers[name](), inputs, Y, train, test))
             done()
-        error_sq, r2, held, seconds, micro = zip(*parts)
-        scores.append(
-            Score(
-                name,
-                float(np.sqrt(np.mean(error_sq))),
-                float(np.mean(r2)),
-                None if held[0] is None else float(np.mean(held)),
-                float(np.mean(seconds)),
-                float(np.mean(micro)),
-            )
-        )
+        scores.append(summary(name, folds, unit))
     return sorted(scores, key=lambda score: score.rmse)
 
 
-def score_fold(model, X, Y, train, test):
-    """Mean squared error, R^2, coverage, seconds, microseconds of one fold."""
-    mean, std = Y[train].mean(axis=0), Y[train].std(axis=0)
-    std = np.where(std > 0, std, 1.0)
-    Z = (Y - mean) / std
+def splits_of(n_rows, n_folds, block, seed):
+    """Training and test rows of every fold.
+
+    Examples
+    --------
+    >>> for _, test in splits_of(7, 2, 2, seed=0):
+    ...     print(test)
+    [4 5 6]
+    [0 1 2 3]
+    """
+    block_of_row = np.arange(n_rows) // block
+    folds = KFold(n_folds, shuffle=True, random_state=seed)
+    for _, test in folds.split(np.unique(block_of_row)):
+        is_test = np.isin(block_of_row, test)
+        yield np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def filled(X, train):
+    """Rows with the training rows' medians where values are missing."""
+    if not np.isnan(X).any():
+        return X
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    return imputer.fit(X[train]).transform(X)
+
+
+def score_fold(model, X, Y, train, test) -> Fold:
+    """Fit on some rows, judge by others."""
+    mean, deviation = Y[train].mean(axis=0), Y[train].std(axis=0)
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    Z = (Y - mean) / deviation
     started = time.perf_counter()
     model.fit(X[train], Z[train])
     fitted = time.perf_counter()
     said = model.predict(X[test]).reshape(len(test), -1)
     answered = time.perf_counter()
-    held = None
+    nlpd = held = None
     if hasattr(model, "predict_interval"):
         low, high = model.predict_interval(X[test], coverage=COVERAGE)
-        held = np.mean((low <= Z[test]) & (Z[test] <= high))
-    error_sq = np.mean((Z[test] - said) ** 2, axis=0)
-    spread = Z[test].var(axis=0)
-    r2 = np.mean(1.0 - error_sq / np.where(spread > 0, spread, 1.0))
+        inside = (low <= Z[test]) & (Z[test] <= high)
+        held = inside.mean(axis=0)
+        nlpd = np.log(deviation) - np.mean(model.log_density(X[test], Z[test]), axis=0)
+    error = deviation * (Z[test] - said)
+    error_sq, spread = np.mean(error**2, axis=0), Y[test].var(axis=0)
+    r2 = 1.0 - error_sq / np.where(spread > 0, spread, np.nan)
     micro = 1e6 * (answered - fitted) / len(test)
-    return np.mean(error_sq), r2, held, fitted - started, micro
+    mae = np.mean(np.abs(error), axis=0)
+    return Fold(error_sq, mae, r2, nlpd, held, fitted - started, micro)
+
+
+def summary(name, folds, unit) -> Score:
+    """Means over folds and outputs.
+
+    Parameters
+    ----------
+    name : str
+    folds : sequence of Fold
+    unit : ndarray of shape (n_outputs,)
+        In which errors of outputs are averaged; those without one, 0, are left out: of
+        what never varies any density is infinite.
+    """
+    varies = unit > 0 if unit.any() else np.ones(len(unit), bool)
+    unit = np.where(unit > 0, unit, 1.0)
+    error_sq = np.array([fold.error_sq for fold in folds])
+    of_folds = np.sqrt(np.mean((error_sq / unit**2)[:, varies], axis=1))
+    r2 = [mean_or_none(column) for column in zip(*(fold.r2 for fold in folds))]
+    nlpd = held = None
+    if folds[0].nlpd is not None:
+        densities = np.array([fold.nlpd for fold in folds]) - np.log(unit)
+        nlpd = float(densities[:, varies].mean())
+        held = float(np.array([fold.held for fold in folds])[:, varies].mean())
+    return Score(
+        name,
+        float(np.sqrt(np.mean(of_folds**2))),
+        float(np.std(of_folds, ddof=1)),
+        float(np.mean([fold.mae for fold in folds])),
+        mean_or_none([value for value in r2 if value is not None]),
+        nlpd,
+        held,
+        float(np.mean([fold.seconds for fold in folds])),
+        float(np.mean([fold.microseconds for fold in folds])),
+        np.sqrt(error_sq.mean(axis=0)).tolist(),
+        r2,
+    )
+
+
+def mean_or_none(values):
+    """Mean of what is a number; None where nothing is.
+
+    Examples
+    --------
+    >>> mean_or_none([1.0, float("nan")]), mean_or_none([])
+    (1.0, None)
+    """
+    numbers = [value for value in values if not np.isnan(value)]
+    return float(np.mean(numbers)) if numbers else None

@@ -34,9 +34,16 @@ def answers(
     for frame in chunks.frames:
         X, whole = inputs_of(stored, frame)
         if missing == "refuse" and not whole.all():
+            row, column = first_gap(X, whole, stored.recipe)
+            # Words have no median.
+            fit = (
+                ""
+                if column in stored.recipe.words
+                else ", or fit with --missing median"
+            )
             raise Cannot(
-                f"{first_gap(X, whole)}. Leave such answers empty with --missing "
-                "empty, or fit with --missing median."
+                f"row {row} lacks a value of {column!r}. Leave such answers empty with "
+                f"--missing empty{fit}."
             )
         made = frame[list(keep)].rename(columns=lambda name: name_kept(stored, name))
         said = answer(stored.model, X[whole], std, coverage)

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from .._markup import number
 from .._progress import open_bar
 
+# Of tables that go to a file.
+WIDTH = 200
+
 
 def is_watched():
     """Whether standard error is a terminal."""
@@ -62,10 +65,13 @@ def print_table(title, headings, rows, caption=None):
 
     table = Table(title=Text(title), caption=None if caption is None else Text(caption))
     for i, heading in enumerate(headings):
-        table.add_column(Text(heading), justify="right" if i else "left")
+        table.add_column(
+            Text(heading), justify="right" if i else "left", overflow="fold"
+        )
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
-    Console().print(table)
+    # In a file or a pipe there is room, and a number that is cut is lost.
+    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
 
 
 def print_pairs(pairs):
@@ -73,6 +79,13 @@ def print_pairs(pairs):
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
         print(f"{name:<{width}}  {value}")
+
+
+def print_dropped(n_rows):
+    """How many rows were not used, if any."""
+    if n_rows:
+        are = "row lacks values and is" if n_rows == 1 else "rows lack values and are"
+        print(f"{number(n_rows)} {are} left out.")
 
 
 def print_findings(findings):

@@ -138,14 +138,14 @@ def inputs_of(stored, frame):
     return (X if stored.has_names else values), whole
 
 
-def first_gap(X, whole):
-    """The first row that lacks a value, and the column, in words."""
+def first_gap(X, whole, recipe: Recipe):
+    """The first row that lacks a value, and the column."""
     import pandas as pd
 
     X = pd.DataFrame(X)
     i = int(np.flatnonzero(~whole)[0])
     column = X.columns[int(np.flatnonzero(np.isnan(X.to_numpy()[i]))[0])]
-    return f"row {X.index[i]} lacks a value of {str(column)!r}"
+    return X.index[i], recipe.source_of(str(column))
 
 
 def read_observed(stored, source, given=(), missing="refuse"):
@@ -184,8 +184,12 @@ def read_observed(stored, source, given=(), missing="refuse"):
         Y = pd.DataFrame(values, index=frame.index)
         both = whole & np.isfinite(Y.to_numpy()).all(axis=1)
         if missing == "refuse" and not both.all():
-            lacking = first_gap(X, whole) if not whole.all() else first_gap(Y, both)
-            raise Cannot(f"{lacking}. Leave such rows out with --missing drop.")
+            gaps = (Y, both) if whole.all() else (X, whole)
+            row, column = first_gap(*gaps, stored.recipe)
+            raise Cannot(
+                f"row {row} lacks a value of {column!r}. Leave such rows out with "
+                "--missing drop."
+            )
         n_dropped += int((~both).sum())
         parts.append((X[both], Y[both]))
     Xs, Ys = zip(*parts)

@@ -32,6 +32,13 @@ class Recipe(NamedTuple):
     fill: dict[str, float]
     """What stands in for missing numbers and dates; empty if they are refused."""
 
+    def source_of(self, made):
+        """The column of the table that a column of numbers was made of."""
+        for name, words in self.words.items():
+            if made not in self.kinds and made in {f"{name}={word}" for word in words}:
+                return name
+        return made
+
 
 def choose_columns(frame, targets, drop=()):
     """Names of targets and features.
@@ -244,12 +251,14 @@ def numeric_targets(frame, targets):
     return pd.DataFrame(made, index=frame.index)
 
 
-def complete(X, Y, missing="refuse"):
+def complete(X, Y, recipe: Recipe, missing="refuse"):
     """Rows without gaps; gaps are refused unless rows may be dropped.
 
     Parameters
     ----------
     X, Y : pandas.DataFrame of float64
+    recipe : Recipe
+        How X was made.
     missing : {"refuse", "drop", "median"}
         With "median", rows that lack a target or a word are dropped: neither has a
         median.
@@ -263,7 +272,7 @@ def complete(X, Y, missing="refuse"):
         if np.isinf(column).any():
             raise Cannot(f"column {name!r} holds infinite values.")
     gaps = {
-        name: int(count)
+        recipe.source_of(name): int(count)
         for part in (X, Y)
         for name, count in part.isna().sum().items()
         if count
@@ -283,7 +292,7 @@ def complete(X, Y, missing="refuse"):
     return X[whole], Y[whole]
 
 
-def read_table(source, targets, drop=(), one_hot=(), missing="refuse"):
+def read_table(source, targets, drop=(), one_hot=(), missing="refuse", fills=True):
     """Inputs and outputs from a file, and how the inputs were made.
 
     Parameters
@@ -293,15 +302,25 @@ def read_table(source, targets, drop=(), one_hot=(), missing="refuse"):
     targets, drop, one_hot : sequence of str
         Columns to predict, not to use, and of words to use.
     missing : {"refuse", "drop", "median"}
+    fills : bool
+        False leaves NaN where "median" would fill in those of all rows, for whoever
+        fills in those of some.
 
     Returns
     -------
     X, Y : pandas.DataFrame of float64
+        Rows that are left out are counted in ``X.attrs["dropped"]``.
     recipe : Recipe
     """
     frame = read_frame(source, possible_names(one_hot))
     targets, features = choose_columns(frame, targets, drop)
     one_hot = split_names(one_hot, features)
     recipe = learn_recipe(frame, features, one_hot, missing)
-    X, Y = complete(cook(frame, recipe), numeric_targets(frame, targets), missing)
-    return X.reset_index(drop=True), Y.reset_index(drop=True), recipe
+    Y = numeric_targets(frame, targets)
+    X, Y = complete(cook(frame, recipe), Y, recipe, missing)
+    if not fills:
+        recipe = recipe._replace(fill={})
+        X = cook(frame.loc[X.index], recipe)
+    X = X.reset_index(drop=True)
+    X.attrs["dropped"] = len(frame) - len(X)
+    return X, Y.reset_index(drop=True), recipe

@@ -101,7 +101,7 @@ def errors(subject):
             None,
             [
                 by_output(subject),
-                rest_of(len(subject.outputs), "outputs"),
+                rest_of(len(subject.outputs), "output"),
                 observed_against_predicted(subject),
                 by_subdomain(subject),
             ],

@@ -74,9 +74,10 @@ def data(subject):
     X, Y, model = subject.X, subject.Y, subject.model
     std = X.std(axis=0)
     spread = std / model.length_scales_
-    header = ["input", "least", "mean", "most", "deviation", "length scale", "matters"]
+    # What matters stands first: on a phone the rest is out of sight.
+    header = ["input", "matters", "length scale", "least", "mean", "most", "deviation"]
     lines = [
-        [name, *map(number, (*described(x), scale)), number(matters, 3)]
+        [name, number(matters, 3), *map(number, (scale, *described(x)))]
         for name, x, scale, matters in zip(
             subject.features, X.T, model.length_scales_, spread
         )
@@ -85,11 +86,12 @@ def data(subject):
     parts = [
         paragraph(
             "What an input matters is its deviation in units of the machine's length "
-            "scale: along an input of 0.1 the outputs hardly change from one end of "
-            "the data to the other. Those that matter most stand first."
+            "scale. What counts is the ratio of two inputs: along one that matters a "
+            "hundredth as much as the first, the outputs hardly change. Those that "
+            "matter most stand first."
         ),
         table(header, [lines[i] for i in order], "Inputs"),
-        rest_of(len(lines), "inputs"),
+        rest_of(len(lines), "input"),
         table(
             ["output", "least", "mean", "most", "deviation"],
             [
@@ -98,7 +100,7 @@ def data(subject):
             ],
             "Outputs",
         ),
-        rest_of(len(subject.outputs), "outputs"),
+        rest_of(len(subject.outputs), "output"),
     ]
     return "\n".join(filter(None, parts))
 
@@ -111,7 +113,9 @@ def described(values):
 def rest_of(count, word):
     """A sentence on what a table leaves out; empty where it leaves out nothing."""
     rest = count - MOST_COLUMNS
-    return paragraph(f"{number(rest)} more {word} are not shown.") if rest > 0 else ""
+    if rest <= 0:
+        return ""
+    return paragraph(f"Not shown: {number(rest)} more {word}{'s' if rest > 1 else ''}.")
 
 
 def cover(subject):

@@ -21,7 +21,7 @@ nav ul { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; padding: 0;
   list-style: none; }
 a { color: #0b4f9c; }
 dl.facts { display: grid; gap: .6rem; margin: 1rem 0;
-  grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); }
+  grid-template-columns: repeat(auto-fit, minmax(min(13rem, 45%), 1fr)); }
 dl.facts div { border: 1px solid #767676; border-radius: .4rem; padding: .5rem .7rem; }
 dl.facts dt { font-size: .85rem; color: #4a4a4a; }
 dl.facts dd { margin: 0; font-size: 1.3rem; font-weight: 600; line-height: 1.25; }
@@ -50,7 +50,7 @@ tbody th { font-weight: 500; max-width: 12rem; overflow-wrap: break-word; }
 table.words th, table.words td { text-align: left; }
 table.words td { white-space: normal; overflow-wrap: anywhere; min-width: 8rem; }
 .pictures { display: grid; gap: 1rem; align-items: start;
-  grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); }
+  grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr)); }
 figure { margin: .5rem 0; }
 img { display: block; max-width: 100%; height: auto; }
 figcaption { font-size: .9rem; color: #4a4a4a; max-width: 42rem; }

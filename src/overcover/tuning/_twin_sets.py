@@ -8,6 +8,7 @@ out in turn instead.
 """
 
 from copy import copy
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,7 @@ class _Rows:
     def __init__(self, X, Y, weights):
         self.X, self.Y, self.weights = X, Y, weights
         self._made: dict[tuple, Any] = {}
+        self._lock = Lock()
 
     def alignment(self, scales):
         """Centred alignment of the kernel matrices, between -1 and 1."""
@@ -150,9 +152,10 @@ class _Rows:
         found = self._made.get(key)
         if found is None:
             found = make()
-            while len(self._made) >= MOST_KEPT:
-                self._made.pop(next(iter(self._made)), None)
-            self._made[key] = found
+            with self._lock:  # threads share a set
+                while len(self._made) >= MOST_KEPT:
+                    del self._made[next(iter(self._made))]
+                self._made[key] = found
         return found
 
 

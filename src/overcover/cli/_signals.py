@@ -1,0 +1,59 @@
+"""Signals that end a process become exceptions, so that all is cleaned up."""
+
+import signal
+import threading
+from contextlib import contextmanager
+
+# The end of a job or a container, and that of the terminal; Windows has only the first.
+NAMES = {"SIGTERM": "terminated", "SIGHUP": "hung up"}
+
+
+class Ended(KeyboardInterrupt):
+    """A signal asks to end. Exit code 128 and its number, as shells have it.
+
+    Whoever cleans up after an interruption does so after this too.
+    """
+
+    def __init__(self, number):
+        name = signal.Signals(number).name
+        super().__init__(NAMES.get(name, name))
+        self.code = 128 + number
+
+
+def told_of_end(error):
+    """Exit code and word for an interruption.
+
+    Examples
+    --------
+    >>> told_of_end(KeyboardInterrupt()), told_of_end(Ended(signal.SIGTERM))
+    ((130, 'interrupted'), (143, 'terminated'))
+    """
+    if isinstance(error, Ended):
+        return error.code, str(error)
+    return 130, "interrupted"
+
+
+@contextmanager
+def orderly_end():
+    """Raise `Ended` where a signal would end the process at once.
+
+    What ignores a signal, as ``nohup`` does, goes on ignoring it. Only the main thread
+    can be told, so in others nothing changes.
+    """
+    numbers = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    numbers = [n for n in numbers if signal.getsignal(n) is signal.SIG_DFL]
+
+    def end(number, frame):
+        for other in numbers:  # a second one must not cut cleaning up short
+            signal.signal(other, signal.SIG_IGN)
+        raise Ended(number)
+
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
