@@ -136,7 +136,7 @@ def million(settings):
     n_answers = answers_of(model, X_test)
     # Factors that are not kept are made again in every round.
     n_rounds = -(-len(X_test) // model._rows_per_round())
-    again = 0 if model.states_[0].factor is not None else n_rounds
+    again = 0 if all(map(np.size, model.states_[0].factor)) else n_rounds
     trained = training_flops(model)
     asked = prediction_flops(model, n_answers) + again * trained
     rate = two_gemm_rate(settings.size)
