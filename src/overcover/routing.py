@@ -31,9 +31,9 @@ from ._streams import slices_of
 
 NAMES = ("variance", "mahalanobis", "euclidean", "neighbors", "density")
 # Candidates among which the variance decides: the nearest by Euclidean distance, as
-# long as they are not much farther than the nearest of all. Five within a tenth are
-# about two on average: asking farther ones costs more than it gains.
-N_CANDIDATES, REACH = 5, 1.1
+# long as they are not much farther than the nearest of all. Three within a tenth are
+# fewer than two on average: asking more costs more than it gains (docs/routing.md).
+N_CANDIDATES, REACH = 3, 1.1
 # Candidates by Euclidean distance for which a covariance is looked at.
 SHORTLIST = 64
 # Directions in which covariances are kept.

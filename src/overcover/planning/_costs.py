@@ -21,7 +21,7 @@ from ._tuning_rates import (
 )
 
 # Candidates that a query is routed to, on average.
-CANDIDATES = 2
+CANDIDATES = 1.8
 # What tuning holds whatever the rows: blocks of them, kernel matrices of anchors, and
 # so many copies of the neighbours of all anchors.
 TUNING_BYTES, ANCHOR_COPIES, N_NEAR = 1e8, 4, 51
