@@ -131,16 +131,8 @@ def test_no_more_rows_decide_than_were_asked_for(seed, n_rows):
     assert squarings == 0 or deciding(squarings - 1) > n_rows - 1e-9
 
 
-@pytest.mark.parametrize("squarings", [0, 1, 2, 5])
-def test_closeness_is_a_power_of_the_similarity(squarings):
-    similarity = np.linspace(0, 1, 11)[:, None]
-    close = calibration.closeness(similarity, squarings)
-    assert_allclose(close, similarity ** (2**squarings))
-
-
-def test_equal_closeness_where_all_rows_decide():
+def test_where_all_rows_decide_weights_are_equal():
     assert calibration.squarings_for(np.zeros((3, 2)), np.inf) < 0
-    assert_array_equal(calibration.closeness(np.zeros((3, 2)), -1), np.ones((3, 2)))
 
 
 def test_identical_rows_cannot_be_told_apart_but_do_no_harm():
@@ -148,25 +140,29 @@ def test_identical_rows_cannot_be_told_apart_but_do_no_harm():
     assert squarings == calibration.MOST_SQUARINGS
 
 
-def test_the_local_scale_is_a_weighted_mean(rng):
-    weights, residuals_sq = rng.uniform(size=(15, 4)), rng.uniform(size=(15, 2))
+@pytest.mark.parametrize("squarings", [-1, 0, 1, 5])
+def test_the_local_scale_is_a_mean_weighted_by_powers(squarings, rng):
+    similarity, residuals_sq = rng.uniform(size=(15, 4)), rng.uniform(size=(15, 2))
+    weights = similarity ** (2**squarings) if squarings >= 0 else np.ones((15, 4))
     average = residuals_sq.mean(axis=0)
     expected = reference.local_scale(
         weights, residuals_sq, average, calibration.PRIOR_ROWS
     )
-    assert_allclose(calibration.local_scale(weights, residuals_sq, average), expected)
+    found = calibration.local_scale(similarity, squarings, residuals_sq, average)
+    assert_allclose(found, expected)
 
 
 def test_far_from_all_rows_the_local_scale_is_the_average(rng):
     residuals_sq = rng.uniform(size=(15, 2))
     average = residuals_sq.mean(axis=0)
-    scale = calibration.local_scale(np.zeros((15, 3)), residuals_sq, average)
+    scale = calibration.local_scale(np.zeros((15, 3)), 0, residuals_sq, average)
     assert_allclose(scale, np.tile(average, (3, 1)))
 
 
 @few
 @given(arrays(float, (8, 3), elements=st.floats(0, 1)))
-def test_the_local_scale_lies_among_the_residuals(weights):
+def test_the_local_scale_lies_among_the_residuals(similarity):
     residuals_sq = np.arange(1.0, 9.0)[:, None]
-    scale = calibration.local_scale(weights, residuals_sq, residuals_sq.mean(axis=0))
+    average = residuals_sq.mean(axis=0)
+    scale = calibration.local_scale(similarity, 0, residuals_sq, average)
     assert (scale >= 1 - 1e-9).all() and (scale <= 8 + 1e-9).all()

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from .._neighbors import compiled
 from .base import Machine
 
 # How many rows may decide a local scale; all, if noise is the same everywhere.
@@ -60,28 +61,6 @@ class Calibration(NamedTuple):
 
     width: np.ndarray
     """Its scale, shape (n_outputs,)."""
-
-
-def closeness(similarity, squarings):
-    """Weights of rows in the local scale: similarity to the power ``2**squarings``.
-
-    Parameters
-    ----------
-    similarity : ndarray of shape (size, n_queries)
-        Kernel values between 0 and 1.
-    squarings : int
-        Negative for equal weights.
-
-    Returns
-    -------
-    ndarray of similarity's shape
-    """
-    if squarings < 0:
-        return np.ones_like(similarity)
-    weights = similarity.copy()
-    for _ in range(squarings):
-        weights *= weights
-    return weights
 
 
 def squarings_for(similarity, n_rows):
@@ -132,18 +111,21 @@ def leave_one_out_ratios(similarity, residuals_sq):
     ratios, squarings = [], []
     for n_rows in LOCALITIES:
         squarings.append(squarings_for(similarity, n_rows))
-        weights = closeness(similarity, squarings[-1])
-        scale = local_scale(weights, residuals_sq, average)
+        scale = local_scale(similarity, squarings[-1], residuals_sq, average)
         ratios.append(np.divide(owned, scale, out=np.ones_like(scale), where=scale > 0))
     return np.array(ratios), np.array(squarings)
 
 
-def local_scale(weights, residuals_sq, average):
+def local_scale(similarity, squarings, residuals_sq, average):
     """Average of squared residuals near each query.
 
     Parameters
     ----------
-    weights : ndarray of shape (size, n_queries)
+    similarity : ndarray of shape (size, n_queries)
+        Kernel values between 0 and 1.
+    squarings : int
+        A row's weight is its similarity to the power ``2**squarings``; negative for
+        equal weights.
     residuals_sq : ndarray of shape (size, n_outputs)
     average : ndarray of shape (n_outputs,)
 
@@ -151,10 +133,29 @@ def local_scale(weights, residuals_sq, average):
     -------
     ndarray of shape (n_queries, n_outputs)
     """
-    scale = weights.T @ residuals_sq
-    scale += PRIOR_ROWS * average
-    scale /= (weights.sum(axis=0) + PRIOR_ROWS)[:, None]
-    return scale
+    totals = np.full(similarity.shape[1], PRIOR_ROWS)
+    sums = np.outer(PRIOR_ROWS * average, np.ones(len(totals)))
+    values = np.ascontiguousarray(residuals_sq)
+    _add_weighted(similarity, int(squarings), values, totals, sums)
+    return (sums / totals).T
+
+
+@compiled
+def _add_weighted(similarity, squarings, residuals_sq, totals, sums):
+    """Add weights and weighted residuals; one pass, where NumPy takes a dozen."""
+    weights = np.ones(similarity.shape[1])
+    for i in range(len(similarity)):
+        if squarings >= 0:
+            weights[:] = similarity[i]
+        for _ in range(squarings):
+            for q in range(len(weights)):
+                weights[q] *= weights[q]
+        for q in range(len(weights)):
+            totals[q] += weights[q]
+        for j in range(residuals_sq.shape[1]):
+            value = residuals_sq[i, j]
+            for q in range(len(weights)):
+                sums[j, q] += weights[q] * value
 
 
 def scales_at(similarity, residuals_sq, average, squarings, calibration, outputs):
@@ -181,8 +182,9 @@ def scales_at(similarity, residuals_sq, average, squarings, calibration, outputs
     for locality in set(localities.tolist()):
         here = np.flatnonzero(localities == locality)
         j = outputs[here]
-        weights = closeness(similarity, squarings[locality])
-        scales[:, here] = local_scale(weights, residuals_sq[:, j], average[j])
+        scales[:, here] = local_scale(
+            similarity, squarings[locality], residuals_sq[:, j], average[j]
+        )
     return np.maximum(scales, calibration.least_scale[outputs])
 
 
