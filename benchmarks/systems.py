@@ -40,7 +40,7 @@ class Settings(NamedTuple):
 
 
 FULL = Settings(800, 1000, None, 60)
-QUICK = Settings(60, 30, 400, 3)
+QUICK = Settings(80, 30, 400, 3)
 
 
 def contenders(machine, size, n_jobs=2):
