@@ -42,7 +42,7 @@ __all__ = [
 MOST_COLUMNS = 1000
 # More clusters than this are made in two levels: the distances of all rows to all
 # centres would take longest of all that a fit does.
-MANY_CLUSTERS = 5000
+MANY_CLUSTERS = 2000
 
 
 class Partition(NamedTuple):
