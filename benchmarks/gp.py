@@ -48,7 +48,9 @@ class Settings(NamedTuple):
     """Partitions over which the error against the NN scheme is averaged."""
 
 
-FULL = Settings(None, None, 800, 400, 2000, 1000, 3, 10, (10**4, 10**5, 10**6), 2, 5)
+FULL = Settings(
+    None, None, 800, 400, 2000, 1000, 3, 10, (10**4, 10**5, 10**6, 2 * 10**6), 2, 5
+)
 QUICK = Settings(600, 200, 100, 50, 20, 50, 1, 2, (500, 1000), 2, 2)
 
 SCHEME_OVERLAPS = (0.9, 0.95)
