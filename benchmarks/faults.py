@@ -187,7 +187,7 @@ def precision(settings):
         # Outputs as noisy as the machine believes, in shares of the signal's variance.
         X, Y, queries = problem(settings.n_rows // 4, np.sqrt(noise))
         for name, machine in (
-            ("gp", GP("rbf", length_scale=1.5, noise=noise)),
+            ("gp", GP("rbf", length_scale=1.5, noise=noise, factor_dtype="float64")),
             ("tgp", TwinGP(1.5, 1.5, noise, noise)),
         ):
             note(f"{name}, noise {noise:g}")

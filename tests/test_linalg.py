@@ -17,6 +17,7 @@ from overcover._linalg import (
     packed_column_norms_sq,
     packed_size,
     solve_cholesky,
+    squared_differences,
     squared_distances,
 )
 
@@ -37,6 +38,8 @@ def test_squared_distances_match_the_double_loop(seed, n, d):
     expected = [[np.sum((a - b) ** 2) for b in B] for a in A]
     assert_allclose(squared_distances(A, B), expected, atol=1e-12)
     assert (squared_distances(A, A) >= 0).all()
+    assert_allclose(squared_differences(A, B), expected, atol=1e-12)
+    assert (np.diag(squared_differences(A, A)) == 0).all()
 
 
 @each_size
@@ -76,6 +79,25 @@ def test_a_packed_factor_answers_as_the_dense_one(n, rng):
     B = rng.normal(size=(n, 7))
     expected = np.sum((A @ B) ** 2, axis=0)
     assert_allclose(packed_column_norms_sq(packed, B), expected)
+
+
+@each_size
+@pytest.mark.parametrize("n_columns", [1, 2, 61, 300])
+def test_a_packed_factor_in_single_precision_answers_nearly_so(n, n_columns, rng):
+    A, B = np.tril(rng.normal(size=(n, n))), rng.normal(size=(n, n_columns))
+    packed = pack_lower(A, np.float32)
+    assert packed.dtype == np.float32
+    found = packed_column_norms_sq(packed, B)
+    assert found.dtype == np.float64
+    assert_allclose(found, np.sum((A @ B) ** 2, axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_column_s_norm_does_not_depend_on_its_company(dtype, rng):
+    packed = pack_lower(np.tril(rng.normal(size=(150, 150))), dtype)
+    B = rng.normal(size=(150, 40))
+    alone = [packed_column_norms_sq(packed, B[:, [q]])[0] for q in range(40)]
+    assert_array_equal(packed_column_norms_sq(packed, B), alone)
 
 
 @each_size

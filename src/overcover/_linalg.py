@@ -1,7 +1,8 @@
 """Dense linear algebra every machine shares: distances, Cholesky, packed factors.
 
-Nothing here knows what a subdomain or a kernel is. Matrices are float64; ``n`` is the
-number of training rows of one machine, ``n_queries`` that of a batch of queries.
+Nothing here knows what a subdomain or a kernel is. Matrices are float64, but packed
+factors may be float32; ``n`` is the number of training rows of one machine,
+``n_queries`` that of a batch of queries.
 """
 
 import numpy as np
@@ -17,8 +18,10 @@ JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 # half is stored (1 / 12 of the triangle at n = 800), large enough for full GEMM speed.
 BLOCK = 64
 # Up to this many columns a product that reads the factor once beats BLAS (measured at
-# n = 800: twice as fast for 9 columns, equal for 60).
+# n = 800: twice as fast for 9 columns, equal for 60; in float32 it is never beaten).
 FEW_COLUMNS = 60
+# So many columns at a time stay in cache beside six rows of the factor.
+CACHED_COLUMNS = 128
 
 # Sums may be reordered, or they could not be vectorised; nothing else is relaxed.
 compiled_loosely = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -55,6 +58,45 @@ def squared_distances(A, B):
     lifted_B[:, -1] = np.einsum("ij,ij->i", B, B)
     dist_sq = lifted_A @ lifted_B.T
     return np.maximum(dist_sq, 0.0, out=dist_sq)
+
+
+def squared_differences(A, B):
+    """Squared Euclidean distances as differences, squared: for few columns.
+
+    Nothing cancels, and no entry depends on which others are asked for. Past a dozen
+    columns the product of `squared_distances` is quicker.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, d)
+    B : ndarray of shape (m, d)
+
+    Returns
+    -------
+    ndarray of shape (n, m), the longer axis contiguous
+
+    Examples
+    --------
+    >>> squared_differences(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])).tolist()
+    [[25.0]]
+    """
+    if len(A) > len(B):
+        return squared_differences(B, A).T
+    dist_sq = np.empty((len(A), len(B)))
+    _add_squared_differences(A, np.ascontiguousarray(B.T), dist_sq)
+    return dist_sq
+
+
+@compiled_loosely
+def _add_squared_differences(A, B_t, dist_sq):
+    for i in range(len(A)):
+        row = dist_sq[i]
+        row[:] = 0.0
+        for f in range(len(B_t)):
+            a, column = A[i, f], B_t[f]
+            for j in range(len(row)):
+                difference = a - column[j]
+                row[j] += difference * difference
 
 
 def add_to_diagonal(A, values):
@@ -174,7 +216,7 @@ def inverse_factor(L):
     return inverse.T
 
 
-def pack_lower(A):
+def pack_lower(A, dtype=np.float64):
     """The lower triangle of A as one vector of row blocks.
 
     Block b holds rows ``b * BLOCK`` onwards, up to its last column on the diagonal:
@@ -183,13 +225,15 @@ def pack_lower(A):
     Parameters
     ----------
     A : ndarray of shape (n, n)
+    dtype : numpy dtype
+        float64 or float32.
 
     Returns
     -------
     ndarray of shape (packed_size(n),)
     """
     n = len(A)
-    packed = np.empty(packed_size(n))
+    packed = np.empty(packed_size(n), dtype)
     start = 0
     for top in range(0, n, BLOCK):
         bottom = min(top + BLOCK, n)
@@ -207,65 +251,92 @@ def packed_size(n):
 
 
 @compiled_loosely
+def _sum_of_squares(n_counted, a, b, c, d, e, f):
+    """Of the first so many of six values, in float64."""
+    total = np.float64(a) ** 2
+    if n_counted > 1:
+        total += np.float64(b) ** 2
+    if n_counted > 2:
+        total += np.float64(c) ** 2
+    if n_counted > 3:
+        total += np.float64(d) ** 2
+    if n_counted > 4:
+        total += np.float64(e) ** 2
+    if n_counted > 5:
+        total += np.float64(f) ** 2
+    return total
+
+
+@compiled_loosely
 def _few_column_norms_sq(packed, n, block, columns, norms_sq):
     """`packed_column_norms_sq` for few columns, given as rows.
 
-    Four rows of A times two columns of B keep eight sums in registers. A matrix product
+    Six rows of A times two columns of B keep twelve sums in registers. A matrix product
     would first copy A, which costs more than multiplying it with a handful of columns.
+    What comes of one column does not depend on the others. (In another order the sums
+    do not fit the registers.)
     """
-    n_columns, start = len(columns), 0
+    n_columns, start, zero = len(columns), 0, packed.dtype.type(0)
     for top in range(0, n, block):
         bottom = min(top + block, n)
-        for i in range(0, bottom - top, 4):
-            rows = packed[
-                start + i * bottom : start + min(i + 4, bottom - top) * bottom
-            ]
-            rows = rows.reshape(-1, bottom)
-            # A last, incomplete foursome is filled up with rows that do not count.
-            counts = np.zeros(4)
-            counts[: len(rows)] = 1.0
-            a, b = rows[0], rows[min(1, len(rows) - 1)]
-            c, d = rows[min(2, len(rows) - 1)], rows[min(3, len(rows) - 1)]
+        for i in range(top, bottom, 6):
+            n_rows = min(6, bottom - i)
+            rows = packed[start : start + n_rows * bottom].reshape(n_rows, bottom)
+            start += n_rows * bottom
+            # A last, incomplete six is filled up with a row that does not count.
+            a, b, c = rows[0], rows[min(1, n_rows - 1)], rows[min(2, n_rows - 1)]
+            d, e, f = (
+                rows[min(3, n_rows - 1)],
+                rows[min(4, n_rows - 1)],
+                rows[min(5, n_rows - 1)],
+            )
             for q in range(0, n_columns, 2):
                 x, y = columns[q], columns[min(q + 1, n_columns - 1)]
-                s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = 0.0
+                s0 = s1 = s2 = s3 = s4 = s5 = zero
+                t0 = t1 = t2 = t3 = t4 = t5 = zero
                 for k in range(bottom):
                     s0 += a[k] * x[k]
-                    s1 += b[k] * x[k]
-                    s2 += c[k] * x[k]
-                    s3 += d[k] * x[k]
                     t0 += a[k] * y[k]
+                    s1 += b[k] * x[k]
                     t1 += b[k] * y[k]
+                    s2 += c[k] * x[k]
                     t2 += c[k] * y[k]
+                    s3 += d[k] * x[k]
                     t3 += d[k] * y[k]
-                s = s0 * s0 * counts[0] + s1 * s1 * counts[1]
-                norms_sq[q] += s + s2 * s2 * counts[2] + s3 * s3 * counts[3]
+                    s4 += e[k] * x[k]
+                    t4 += e[k] * y[k]
+                    s5 += f[k] * x[k]
+                    t5 += f[k] * y[k]
+                norms_sq[q] += _sum_of_squares(n_rows, s0, s1, s2, s3, s4, s5)
                 if q + 1 < n_columns:
-                    t = t0 * t0 * counts[0] + t1 * t1 * counts[1]
-                    norms_sq[q + 1] += t + t2 * t2 * counts[2] + t3 * t3 * counts[3]
-        start += (bottom - top) * bottom
+                    norms_sq[q + 1] += _sum_of_squares(n_rows, t0, t1, t2, t3, t4, t5)
 
 
 def packed_column_norms_sq(packed, B):
     """Squared norms of the columns of ``A @ B`` for a packed lower triangular A.
 
     With ``A = L^-1`` and ``B = K_xq`` this is the variance that data explain,
-    ``k_q^T (L L^T)^-1 k_q``.
+    ``k_q^T (L L^T)^-1 k_q``. Products are of A's precision, their squares are summed in
+    float64.
 
     Parameters
     ----------
     packed : ndarray of shape (packed_size(n),)
+        float64 or float32.
     B : ndarray of shape (n, n_queries)
+        Quickest if its columns are contiguous.
 
     Returns
     -------
     ndarray of shape (n_queries,)
     """
-    n = len(B)
-    norms_sq = np.zeros(B.shape[1])
-    if B.shape[1] <= FEW_COLUMNS:
-        columns = np.ascontiguousarray(B.T)
-        _few_column_norms_sq(packed, n, BLOCK, columns, norms_sq)
+    n, n_columns = B.shape
+    norms_sq = np.zeros(n_columns)
+    if packed.dtype == np.float32 or n_columns <= FEW_COLUMNS:
+        columns = np.ascontiguousarray(B.T, dtype=packed.dtype)
+        for i in range(0, n_columns, CACHED_COLUMNS):
+            some = slice(i, i + CACHED_COLUMNS)
+            _few_column_norms_sq(packed, n, BLOCK, columns[some], norms_sq[some])
         return norms_sq
     start = 0
     for top in range(0, n, BLOCK):

@@ -14,11 +14,13 @@ from sklearn.gaussian_process.kernels import (
 
 import reference
 from overcover import GP, OverlappingCoverRegressor
-from overcover.machines import base, calibration
+from overcover.machines import base, calibration, kernels
+from overcover.machines.gp_state import fit_group, least_doubt
 from overcover.machines.kernels import NAMES
 
 LENGTHS, NOISE = np.array([0.7, 1.9]), 0.03
 TOLERANCE = 1e-8
+EXACT = {"factor_dtype": "float64"}
 each_kernel = pytest.mark.parametrize("kernel", NAMES)
 
 KERNEL_OBJECTS = {
@@ -232,6 +234,77 @@ def test_factors_kept_or_made_again_give_the_same_answers(
         answers.append(model.predict(queries, return_std=True))
     for this, that in zip(*answers):
         assert_allclose(this, that, rtol=TOLERANCE)
+
+
+def overlapping(machine, X, Y, **options):
+    """A cover in which rows are in several subdomains."""
+    options = {"subdomain_size": 70, "random_state": 0} | options
+    return OverlappingCoverRegressor(machine, **options).fit(X, Y)
+
+
+@pytest.mark.parametrize("kernel", ["matern32", "rbf", 9.0 * RBF([1.0, 2.0])])
+@pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-5, 1e-7])
+def test_rounding_stays_within_its_bound(kernel, noise, two_outputs, queries):
+    machine = GP(kernel, noise=noise)
+    machine.tune(*two_outputs, None, 70, np.random.RandomState(0), None)
+    X, Y = (part[:70] for part in two_outputs)
+    doubts = []
+    for dtype in ("float64", "float32"):
+        machine.factor_dtype = dtype
+        state = machine.fit_state(X, Y, n_owned=20)
+        assert state.factor.dtype == dtype
+        machine.calibrate([state])
+        doubts.append(machine.doubt(state, queries))
+    _, A = kernels.in_units(machine.kernel_, machine.theta_[0], state.X)
+    row_noise = np.full(len(A), np.exp(machine.theta_[0, -1]))
+    bound = fit_group(machine.kernel_, A, Y - Y.mean(axis=0), row_noise, 20).rounding
+    assert np.max(np.abs(doubts[1] / doubts[0] - 1)) <= bound
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    ["matern32", "rbf", ConstantKernel(9.0, "fixed") * RBF([0.3, 0.3], "fixed")],
+)
+def test_near_a_row_single_precision_keeps_its_digits(kernel, two_outputs):
+    """Where one minus what is explained is a millionth of it."""
+    X, Y = two_outputs
+    machine = GP(kernel, length_scale=0.3, noise=1e-6)
+    machine.tune(X, Y, None, 70, np.random.RandomState(0), None)
+    weights = np.where(np.arange(70) % 2, 1.0, 3.0)
+    asked = np.concatenate([X[:9], X[:9] + 1e-6, X[:9] + 1e-3])
+    doubts = []
+    for dtype in ("float64", "float32"):
+        machine.factor_dtype = dtype
+        state = machine.fit_state(X[:70], Y[:70], weights, n_owned=20)
+        machine.calibrate([state])
+        doubts.append(machine.doubt(state, asked))
+    exact, single = doubts
+    assert exact.min() < 0.1 * least_doubt(state.alpha, state.residuals_sq)
+    assert_allclose(single, exact, rtol=1e-3)
+
+
+def test_factors_are_single_where_that_does_no_harm(two_outputs, queries):
+    machine = GP(length_scale=LENGTHS, noise=NOISE)
+    model = overlapping(machine, *two_outputs)
+    assert {state.factor.dtype.name for state in model.states_} == {"float32"}
+    exact = overlapping(GP(**machine.get_params() | EXACT), *two_outputs)
+    assert {state.factor.dtype.name for state in exact.states_} == {"float64"}
+    found, expected = (m.predict(queries, return_std=True)[1] for m in (model, exact))
+    assert_allclose(found, expected, rtol=1e-4)
+    assert (found != expected).any()
+
+
+def test_factors_are_double_where_digits_are_needed(two_outputs):
+    X, Y = two_outputs
+    close = GP("rbf", length_scale=20.0, noise=1e-7)
+    for model in (
+        overlapping(close, X, Y),
+        overlapping(GP(length_scale=1.0, noise=0.1), X, Y, overlap=0.0),
+        overlapping(GP(length_scale=1.0, noise=0.1), X, Y, subdomain_size=len(X)),
+    ):
+        assert {state.factor.dtype.name for state in model.states_} == {"float64"}
+    with pytest.raises(ValueError, match=r"factor_dtype='half'.*'float32'"):
+        GP(factor_dtype="half").fit(X, Y)
 
 
 def test_a_full_model_too_can_do_without_its_factor(few, queries):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from .._neighbors import compiled
+from .._linalg import compiled_loosely
 from .base import Machine
 
 # How many rows may decide a local scale; all, if noise is the same everywhere.
@@ -133,29 +133,45 @@ def local_scale(similarity, squarings, residuals_sq, average):
     -------
     ndarray of shape (n_queries, n_outputs)
     """
-    totals = np.full(similarity.shape[1], PRIOR_ROWS)
-    sums = np.outer(PRIOR_ROWS * average, np.ones(len(totals)))
-    values = np.ascontiguousarray(residuals_sq)
-    _add_weighted(similarity, int(squarings), values, totals, sums)
-    return (sums / totals).T
+    n_outputs = residuals_sq.shape[1]
+    powers = np.full(n_outputs, squarings)
+    return _weighted_means(similarity, powers, residuals_sq, average)
 
 
-@compiled
-def _add_weighted(similarity, squarings, residuals_sq, totals, sums):
-    """Add weights and weighted residuals; one pass, where NumPy takes a dozen."""
-    weights = np.ones(similarity.shape[1])
-    for i in range(len(similarity)):
-        if squarings >= 0:
-            weights[:] = similarity[i]
-        for _ in range(squarings):
-            for q in range(len(weights)):
-                weights[q] *= weights[q]
-        for q in range(len(weights)):
-            totals[q] += weights[q]
-        for j in range(residuals_sq.shape[1]):
-            value = residuals_sq[i, j]
-            for q in range(len(weights)):
-                sums[j, q] += weights[q] * value
+def _weighted_means(similarity, squarings, residuals_sq, average):
+    """`local_scale` with a number of squarings for each output."""
+    scales = np.empty((similarity.shape[1], len(squarings)))
+    _weigh(
+        np.ascontiguousarray(similarity.T),
+        squarings,
+        np.ascontiguousarray(residuals_sq.T),
+        average,
+        scales,
+    )
+    return scales
+
+
+@compiled_loosely
+def _weigh(similarity, squarings, residuals_sq, average, scales):
+    """One pass over the similarities of each query, where NumPy takes a dozen."""
+    weights = np.empty(similarity.shape[1])
+    for q in range(len(similarity)):
+        total = 0.0
+        for j in range(len(squarings)):
+            if j == 0 or squarings[j] != squarings[j - 1]:
+                weights[:] = 1.0
+                if squarings[j] >= 0:
+                    weights[:] = similarity[q]
+                for _ in range(squarings[j]):
+                    for i in range(len(weights)):
+                        weights[i] *= weights[i]
+                total = PRIOR_ROWS
+                for i in range(len(weights)):
+                    total += weights[i]
+            values, weighted = residuals_sq[j], PRIOR_ROWS * average[j]
+            for i in range(len(weights)):
+                weighted += weights[i] * values[i]
+            scales[q, j] = weighted / total
 
 
 def scales_at(similarity, residuals_sq, average, squarings, calibration, outputs):
@@ -170,22 +186,20 @@ def scales_at(similarity, residuals_sq, average, squarings, calibration, outputs
         Its mean over the rows.
     squarings : ndarray of shape (n_localities,)
     calibration : Calibration
-    outputs : ndarray of int
+    outputs : slice
         The outputs that this similarity is for.
 
     Returns
     -------
     ndarray of shape (n_queries, len(outputs))
     """
-    scales = np.empty((similarity.shape[1], len(outputs)))
-    localities = calibration.locality[outputs]
-    for locality in set(localities.tolist()):
-        here = np.flatnonzero(localities == locality)
-        j = outputs[here]
-        scales[:, here] = local_scale(
-            similarity, squarings[locality], residuals_sq[:, j], average[j]
-        )
-    return np.maximum(scales, calibration.least_scale[outputs])
+    scales = _weighted_means(
+        similarity,
+        squarings[calibration.locality[outputs]],
+        residuals_sq[:, outputs],
+        average[outputs],
+    )
+    return np.maximum(scales, calibration.least_scale[outputs], out=scales)
 
 
 def calibrate(ratios, residuals_sq_mean=None):

@@ -12,6 +12,7 @@ from scipy.linalg import lapack
 from .._linalg import (
     add_to_diagonal,
     cholesky,
+    compiled_loosely,
     inverse_factor,
     pack_lower,
     packed_column_norms_sq,
@@ -21,6 +22,9 @@ from . import calibration, kernels
 from .base import Answer
 
 LEAST_DOUBT = 1e-15
+# What rounding factors to float32 may change of a variance, by an upper bound; on real
+# data a tenth of that is seen (docs/numerics.md).
+MOST_ROUNDING = 0.05
 
 
 class GPState(NamedTuple):
@@ -58,7 +62,8 @@ class GPState(NamedTuple):
     """Powers of two of the similarity for these, shape (G, n_localities)."""
 
     factor: np.ndarray
-    """Packed ``L^-1``, shape (G, packed_size(size)); (G, 0) if to be made again."""
+    """Packed ``L^-1``, shape (G, packed_size(size)); (G, 0) if to be made again.
+    Of the type that it is, or would be, kept in."""
 
 
 class FittedGroup(NamedTuple):
@@ -69,6 +74,8 @@ class FittedGroup(NamedTuple):
     ratios: np.ndarray
     squarings: np.ndarray
     L_inv: np.ndarray
+    rounding: float
+    """What float32 would do to its doubts, see `rounding_of_doubt`."""
 
 
 def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
@@ -100,13 +107,44 @@ def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
     L_inv = inverse_factor(L)
     residuals_sq = alpha**2 / np.einsum("ij,ij->j", L_inv, L_inv)[:, None]
     ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
-    return FittedGroup(alpha, residuals_sq, ratios, squarings, L_inv)
+    rounding = rounding_of_doubt(L_inv, np.max(kernels.diagonal(kernel, A)))
+    return FittedGroup(alpha, residuals_sq, ratios, squarings, L_inv, rounding)
 
 
-def packed_factor(kernel, A, row_noise):
+def packed_factor(kernel, A, row_noise, dtype):
     """The packed ``L^-1`` of `fit_group`, made again where it was not kept."""
     L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), row_noise))
-    return pack_lower(inverse_factor(L))
+    return pack_lower(inverse_factor(L), dtype)
+
+
+def rounding_of_doubt(L_inv, amplitude=1.0):
+    r"""By which share a doubt changes, at most, when its factor is float32.
+
+    Let the kernel's amplitude be one, so that :math:`\lVert L^{-1} k_q \rVert \le 1`. A
+    relative error u of every number, in random directions, moves that norm's square by
+    :math:`2 u \max_i \lVert L^{-1}_{i \cdot} \rVert` or less. The least doubt is that
+    at a row left out, :math:`1 / \max_j [A^{-1}]_{jj}`. For queries nearer to a row
+    there is `doubt_near`.
+
+    Parameters
+    ----------
+    L_inv : ndarray of shape (size, size)
+    amplitude : float
+        The largest k(x, x).
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> bool(rounding_of_doubt(np.eye(3)) < 1e-6 < rounding_of_doubt(1e3 * np.eye(3)))
+    True
+    """
+    row_sq = amplitude * np.einsum("ij,ij->i", L_inv, L_inv).max()
+    column_sq = amplitude * np.einsum("ij,ij->j", L_inv, L_inv).max()
+    unit = np.finfo(np.float32).eps / 2
+    return 2.0 * unit * np.sqrt(row_sq) * column_sq
 
 
 def doubt_of(kernel, B, K_xq, factor, noise):
@@ -126,6 +164,48 @@ def doubt_of(kernel, B, K_xq, factor, noise):
     """
     unexplained = kernels.diagonal(kernel, B) - packed_column_norms_sq(factor, K_xq)
     return np.maximum(unexplained, LEAST_DOUBT) + noise
+
+
+@compiled_loosely
+def least_doubt(alpha, residuals_sq):
+    """The least doubt at a row left out, from leave-one-out residuals.
+
+    Parameters
+    ----------
+    alpha, residuals_sq : ndarray of shape (size, n_outputs)
+        As in `GPState`: the one squared over the other is the diagonal of ``A^-1``.
+
+    Returns
+    -------
+    float
+        Infinite if no output varies.
+    """
+    largest = 0.0
+    for i in range(len(alpha)):
+        for j in range(alpha.shape[1]):
+            if residuals_sq[i, j] > 0:
+                largest = max(largest, alpha[i, j] ** 2 / residuals_sq[i, j])
+    return 1.0 / largest if largest > 0 else np.inf
+
+
+def doubt_near(kernel, A, B, K_xq, factor, noise, row_noise):
+    r"""`doubt_of` for queries so near to a row that float32 leaves no digit of it.
+
+    It is that of the difference to the nearest row i, whose output is known. With
+    :math:`\delta = k_q - A e_i`, small entry by entry,
+
+    .. math:: \eta(q) = k(q, q) - 2 k(q, x_i) + k(x_i, x_i) + \nu + \nu_i
+        - \lVert L^{-1} \delta \rVert^2 .
+
+    Parameters as in `doubt_of`; A of shape (size, n_features), row_noise of (size,).
+    """
+    i, each = np.argmax(K_xq, axis=0), np.arange(len(B))
+    K_xi = kernels.cross(kernel, A, A[i])
+    apart = kernels.diagonal(kernel, B) - 2.0 * K_xq[i, each] + K_xi[i, each]
+    delta = K_xq - K_xi
+    delta[i, each] -= row_noise[i]
+    apart += row_noise[i] - packed_column_norms_sq(factor, delta)
+    return np.maximum(apart, LEAST_DOUBT) + noise
 
 
 def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:

@@ -286,7 +286,7 @@ class TwinGP(CalibratedMachine):
                 state.residuals_sq_mean,
                 state.squarings,
                 self.calibration_,
-                np.arange(mean.shape[1]),
+                slice(None),
             )
             parts.append((mean, scale * eta[:, None] * self.calibration_.factor, eta))
         joined = [np.concatenate(part) for part in zip(*parts)]

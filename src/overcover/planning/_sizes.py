@@ -138,8 +138,10 @@ def typical_machine(asked: Asked, n_features, n_outputs):
     typical = dict.fromkeys(("noise", "input_noise", "output_noise"), TYPICAL_NOISE)
     typical |= {"length_scale": length, "input_length_scale": length}
     typical["output_length_scale"] = np.sqrt(n_outputs)
+    # Data decide on the type; what is larger and slower is planned for.
+    given = typical | {"factor_dtype": "float64"}
     params = machine.get_params(deep=False)
-    machine.set_params(**{k: v for k, v in typical.items() if is_auto(params.get(k))})
+    machine.set_params(**{k: v for k, v in given.items() if is_auto(params.get(k))})
     X, Y = typical_rows(COUNTED[0], n_features, n_outputs)
     machine.tune(X, Y, None, len(X), check_random_state(0), None)
     return machine

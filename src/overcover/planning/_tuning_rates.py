@@ -26,7 +26,7 @@ METRICS_TRIED = 8
 TRIALS, N_SETS, SET_SIZE, N_TRIED, TWIN_ANCHORS = 150, 4, 800, 75, 600
 TRIED_SIZES = (200, 400, 800)
 # "auto" that is not sought on data.
-NOT_TUNED = ("keep_factors", "rank")
+NOT_TUNED = ("keep_factors", "factor_dtype", "rank")
 
 
 def time_tuning(asked, machine, X, Y):

@@ -20,6 +20,9 @@ from ._pack import StoreError
 WHOLE = ("squarings", "left", "locality", "labels")
 """Fields of whole numbers; all others are floats of 64 bits."""
 
+NARROW = ("P?",)
+"""Shapes of arrays that may be floats of 32 bits instead: the factors of a GP."""
+
 SHAPES: dict[str, dict[str, Any]] = {
     "GPState": {
         "X": "n d",
@@ -117,15 +120,18 @@ float64, and is float64 of shape (5, 2).
 
 
 def _check_array(array, letters, sizes, name, whole):
-    kind = "int64" if whole else "float64"
-    fits = isinstance(array, np.ndarray) and array.dtype == kind
+    kinds = ["int64"] if whole else ["float64"]
+    if letters[-1] in NARROW:
+        kinds.append("float32")
+    fits = isinstance(array, np.ndarray) and array.dtype.name in kinds
     fits = fits and array.ndim == len(letters)
     if fits and all(_agrees(*pair, sizes) for pair in zip(letters, array.shape)):
         return
     wanted = [f"{x}={sizes[x]}" if x in sizes else x for x in letters]
     given = getattr(array, "dtype", type(array).__name__)
     raise StoreError(
-        f"{name} should be of shape ({', '.join(wanted)}) and {kind}, and is {given} "
+        f"{name} should be of shape ({', '.join(wanted)}) and {' or '.join(kinds)}, "
+        f"and is {given} "
         f"of shape {getattr(array, 'shape', None)}."
     )
 
