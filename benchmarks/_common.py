@@ -186,11 +186,11 @@ def interleaved(tasks, n_repeats, typical=np.median):
     return {name: float(typical(runs)) for name, runs in seconds.items()}
 
 
-def gemm_rate(size, n_queries, least_seconds=0.3):
+def gemm_rate(size, n_queries, least_seconds=0.3, dtype=np.float64):
     """FLOP/s of a plain (size x size) (size x n_queries) product on one thread."""
     rng = np.random.default_rng(SEED)
-    A, B = rng.normal(size=(size, size)), rng.normal(size=(size, n_queries))
-    out = np.empty((size, n_queries))
+    A, B = (rng.normal(size=(size, n)).astype(dtype) for n in (size, n_queries))
+    out = np.empty((size, n_queries), dtype)
     runs = []
     with threadpool_limits(1):
         np.matmul(A, B, out=out)

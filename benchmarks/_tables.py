@@ -365,24 +365,6 @@ def pose(result):
     return f"{table(head, rows)}\n\n{made_by(result)}"
 
 
-def precision(result):
-    rows = [
-        [
-            row["machine"],
-            f"{row['noise']:g}",
-            number(row["size_ratio"], 2),
-            *(
-                f"{row[key]:.0e}"
-                for key in ("mean_in_std_99", "mean_in_std_max")
-                + ("std_relative_99", "std_relative_max")
-            ),
-        ]
-        for row in result["rows"]
-    ]
-    head = ["machine", "noise", "size", "mean, 99 %", "mean, all", "std, 99 %"]
-    return f"{table([*head, 'std, all'], rows)}\n\n{made_by(result)}"
-
-
 def comparison(result):
     """What `overcover compare` says of one data set."""
     rows = [
@@ -431,7 +413,6 @@ TABLES = {
     "systems-table": ("systems_table", systems_table),
     "boundaries": ("boundaries_jumps", boundaries),
     "systems-learned": ("systems_learned", systems_learned),
-    "precision": ("faults_precision", precision),
     "systems-agreement": ("systems_agreement", systems_agreement),
     "pose": ("pose", pose),
     "compare-kin40k": ("compare_kin40k", comparison),

@@ -49,7 +49,7 @@ class Settings(NamedTuple):
 
 
 FULL = Settings(
-    None, None, 800, 400, 2000, 1000, 3, 10, (10**4, 10**5, 10**6, 2 * 10**6), 2, 5
+    None, None, 800, 400, 2000, 1000, 7, 10, (10**4, 10**5, 10**6, 2 * 10**6), 2, 5
 )
 QUICK = Settings(600, 200, 100, 50, 20, 50, 1, 2, (500, 1000), 2, 2)
 
@@ -254,7 +254,8 @@ def gemm_shares(model, seconds, batches):
     for label in ("cover", "cover_large"):
         n_answers = answers_of(model, batches[label][1])
         per_subdomain = max(1, round(n_answers / model.n_subdomains_))
-        plain = _common.gemm_rate(size, per_subdomain)
+        dtype = model.states_[0].factor.dtype
+        plain = _common.gemm_rate(size, per_subdomain, dtype=dtype)
         rate = prediction_flops(model, n_answers) / seconds[label]
         shares[f"gemm_share_{label}"] = rate / plain
         shares[f"gemm_columns_{label}"] = per_subdomain

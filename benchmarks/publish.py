@@ -15,15 +15,16 @@ import re
 import sys
 from pathlib import Path
 
+import _precision_tables
 import _scale_tables
 import _tables
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-TABLES = _tables.TABLES | _scale_tables.TABLES
+TABLES = _tables.TABLES | _scale_tables.TABLES | _precision_tables.TABLES
 PAGES = ("README.md", "docs/how-it-works.md", "docs/routing.md", "docs/choosing.md")
 PAGES += ("docs/methods.md", "docs/pose.md", "docs/store-format.md")
-PAGES += ("docs/scaling.md", "docs/command-line.md")
+PAGES += ("docs/scaling.md", "docs/command-line.md", "docs/numerics.md")
 
 
 def example(page):

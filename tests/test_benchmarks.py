@@ -63,6 +63,19 @@ def test_gp_sections_run_and_leave_a_record(
     assert "Routers" in capsys.readouterr().out
 
 
+def test_rounding_is_held_against_double_precision(
+    benchmark_module, tiny_data, tmp_path, capsys
+):
+    rounding = benchmark_module("rounding")
+    rounding.main(["--quick", "--results", str(tmp_path)])
+    rows = sections(tmp_path)["rounding_factors"]["rows"]
+    assert [row["data"] for row in rows] == list(rounding.NAMES)
+    for row in rows:
+        assert 0.5 <= row["size_ratio"] <= 1
+        assert row["std_relative_max"] < 0.05
+    assert "float64" in capsys.readouterr().out
+
+
 def test_scaling_runs_and_leaves_a_record(benchmark_module, tmp_path, capsys):
     scaling = benchmark_module("scaling")
     scaling.main(["--quick", "--results", str(tmp_path)])

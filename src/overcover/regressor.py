@@ -160,8 +160,9 @@ default="variance"
     def fit(self, X, y, sample_weight=None, X_target=None):
         """Tune the machine, cover the rows, precompute one machine per subdomain.
 
-        Memory: the states, about ``4 * subdomain_size^2`` bytes per subdomain while
-        the machine keeps factors (see `GP`), else ``8 * subdomain_size * n_features``;
+        Memory: the states, about ``4 * subdomain_size^2`` bytes per subdomain, or half
+        of that in float32, while the machine keeps factors (see `GP`), else
+        ``8 * subdomain_size * n_features``;
         `overcover.store.fit_into` keeps them on the disk.
 
         Parameters

@@ -1,0 +1,79 @@
+"""What factors in float32 change and save, on real data.
+
+    python benchmarks/rounding.py [--quick]
+
+For every data set two covers that differ in nothing but `GP.factor_dtype`, "auto" and
+"float64", with the same hyperparameters. Prints a table and writes
+benchmarks/results/rounding_factors.json.
+"""
+
+import numpy as np
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+import _common
+import gp
+from _common import interleaved, note, print_table, run_sections
+
+NAMES = ("kin40k", "protein", "sarcos_small", "rf1", "bike")
+
+
+def factors(settings, names=NAMES):
+    """One row per data set."""
+    with threadpool_limits(1):
+        rows = [compared(name, settings) for name in names]
+    print_table("Factors in float32 where they may be, against float64", rows)
+    return rows
+
+
+def compared(name, settings):
+    """Sizes, seconds, errors and differences of the two."""
+    data, machine = gp.problem(name, settings), gp.tuned_machine(name, settings)
+    models = {}
+    for dtype in ("auto", "float64"):
+        note(f"{name}: {dtype}")
+        asked = clone(machine).set_params(factor_dtype=dtype)
+        models[dtype] = gp.cover_of(asked, settings).fit(data.X_train, data.Y_train)
+        models[dtype].set_params(n_jobs=1)
+    asked = {
+        dtype: lambda model=model: model.predict(data.X_test, return_std=True)
+        for dtype, model in models.items()
+    }
+    seconds = interleaved(asked, settings.n_repeats)
+    (mean, std), (exact_mean, exact_std) = (predict() for predict in asked.values())
+    mean_in_std = np.abs(mean - exact_mean) / exact_std
+    std_relative = np.abs(std / exact_std - 1.0)
+    states = models["auto"].states_
+    return {
+        "data": name,
+        "noise": float(machine.noise),
+        "share_single": np.mean([s.factor.dtype == np.float32 for s in states]),
+        "size_ratio": factor_bytes(models["auto"]) / factor_bytes(models["float64"]),
+        "speed_up": seconds["float64"] / seconds["auto"],
+        "mean_in_std_99": float(np.quantile(mean_in_std, 0.99)),
+        "mean_in_std_max": float(mean_in_std.max()),
+        "std_relative_99": float(np.quantile(std_relative, 0.99)),
+        "std_relative_max": float(std_relative.max()),
+        "rmse": rmse(data, mean),
+        "rmse_double": rmse(data, exact_mean),
+    }
+
+
+def factor_bytes(model):
+    """Of all subdomains."""
+    return sum(state.factor.nbytes for state in model.states_)
+
+
+def rmse(data, mean):
+    """Mean over outputs."""
+    return float(_common.rmse(data.Y_test, mean).mean())
+
+
+def main(arguments=None):
+    """Run it."""
+    sections, settings = {"factors": factors}, (gp.FULL, gp.QUICK)
+    run_sections(__doc__.splitlines()[0], "rounding", sections, settings, arguments)
+
+
+if __name__ == "__main__":
+    main()
