@@ -91,7 +91,8 @@ def test_plans_are_held_against_fits(benchmark_module, tmp_path, capsys):
     rows = sections(tmp_path)["planning"]["rows"]
     assert [row["into_store"] for row in rows] == [False, True]
     for row in rows:
-        assert 0.8 < row["disk_ratio"] < 1.2
+        # Factors are planned for in float64, and may do in float32.
+        assert 0.8 < row["disk_ratio"] < 2.2
         assert row["seconds_planned"] > 0 and row["seconds_seen"] > 0
     assert "Planned over seen" in capsys.readouterr().out
 

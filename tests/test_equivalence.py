@@ -154,6 +154,9 @@ def test_a_batch_of_queries_is_its_queries_one_by_one(router, two_outputs, queri
 def test_answering_in_chunks_changes_nothing(surface, queries, monkeypatch):
     model = small_cover().fit(*surface)
     expected = model.predict(queries, return_std=True)
+    monkeypatch.setattr("overcover.regressor.ROUND_QUERIES", 1)
+    assert model._rows_per_round() < len(queries)
+    check_equal(model.predict(queries, return_std=True), expected)
     monkeypatch.setattr("overcover.regressor.ROUND_BYTES", 2000)
     check_equal(model.predict(queries, return_std=True), expected)
     monkeypatch.setattr("overcover.machines.gp.BLOCK_VALUES", 1)

@@ -32,9 +32,10 @@ from .planning._result import describe_fit
 from .planning._sizes import auto_size, check_auto
 from .subdomains import InMemory, ask, ask_doubts, fit_machines
 
-# What the answers to the queries of one round may occupy: keeps memory flat however
-# many there are. The more queries share a round, the more of them share a subdomain.
-ROUND_BYTES = 2**27
+# Queries are answered in rounds, so that memory is flat however many there are. What
+# the answers to a round may occupy; and where factors need not be made again, how many
+# queries there are for each subdomain, because more of them would gain little.
+ROUND_BYTES, ROUND_QUERIES = 2**27, 512
 
 
 class Consultation(NamedTuple):
@@ -318,7 +319,11 @@ default="variance"
         # Names and distances of candidates; mean and variance of those asked, and once
         # more of their mixture.
         numbers = 4 * n_listed + (n_asked + 1) * 2 * self.n_outputs_
-        return max(1, ROUND_BYTES // (8 * numbers))
+        n_rows = max(1, ROUND_BYTES // (8 * numbers))
+        # The same for a model that was loaded, so that it answers bit by bit the same.
+        if self.machine_.keeps_factors(self.n_subdomains_, self.subdomain_size_):
+            n_rows = min(n_rows, ROUND_QUERIES * self.n_subdomains_)
+        return n_rows
 
     def _consult(self, X, return_std) -> Consultation:
         n_consulted, machine = self._n_consulted(), self.machine_
