@@ -46,6 +46,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/pose.py
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/faults.py
+	$(BIN)/python benchmarks/rounding.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache demo \

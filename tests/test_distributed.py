@@ -356,7 +356,7 @@ def make_sharded(machine=None, n_shards=4, **options):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Of 100 rows of two features: the workers are told by the client."""
-    monkeypatch.setattr("overcover.partition._shards.BLOCK_BYTES", 1600)
+    monkeypatch.setattr("overcover._streams.BLOCK_NUMBERS", 200)
 
 
 @pytest.mark.parametrize("router", ["density", "neighbors"])
@@ -374,7 +374,7 @@ def test_a_sharded_fit_is_the_local_fit(router, client, path, tmp_path, small_bl
 
 def test_wide_rows_are_sharded_alike(client, path, tmp_path, monkeypatch):
     """Distances are products then, whose rounding depends on the blocks."""
-    monkeypatch.setattr("overcover.partition._shards.BLOCK_BYTES", 8 * 14 * 90)
+    monkeypatch.setattr("overcover._streams.BLOCK_NUMBERS", 14 * 90)
     X = np.random.default_rng(1).normal(size=(500, 14))
     models = [make_sharded(random_state=4) for _ in range(2)]
     local = store.fit_into(models[0], X, X[:, 0], tmp_path / "local.ocm")

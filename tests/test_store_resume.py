@@ -239,7 +239,7 @@ def test_mapped_arrays_give_the_same_model(changed, path, tmp_path, monkeypatch)
     for name, array in zip("XY", (X, Y)):
         np.save(tmp_path / f"{name}.npy", array)
     mapped = [np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in "XY"]
-    monkeypatch.setattr("overcover.store._rows.BLOCK_BYTES", 200)
+    monkeypatch.setattr("overcover._streams.BLOCK_NUMBERS", 25)
     assert interrupt(14, make_model(), *mapped, path)
     store.fit_into(make_model(), *mapped, path)
     check_whole(path, make_model().fit(X, Y))
@@ -250,7 +250,7 @@ def test_mapped_rows_are_not_read_into_memory(path, tmp_path, monkeypatch):
     X = np.random.default_rng(0).normal(size=(20_000, 20)).astype(np.float32)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    monkeypatch.setattr("overcover.store._rows.BLOCK_BYTES", 2**16)
+    monkeypatch.setattr("overcover._streams.BLOCK_NUMBERS", 2**13)
 
     def stop(*args):
         raise Interrupted

@@ -33,7 +33,7 @@ def cloud(n_rows=3000, n_features=2, seed=0):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 100 rows of two features, samples of 20 rows per shard."""
-    monkeypatch.setattr(_shards, "BLOCK_BYTES", 16 * 100)
+    monkeypatch.setattr(_streams, "BLOCK_NUMBERS", 2 * 100)
     monkeypatch.setattr(_shards, "SAMPLED_ROWS", 20)
 
 
@@ -73,7 +73,7 @@ def test_threads_files_and_precision_change_nothing(small_blocks, tmp_path):
 def test_a_fit_holds_less_than_its_rows(small_blocks, monkeypatch, tmp_path):
     X = cloud(4000, 128)
     np.save(tmp_path / "X.npy", X)
-    monkeypatch.setattr(_shards, "BLOCK_BYTES", 2**18)
+    monkeypatch.setattr(_streams, "BLOCK_NUMBERS", 2**15)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     model = TwoLevelKMeans(200, n_shards=10, balance="assign", random_state=0)
     model.fit(X[:800])  # compiles

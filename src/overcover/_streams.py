@@ -14,17 +14,34 @@ BLOCK_NUMBERS = 2**21
 """Numbers in memory at a time: 16 MB."""
 
 
+def rows_per_block(n_columns: int) -> int:
+    """How many rows make a block of at most `BLOCK_NUMBERS` numbers; at least one."""
+    return max(1, BLOCK_NUMBERS // max(1, n_columns))
+
+
 def slices_of(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Successive slices of `n_rows` rows, at most `BLOCK_NUMBERS` numbers each.
+    """Successive slices of `n_rows` rows, a block each.
 
     Examples
     --------
     >>> [(block.start, block.stop) for block in slices_of(5, 2**20)]
     [(0, 2), (2, 4), (4, 5)]
     """
-    step = max(1, BLOCK_NUMBERS // max(1, n_columns))
+    step = rows_per_block(n_columns)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def blocks_of(rows) -> Iterator[np.ndarray]:
+    """Successive rows of an array of any number of axes, a block at a time.
+
+    Examples
+    --------
+    >>> [block.shape for block in blocks_of(np.zeros((5, 2**20)))]
+    [(2, 1048576), (2, 1048576), (1, 1048576)]
+    """
+    for block in slices_of(len(rows), int(np.prod(rows.shape[1:]))):
+        yield rows[block]
 
 
 class Moments(NamedTuple):

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils import check_array
 
+from .._streams import blocks_of
 from ..store import _shared as shared
-from ..store._rows import blocks_of, write_npy
+from ..store._rows import write_npy
 from ._cluster import RETRIES, call
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from .._streams import blocks_of
 from .._validation import check_queries
 from ..store import StoreError, load
 from ..store import _directory as directory
 from ..store import _shared as shared
-from ..store._rows import blocks_of, write_npy
+from ..store._rows import write_npy
 from ..store._subdomains import StoredStates
 from ._cluster import check_shared, running, submit
 from ._collections import check_numbers, is_dask, names_of

@@ -39,9 +39,6 @@ LEAST_CLUSTERS = 8
 SAMPLED_ROWS = 256
 """Rows of the sample for every shard."""
 
-BLOCK_BYTES = 2**24
-"""Rows in float64 that are looked at together."""
-
 
 class Coarse(NamedTuple):
     """Where the shards lie."""
@@ -113,22 +110,6 @@ def count_shards(n_shards, n_samples, n_features, n_clusters):
         return min(n_shards, n_clusters)
     rows = max(1, min(SHARD_ROWS, SHARD_BYTES // (8 * n_features)))
     return max(1, min(-(-n_samples // rows), n_clusters // LEAST_CLUSTERS))
-
-
-def block_length(n_features):
-    """Rows of a block."""
-    return max(1, BLOCK_BYTES // (8 * n_features))
-
-
-def row_ranges(n_samples, step):
-    """Of every block, its first row and the one after its last.
-
-    Examples
-    --------
-    >>> row_ranges(5, 2)
-    [(0, 2), (2, 4), (4, 5)]
-    """
-    return [(i, min(i + step, n_samples)) for i in range(0, n_samples, step)]
 
 
 def split_sample(X, n_shards, rng, n_jobs=None) -> Coarse:

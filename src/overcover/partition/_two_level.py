@@ -5,16 +5,15 @@ from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import validate_data
 
 from .._parallel import one_thread_per_worker, run_tasks
+from .._streams import blocks_of, slices_of
 from .._validation import check_count
 from ._arrays import clusters_of
 from ._kmeans import EqualSizeKMeans, check_n_clusters
 from ._shards import (
-    block_length,
     count_shards,
     least_losses,
     movers_of,
     nearest_shards,
-    row_ranges,
     settle,
     share_clusters,
     split_sample,
@@ -37,23 +36,24 @@ def assign_shards(X, coarse, n_clusters, n_jobs=None):
     shards : ndarray of shape (n_samples,)
     shares : Shares
     """
-    ranges = row_ranges(len(X), block_length(X.shape[1]))
+    blocks = list(slices_of(*X.shape))
     shards = np.empty(len(X), dtype=np.int32)
-    for start, stop in ranges:
-        shards[start:stop] = nearest_shards(X[start:stop], coarse, n_jobs)
+    for block in blocks:
+        shards[block] = nearest_shards(X[block], coarse, n_jobs)
     n_shards = len(coarse.centers)
     counts = np.bincount(shards, minlength=n_shards)
     shares = share_clusters(counts, coarse.centers, n_clusters)
 
-    def movers(start, stop):
-        groups = clusters_of(shards[start:stop], n_shards)
+    def movers(block):
+        groups = clusters_of(shards[block], n_shards)
 
         def group(s):
-            return start + groups[s], X[start + groups[s]]
+            rows = block.start + groups[s]
+            return rows, X[rows]
 
         return movers_of(group, coarse, shares)
 
-    lists = (movers(*block) for block in ranges)
+    lists = map(movers, blocks)
     rows, new = settle(X, least_losses(lists, shares), coarse, shares)
     shards[rows] = new
     return shards, shares
@@ -151,8 +151,8 @@ class TwoLevelKMeans(EqualSizeKMeans):
         X = validate_data(self, X, ensure_all_finite=False)
         if self.count_shards(*X.shape) == 1:
             return super().fit(X)
-        for start, stop in row_ranges(len(X), block_length(X.shape[1])):
-            assert_all_finite(X[start:stop], input_name="X")
+        for block in blocks_of(X):
+            assert_all_finite(block, input_name="X")
         return self.fit_rows(X)
 
     def fit_rows(self, X):

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .._parallel import run_tasks
+from .._streams import blocks_of
 from .._validation import check_training_data
 from ..machines import AnyRegressor, make_machine
 from ..regressor import OverlappingCoverRegressor
@@ -25,7 +26,7 @@ from . import _directory as directory
 from ._codec import FITTED, encode, refusal
 from ._model import check_dtype, commit, load
 from ._pack import SUFFIX, StoreError, new_file, open_pack, write_pack
-from ._rows import blocks_of, mapped_as_float
+from ._rows import mapped_as_float
 from ._subdomains import (
     StoredStates,
     Subdomains,

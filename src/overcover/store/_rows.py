@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from .._streams import blocks_of
 from ._pack import UNFINISHED
 
-# Bytes in memory at a time.
-BLOCK_BYTES = 2**24
 # What the fit takes as it is.
 FLOATS = (np.float64, np.float32)
 
@@ -42,19 +41,6 @@ def write_npy(path, shape, dtype, blocks):
     finally:
         unfinished.unlink(missing_ok=True)
     return np.load(path, mmap_mode="c")
-
-
-def blocks_of(rows):
-    """Successive rows, about `BLOCK_BYTES` at a time.
-
-    Examples
-    --------
-    >>> [block.shape for block in blocks_of(np.zeros((5, 2**20)))]
-    [(2, 1048576), (2, 1048576), (1, 1048576)]
-    """
-    step = max(1, BLOCK_BYTES // max(1, rows[:1].nbytes))
-    for i in range(0, len(rows), step):
-        yield rows[i : i + step]
 
 
 def mapped_as_float(X, path):

@@ -31,18 +31,16 @@ from sklearn.utils import check_random_state
 
 from .._neighbors import block_rows
 from .._parallel import one_thread_per_worker
-from .._streams import Rows
+from .._streams import Rows, rows_per_block
 from ..cover import Cover, count_subdomains, extend_clusters, lending_of
 from ..partition import Partition, TwoLevelKMeans, resolve
 from ..partition._shards import (
     Coarse,
     Movers,
     Shares,
-    block_length,
     least_losses,
     movers_of,
     nearest_shards,
-    row_ranges,
     settle,
     share_clusters,
     split_sample,
@@ -104,7 +102,7 @@ def sharding_of(model, X, path, folder) -> Sharding | None:
     n_shards = clusterer.count_shards(*X.shape)
     if n_shards == 1:
         return None
-    blocks = len(X), block_length(X.shape[1])
+    blocks = len(X), rows_per_block(X.shape[1])
     cover = size, model.overlap, model.spread
     return Sharding(str(folder), path, clusterer, n_shards, *blocks, cover)
 
@@ -214,8 +212,8 @@ def assign(job: Sharding, number: int) -> None:
 
     def make():
         X = _rows(job)
-        start, stop = row_ranges(job.n_samples, job.block)[number]
-        rows = X[start:stop]
+        start = number * job.block
+        rows = X[start : start + job.block]
         with one_thread_per_worker():
             shards = nearest_shards(rows, _coarse(job))
         order = np.argsort(shards, kind="stable")

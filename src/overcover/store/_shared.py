@@ -19,12 +19,13 @@ import numpy as np
 from joblib import parallel_config
 
 from .._parallel import run_tasks
+from .._streams import blocks_of
 from ..subdomains import LocalFits
 from . import _shards
 from ._draft import Draft, fingerprint_of
 from ._model import load
 from ._pack import SUFFIX, StoreError, identity_of
-from ._rows import blocks_of, write_npy
+from ._rows import write_npy
 from ._subdomains import decode_pack
 
 

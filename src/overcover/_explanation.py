@@ -1,0 +1,180 @@
+"""What is said of a query when a model explains it: plain values, and their printing.
+
+Made by `overcover.explain.explain`, which finds them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._markup import element, html_table, number, numbers, percent, text_table
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Explanation:
+    """Why a model says what it says of one query; see `explain`.
+
+    Printed, it is a page of text; in a notebook, a few tables.
+
+    Attributes
+    ----------
+    query : ndarray of shape (n_features,)
+    names : list of str
+        Of the features.
+    mean : ndarray of shape (n_outputs,)
+    std : ndarray of shape (n_outputs,) or None
+        None where the machine has no variance.
+    subdomains : ndarray of shape (n_asked,)
+        Who was asked, by index.
+    votes : ndarray of shape (n_asked, n_outputs)
+        What the answer of each counts; columns sum to one.
+    distances : ndarray of shape (n_asked,)
+        As the router measures them.
+    measure : str
+        What these distances are.
+    doubts : ndarray of shape (n_asked,) or None
+        How much each doubts: posterior variance on the kernel's own scale, between the
+        noise and one plus the noise for a named kernel.
+    means : ndarray of shape (n_asked, n_outputs)
+        What each says.
+    stds : ndarray of shape (n_asked, n_outputs) or None
+    neighbors : ndarray of shape (n_neighbors,) or None
+        The nearest of all training rows, by index, nearest first; None where the
+        machine keeps no rows. (Rows of weight zero were never there, and not counted.)
+    neighbor_distances : ndarray of shape (n_neighbors,) or None
+        In the machine's metric, that is in length scales.
+    neighbor_targets : ndarray of shape (n_neighbors, n_outputs) or None
+    neighbor_seen : ndarray of bool of shape (n_neighbors,) or None
+        Whether a subdomain that has a say holds the row.
+    remoteness : float
+        Distance to the nearest row of the subdomain with most say, over the widest gap
+        between its rows; NaN where the machine keeps no rows.
+    """
+
+    query: np.ndarray
+    names: list[str]
+    mean: np.ndarray
+    subdomains: np.ndarray
+    votes: np.ndarray
+    distances: np.ndarray
+    measure: str
+    means: np.ndarray
+    remoteness: float
+    std: np.ndarray | None = None
+    doubts: np.ndarray | None = None
+    stds: np.ndarray | None = None
+    neighbors: np.ndarray | None = None
+    neighbor_distances: np.ndarray | None = None
+    neighbor_targets: np.ndarray | None = None
+    neighbor_seen: np.ndarray | None = None
+
+    @property
+    def outside(self):
+        """Whether the query lies outside the cover; False where nobody can tell."""
+        return bool(self.remoteness > 1)
+
+    @property
+    def verdict(self):
+        """Inside or outside the cover, and what that means, in a sentence."""
+        if np.isnan(self.remoteness):
+            return (
+                "Whether the query lies outside the cover is not known: this machine "
+                "keeps no training rows."
+            )
+        far = (
+            f"it is {number(self.remoteness, 3)} times as far from the nearest row of "
+            "its subdomain as the loneliest row there is from its nearest"
+        )
+        if self.outside:
+            return (
+                f"The query lies OUTSIDE the cover: {far}. The answer is extrapolated; "
+                "do not rely on it, nor on its standard deviation."
+            )
+        return f"The query lies inside the cover: {far}."
+
+    def _asked(self):
+        """Header and rows of the table of those who were asked."""
+        header = ["subdomain", "vote", "distance", "doubt", "says"]
+        rows = []
+        for i, k in enumerate(self.subdomains):
+            doubt = "-" if self.doubts is None else number(self.doubts[i])
+            std = None if self.stds is None else self.stds[i]
+            vote = percent(self.votes[i].mean())
+            says = said(self.means[i], std)
+            rows.append([str(k), vote, number(self.distances[i]), doubt, says])
+        return header, rows
+
+    def _near(self):
+        """Header and rows of the table of training rows."""
+        header = ["row", "distance", "target", "seen by those with a say"]
+        columns: tuple = (
+            self.neighbors,
+            self.neighbor_distances,
+            self.neighbor_targets,
+            self.neighbor_seen,
+        )
+        return header, [
+            [str(i), number(distance), numbers(target), "yes" if seen else "no"]
+            for i, distance, target, seen in zip(*columns)
+        ]
+
+    def _parts(self):
+        """Title, text or table, by turns: what both renderings show."""
+        pairs = zip(self.names[:6], self.query)
+        query = ", ".join(f"{name} = {number(value)}" for name, value in pairs)
+        if len(self.query) > 6:
+            query += f", ... ({len(self.query) - 6} more)"
+        yield "Query", query
+        yield "Prediction", said(self.mean, self.std)
+        yield f"Asked ({self.measure})", self._asked()
+        if self.neighbors is not None:
+            yield "Nearest training rows (distance in length scales)", self._near()
+        yield "Cover", self.verdict
+
+    def __repr__(self):
+        """A page of text."""
+        lines = []
+        for title, content in self._parts():
+            if isinstance(content, str):
+                lines.append(f"{title}: {content}")
+            else:
+                lines += [f"{title}:", text_table(*content)]
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        parts = []
+        for title, content in self._parts():
+            if isinstance(content, str):
+                parts.append(element("p", f"{title}: {content}"))
+            else:
+                header, rows = content
+                parts.append(html_table(header, rows, title))
+        return f'<div class="overcover-explanation">{"".join(parts)}</div>'
+
+
+class Explanations(tuple):
+    """Explanations of several queries: a tuple that prints as a few pages."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        """The pages, one after the other."""
+        return "\n\n".join(f"[{i}] {page!r}" for i, page in enumerate(self))
+
+    def _repr_html_(self):
+        return "\n<hr>\n".join(page._repr_html_() for page in self)
+
+
+def said(mean, std):
+    """An answer in a few words.
+
+    Examples
+    --------
+    >>> said(np.array([0.5]), np.array([0.1])), said(np.array([1.0, 2.0]), None)
+    ('0.5 +- 0.1', '1, 2')
+    """
+    if std is None:
+        return numbers(mean)
+    pairs = [f"{number(m)} +- {number(s)}" for m, s in zip(mean[:3], std)]
+    rest = len(mean) - 3
+    return ", ".join(pairs) + (f", ... ({rest} more)" if rest > 0 else "")
