@@ -294,7 +294,7 @@ def _few_column_norms_sq(packed, n, block, columns, norms_sq):
                 x, y = columns[q], columns[min(q + 1, n_columns - 1)]
                 s0 = s1 = s2 = s3 = s4 = s5 = zero
                 t0 = t1 = t2 = t3 = t4 = t5 = zero
-                for k in range(bottom):
+                for k in range(i + n_rows):  # the rest is zero
                     s0 += a[k] * x[k]
                     t0 += a[k] * y[k]
                     s1 += b[k] * x[k]

@@ -7,14 +7,19 @@ because its rounding depends on its number of threads, and results must not depe
 `n_jobs`. (At 800 rows a second thread gains a Cholesky factorisation nothing.)
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 from typing import Any
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from threadpoolctl import OpenBLASController, ThreadpoolController
+
+# Tasks handed out before their results are wanted, for each worker.
+LOOKAHEAD = 4
 
 
 @cache
@@ -94,16 +99,27 @@ def run_tasks(
     [8, 9]
     """
     with one_thread_per_worker():
-        if effective_n_jobs(n_jobs) == 1:
+        n_workers = effective_n_jobs(n_jobs)
+        if n_workers == 1:
             for task in tasks:
                 yield function(*task)
             return
 
-        def pinned(*task):
-            # An OpenMP limit holds only in the thread that sets it; worker threads
-            # end with the loop, so nothing has to be restored in them.
-            _threadpools().limit(limits=1, user_api="openmp")
-            return function(*task)
+        with ThreadPoolExecutor(n_workers, initializer=_pin_openmp) as pool:
+            waiting: deque[Future] = deque()
+            try:
+                for task in tasks:
+                    if len(waiting) == LOOKAHEAD * n_workers:
+                        yield waiting.popleft().result()
+                    waiting.append(pool.submit(function, *task))
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:  # an error, or nobody wants the rest
+                for future in waiting:
+                    future.cancel()
 
-        workers = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")
-        yield from workers(delayed(pinned)(*task) for task in tasks)
+
+def _pin_openmp() -> None:
+    # An OpenMP limit holds only in the thread that sets it; worker threads end with the
+    # loop, so nothing has to be restored in them.
+    _threadpools().limit(limits=1, user_api="openmp")

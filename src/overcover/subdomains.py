@@ -3,19 +3,24 @@
     X, Y -> metric -> partition -> cover -> [machines] -> routing -> combination
     -> prediction
 
-The unit of work is a subdomain: one task fits one machine, or answers one group of
-queries.
+The unit of work is a subdomain: one task fits one machine, or answers the queries of a
+few.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from . import routing
 from ._parallel import run_tasks
 from .cover import Cover
 from .machines import Answer
 from .machines.base import Machine
+
+# Queries of a task, with which handing it to a thread takes no time to speak of; fewer
+# where there would be less than this many tasks for each thread.
+TASK_QUERIES, TASKS_EACH = 64, 8
 
 
 class InMemory:
@@ -113,7 +118,7 @@ def ask_doubts(machine, states, X, route, n_jobs=None):
         return where, machine.doubt(states[k], X[where[0]])
 
     undecided = np.where(alone[:, None], -1, route.subdomains)
-    for where, doubt in run_tasks(ask_one, routing.grouped(undecided), n_jobs):
+    for where, doubt in ask_each(ask_one, undecided, n_jobs):
         doubts[where] = doubt
     return doubts[..., None]
 
@@ -143,8 +148,7 @@ def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
     def ask_one(k, where):
         return where, machine.answer(states[k], X[where[0]], variance)
 
-    tasks = routing.grouped(route.subdomains)
-    for where, answer in run_tasks(ask_one, tasks, n_jobs):
+    for where, answer in ask_each(ask_one, route.subdomains, n_jobs):
         parts = [answer.mean]
         if variance:
             parts += [answer.variance, answer.doubt[:, None]]
@@ -153,3 +157,48 @@ def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
         for whole, part in zip(found, parts):
             whole[where] = part
     return Answer(*found) if variance else Answer(found[0], None, None)
+
+
+def ask_each(ask_one, subdomains, n_jobs):
+    """``ask_one(k, where)`` for every subdomain k that is named, several to a task.
+
+    Parameters
+    ----------
+    ask_one : callable
+    subdomains : ndarray of shape (n_queries, n_consulted)
+        See `routing.grouped`.
+    n_jobs : int or None
+
+    Yields
+    ------
+    what `ask_one` gives, in the order of subdomains
+    """
+    n_asked = int(np.sum(subdomains >= 0))
+    n_tasks = TASKS_EACH * effective_n_jobs(n_jobs)
+    least = min(TASK_QUERIES, -(-n_asked // n_tasks))
+
+    def ask_some(*groups):
+        return [ask_one(*group) for group in groups]
+
+    for answers in run_tasks(ask_some, tasks_of(subdomains, least), n_jobs):
+        yield from answers
+
+
+def tasks_of(subdomains, least):
+    """Groups of `routing.grouped`, as many together as have `least` queries.
+
+    Examples
+    --------
+    >>> tasks = tasks_of(np.array([[1, 0], [1, 2], [4, 5]]), 2)
+    >>> [[k for k, where in task] for task in tasks]
+    [[0, 1], [2, 4], [5]]
+    """
+    task, n_queries = [], 0
+    for group in routing.grouped(subdomains):
+        task.append(group)
+        n_queries += len(group[1][0])
+        if n_queries >= least:
+            yield tuple(task)
+            task, n_queries = [], 0
+    if task:
+        yield tuple(task)

@@ -67,11 +67,11 @@ class GP(CalibratedMachine):
         bytes per subdomain. If not, each batch of queries makes them again. "auto"
         keeps them when those of all subdomains fit in 4 GiB and a quarter of memory.
     factor_dtype : {"auto", "float64", "float32"}, default="auto"
-        What factors are kept and multiplied in. float32 is half as large and nearly
-        twice as fast; it changes variances, and what they decide, a little. "auto" is
-        float32 where rows are shared with other subdomains and no variance changes by
-        more than 5 %, by a bound that real data stay far below (docs/numerics.md);
-        rows that lie close together with hardly any noise need float64.
+        What factors are kept and multiplied in. float32 is half as large and faster;
+        it changes variances, and what they decide, a little. "auto" is float32 where
+        rows are shared with other subdomains and no variance changes by more than 5 %,
+        by a bound that real data stay far below (docs/numerics.md); rows that lie close
+        together with hardly any noise need float64.
     random_state : int, RandomState or None, default=None
         Decides which rows "auto" looks at; only used when fitted alone.
 

@@ -8,23 +8,21 @@ from typing import NamedTuple
 
 from ..partition import MANY_CLUSTERS
 from ..partition._shards import count_shards
+from ..tuning import FEW_ROWS
+from ..tuning._judge import MOST_DISTANCES, N_HELD_OUT
+from ..tuning._problem import LEAST_LOOKED_AT
+from ..tuning._search import N_ANCHORS
+from ..tuning._search import N_NEIGHBORS as N_NEAR
+from ..tuning._twin_sets import SET_SIZE
 from ._rates import NEIGHBORS, Rates, partition_width, seed_distances
 from ._sizes import Asked, StateBytes
-from ._tuning_rates import (
-    FEW_ROWS,
-    LEAST_LOOKED_AT,
-    METRICS_TRIED,
-    MOST_DISTANCES,
-    N_ANCHORS,
-    N_HELD_OUT,
-    SET_SIZE,
-)
+from ._tuning_rates import METRICS_TRIED
 
 # Candidates that a query is routed to, on average.
 CANDIDATES = 1.8
 # What tuning holds whatever the rows: blocks of them, kernel matrices of anchors, and
 # so many copies of the neighbours of all anchors.
-TUNING_BYTES, ANCHOR_COPIES, N_NEAR = 1e8, 4, 51
+TUNING_BYTES, ANCHOR_COPIES = 1e8, 4
 # Copies of X in float64 while rows are partitioned, and what every row takes besides.
 PARTITION_COPIES, PER_ROW = 2, 200
 # Square matrices of M rows that a worker holds while it fits a machine.

@@ -11,20 +11,21 @@ from sklearn.base import clone
 from ..machines import AnyRegressor, kernels
 from ..machines.likelihood import negative_log_likelihood
 from ..machines.prediction_loss import prediction_loss, prediction_score
+from ..tuning import FEW_ROWS, LOCAL_SIZE
+from ..tuning._problem import FULL_WIDTH, LEAST_LOOKED_AT
+from ..tuning._search import N_ANCHORS
+from ..tuning._twin_sets import N_HELD_OUT as N_TRIED
+from ..tuning._twin_sets import N_SETS, SET_SIZE
+from ..tuning.twin import N_ANCHORS as TWIN_ANCHORS
 from ._sizes import is_auto
 from ._timing import Curve, best_of, curve_through, elapsed
 
-# Evaluations of each loss, and rows they look at.
-LOSSES, LIKELIHOODS, SCORES = 56, 64, 12
-N_ANCHORS, N_HELD_OUT, MOST_DISTANCES, LOCAL_SIZE = 1000, 1000, 4e8, 500
-FEW_ROWS, FEW_ROWS_LIKELIHOODS = 1000, 30
-# Past this many columns fewer anchors are looked at, see `Problem.affordable`.
-FULL_WIDTH, LEAST_LOOKED_AT = 100, 200
+# Evaluations of each loss; the last is for the likelihoods of no more than `FEW_ROWS`.
+LOSSES, LIKELIHOODS, SCORES, FEW_ROWS_LIKELIHOODS = 56, 64, 12, 30
 # Neighbours are found anew for every metric that is tried.
 METRICS_TRIED = 8
-# Trials of a Twin GP's hyperparameters, on so many rows and sets of at most this size.
-TRIALS, N_SETS, SET_SIZE, N_TRIED, TWIN_ANCHORS = 150, 4, 800, 75, 600
-TRIED_SIZES = (200, 400, 800)
+# Trials of a Twin GP's hyperparameters, and sizes of the sets they are timed on.
+TRIALS, TRIED_SIZES = 150, (200, 400, 800)
 # "auto" that is not sought on data.
 NOT_TUNED = ("keep_factors", "factor_dtype", "rank")
 
