@@ -1,10 +1,11 @@
 """Workers: many independent tasks on threads, with one BLAS thread each.
 
-One task is one subdomain, so tasks are coarse and spend their time in BLAS and NumPy,
-which release the interpreter lock; threads share the data and copy nothing. BLAS gets
-one thread per worker, so the machine is never oversubscribed; with one worker too,
-because its rounding depends on its number of threads, and results must not depend on
-`n_jobs`. (At 800 rows a second thread gains a Cholesky factorisation nothing.)
+One task is one subdomain, or a few, so tasks are coarse and spend their time in BLAS,
+NumPy and compiled loops, which release the interpreter lock; threads share the data and
+copy nothing. BLAS gets one thread per worker, so the machine is never oversubscribed;
+with one worker too, because its rounding depends on its number of threads, and results
+must not depend on `n_jobs`. (At 800 rows a second thread gains a Cholesky factorisation
+nothing.)
 """
 
 from collections import deque
