@@ -22,9 +22,8 @@ from . import calibration, kernels
 from .base import Answer
 
 LEAST_DOUBT = 1e-15
-# What rounding factors to float32 may change of a variance, by an upper bound; on real
-# data a tenth of that is seen (docs/numerics.md).
-MOST_ROUNDING = 0.05
+# What rounding factors to float32 may change of a variance, where it is tried out.
+MOST_ROUNDING, N_PROBES = 0.01, 10
 
 
 class GPState(NamedTuple):
@@ -74,8 +73,6 @@ class FittedGroup(NamedTuple):
     ratios: np.ndarray
     squarings: np.ndarray
     L_inv: np.ndarray
-    rounding: float
-    """What float32 would do to its doubts, see `rounding_of_doubt`."""
 
 
 def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
@@ -107,8 +104,7 @@ def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
     L_inv = inverse_factor(L)
     residuals_sq = alpha**2 / np.einsum("ij,ij->j", L_inv, L_inv)[:, None]
     ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
-    rounding = rounding_of_doubt(L_inv, np.max(kernels.diagonal(kernel, A)))
-    return FittedGroup(alpha, residuals_sq, ratios, squarings, L_inv, rounding)
+    return FittedGroup(alpha, residuals_sq, ratios, squarings, L_inv)
 
 
 def packed_factor(kernel, A, row_noise, dtype):
@@ -117,52 +113,66 @@ def packed_factor(kernel, A, row_noise, dtype):
     return pack_lower(inverse_factor(L), dtype)
 
 
-def rounding_of_doubt(L_inv, amplitude=1.0):
-    r"""By which share a doubt changes, at most, when its factor is float32.
+def rounding_of_doubt(kernel, A, group, noise):
+    """The largest share by which float32 changes doubts halfway from a row to another.
 
-    Let the kernel's amplitude be one, so that :math:`\lVert L^{-1} k_q \rVert \le 1`. A
-    relative error u of every number, in random directions, moves that norm's square by
-    :math:`2 u \max_i \lVert L^{-1}_{i \cdot} \rVert` or less. The least doubt is that
-    at a row left out, :math:`1 / \max_j [A^{-1}]_{jj}`. For queries nearer to a row
-    there is `doubt_near`.
+    Of the least doubt of a row left out, where a doubt is less than that: see
+    `unexplained_near`. (A bound from the norms of ``L^-1`` would have to assume that
+    errors add up at random; on a regular grid they do not.)
 
     Parameters
     ----------
-    L_inv : ndarray of shape (size, size)
-    amplitude : float
-        The largest k(x, x).
+    kernel : str or scikit-learn kernel
+    A : ndarray of shape (size, n_features)
+    group : FittedGroup
+    noise : float
 
     Returns
     -------
     float
-
-    Examples
-    --------
-    >>> bool(rounding_of_doubt(np.eye(3)) < 1e-6 < rounding_of_doubt(1e3 * np.eye(3)))
-    True
     """
-    row_sq = amplitude * np.einsum("ij,ij->i", L_inv, L_inv).max()
-    column_sq = amplitude * np.einsum("ij,ij->j", L_inv, L_inv).max()
-    unit = np.finfo(np.float32).eps / 2
-    return 2.0 * unit * np.sqrt(row_sq) * column_sq
+    # Rows here and there, and those that the others leave least in doubt.
+    columns_sq = np.einsum("ij,ij->j", group.L_inv, group.L_inv)
+    probes = np.linspace(0, len(A) - 1, N_PROBES).astype(int)
+    probes = np.union1d(probes, np.argsort(-columns_sq, kind="stable")[:N_PROBES])
+    near = kernels.cross(kernel, A, A[probes])
+    near[probes, np.arange(len(probes))] = -np.inf
+    B = 0.5 * (A[probes] + A[near.argmax(axis=0)])
+    K_xq = kernels.cross(kernel, A, B)
+    exact, rounded = (
+        packed_column_norms_sq(pack_lower(group.L_inv, dtype), K_xq)
+        for dtype in (np.float64, np.float32)
+    )
+    doubts = np.maximum(kernels.diagonal(kernel, B) - exact, LEAST_DOUBT) + noise
+    least = 1.0 / columns_sq.max()
+    return np.max(np.abs(rounded - exact) / np.maximum(doubts, least))
 
 
-def doubt_of(kernel, B, K_xq, factor, noise):
+def doubt_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
     """Posterior variance of a new observation on the kernel's scale.
 
     Parameters
     ----------
     kernel : str or scikit-learn kernel
+    A : ndarray of shape (size, n_features)
     B : ndarray of shape (n_queries, n_features)
     K_xq : ndarray of shape (size, n_queries)
     factor : ndarray of shape (packed_size(size),)
     noise : float
+    row_noise : ndarray of shape (size,)
+    least : float
+        What `least_doubt` says: less is found in another way, if factors are float32.
 
     Returns
     -------
     ndarray of shape (n_queries,)
     """
     unexplained = kernels.diagonal(kernel, B) - packed_column_norms_sq(factor, K_xq)
+    if factor.dtype == np.float32:
+        near = np.flatnonzero(unexplained < least - noise)
+        if len(near):
+            asked = B[near], K_xq[:, near], unexplained[near]
+            unexplained[near] = unexplained_near(kernel, A, *asked, factor, row_noise)
     return np.maximum(unexplained, LEAST_DOUBT) + noise
 
 
@@ -188,24 +198,29 @@ def least_doubt(alpha, residuals_sq):
     return 1.0 / largest if largest > 0 else np.inf
 
 
-def doubt_near(kernel, A, B, K_xq, factor, noise, row_noise):
-    r"""`doubt_of` for queries so near to a row that float32 leaves no digit of it.
+def unexplained_near(kernel, A, B, K_xq, unexplained, factor, row_noise):
+    r"""What is unexplained of queries so near to a row that float32 leaves no digit.
 
-    It is that of the difference to the nearest row i, whose output is known. With
+    It is that of the difference to a row i, whose output is known. With
     :math:`\delta = k_q - A e_i`, small entry by entry,
 
-    .. math:: \eta(q) = k(q, q) - 2 k(q, x_i) + k(x_i, x_i) + \nu + \nu_i
-        - \lVert L^{-1} \delta \rVert^2 .
+    .. math:: k(q, q) - k_q^\top A^{-1} k_q = k(q, q) - 2 k(q, x_i) + k(x_i, x_i)
+        + \nu_i - \lVert L^{-1} \delta \rVert^2 .
 
-    Parameters as in `doubt_of`; A of shape (size, n_features), row_noise of (size,).
+    The row is the one with the least sum before the norm: the nearest, unless its noise
+    is large. Where that is no less than k(q, q), nothing would be gained.
+
+    Parameters as in `doubt_of`; unexplained of shape (n_queries,) as it was found.
     """
-    i, each = np.argmax(K_xq, axis=0), np.arange(len(B))
-    K_xi = kernels.cross(kernel, A, A[i])
-    apart = kernels.diagonal(kernel, B) - 2.0 * K_xq[i, each] + K_xi[i, each]
-    delta = K_xq - K_xi
-    delta[i, each] -= row_noise[i]
-    apart += row_noise[i] - packed_column_norms_sq(factor, delta)
-    return np.maximum(apart, LEAST_DOUBT) + noise
+    each, own = np.arange(len(B)), kernels.diagonal(kernel, A)
+    apart = (own + row_noise)[:, None] - 2.0 * K_xq
+    i = np.argmin(apart, axis=0)
+    apart = apart[i, each] + kernels.diagonal(kernel, B)
+    delta = kernels.cross(kernel, A, A[i])
+    delta[i, each] = own[i] + row_noise[i]  # of a white kernel too, that `cross` lacks
+    np.subtract(K_xq, delta, out=delta)
+    found = apart - packed_column_norms_sq(factor, delta)
+    return np.where(apart < kernels.diagonal(kernel, B), found, unexplained)
 
 
 def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
