@@ -221,8 +221,8 @@ class GP(CalibratedMachine):
             self._improved(X, Y, sample_weight) if self.per_subdomain else self.theta_
         )
         # A machine that owns all its rows is an exact model, and says so exactly.
-        is_tried = self.factor_dtype == "auto" and n_owned < len(X)
-        groups, rounding = [], 0.0
+        is_tried = self._is_auto(self.factor_dtype) and n_owned < len(X)
+        groups, rounding = [], 0.0 if is_tried else np.inf
         for g, hyperparameters in enumerate(theta):
             kernel, A = kernels.in_units(self.kernel, hyperparameters, X)
             noise = np.exp(hyperparameters[-1])
@@ -232,11 +232,7 @@ class GP(CalibratedMachine):
                 found = rounding_of_doubt(kernel, A, groups[-1], noise)
                 rounding = max(rounding, found)
         residuals_sq = np.hstack([group.residuals_sq for group in groups])
-        dtype = np.dtype(
-            "float64" if self._is_auto(self.factor_dtype) else self.factor_dtype
-        )
-        if is_tried and rounding <= MOST_ROUNDING:
-            dtype = np.dtype(np.float32)
+        dtype = self._dtype_for(rounding)
         factors = [
             pack_lower(group.L_inv, dtype) if keep else np.empty(0, dtype)
             for group in groups
@@ -254,6 +250,12 @@ class GP(CalibratedMachine):
             squarings=np.array([group.squarings for group in groups]),
             factor=np.array(factors),
         )
+
+    def _dtype_for(self, rounding):
+        """Of factors, given what float32 would change, see `rounding_of_doubt`."""
+        if self._is_auto(self.factor_dtype):
+            return np.float32 if rounding <= MOST_ROUNDING else np.float64
+        return np.dtype(self.factor_dtype)
 
     def _outputs_of(self, group):
         return slice(group, group + 1) if self.per_output else slice(None)
