@@ -83,12 +83,13 @@ def squared_differences(A, B):
     if len(A) > len(B):
         return squared_differences(B, A).T
     dist_sq = np.empty((len(A), len(B)))
-    _add_squared_differences(A, np.ascontiguousarray(B.T), dist_sq)
+    _fill_squared_differences(A, np.ascontiguousarray(B.T), dist_sq)
     return dist_sq
 
 
 @compiled_loosely
-def _add_squared_differences(A, B_t, dist_sq):
+def _fill_squared_differences(A, B_t, dist_sq):
+    """Columns of B contiguous, because its rows fill the vector lanes."""
     for i in range(len(A)):
         row = dist_sq[i]
         row[:] = 0.0

@@ -12,7 +12,7 @@ from ._signals import orderly_end, told_of_end
 
 def make_app():
     """The application with all its commands, of typer."""
-    from . import _commands, _trials  # noqa: F401
+    from . import _commands, _trials  # noqa: F401, they register
     from ._app import app
 
     return app

@@ -157,7 +157,8 @@ class ArrayWriter:
     """
 
     def __init__(self, path):
-        self.file, self.shape = open(path, "wb"), None  # noqa: SIM115
+        self.file = open(path, "wb")  # noqa: SIM115, closed by `close`
+        self.shape = None
 
     def write(self, frame):
         """Write rows."""

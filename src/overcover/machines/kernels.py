@@ -10,11 +10,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._linalg import squared_differences, squared_distances
+from .._neighbors import WIDE
 
 # Rows per block of a kernel matrix: 400 kB at n = 800.
 BLOCK = 64
-# From this many columns on, a matrix product beats subtracting one by one.
-WIDE = 12
 NAMES = ("rbf", "matern12", "matern32", "matern52")
 
 

@@ -17,7 +17,7 @@ def pyplot(caller):
 def require_matplotlib(caller):
     """Refuse to draw without matplotlib; say how to get it."""
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib  # noqa: F401, is it there?
     except ImportError as error:
         raise ImportError(
             f"{caller} draws with matplotlib, which is not installed. Install the "

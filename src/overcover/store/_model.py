@@ -44,13 +44,14 @@ def save(model, path, dtype=None, notes=None):
         A directory; made if there is none, replaced if it is a store, refused if it
         is anything else.
     dtype : {None, "float64", "float32"}, default=None
-        None is "float64": exact. "float32" halves the factors, which are nearly all
-        of a store; rows, weights and hyperparameters stay as they are, so that only
-        variances and what they decide change: by less than 0.1 % where the noise is
-        1e-3 of the signal or more, but for queries whose best candidates are equally
-        certain, which another one may answer. With less noise than that there is a
-        warning. Smaller still are models fitted with
-        ``keep_factors=False``, which make factors again when queries need them.
+        None is "float64": exact, factors as they are. "float32" halves those that are
+        not float32 already (see `GP`), nearly all of a store; rows, weights and
+        hyperparameters stay as they are, so that only variances and what they decide
+        change: by less than 0.1 % where the noise is 1e-3 of the signal or more, but
+        for queries whose best candidates are equally certain, which another one may
+        answer. With less noise than that there is a warning. Smaller still are models
+        fitted with ``keep_factors=False``, which make factors again when queries need
+        them.
     notes : dict or None, default=None
         What to keep beside the model, in plain values that JSON knows: where its data
         are from, what its outputs are called. `inspect` gives it back.
