@@ -18,7 +18,13 @@ positive = st.floats(1e-6, 1e6)
 
 def calibrated(ratios):
     """Calibration where there is only one way to localise."""
-    return calibration.calibrate(ratios[None])
+    return in_all_ways(ratios[None])
+
+
+def in_all_ways(ratios):
+    """Calibration of outputs with mean zero and variance one."""
+    one = np.ones(ratios.shape[2])
+    return calibration.calibrate(ratios, one, 0.0 * one, one)
 
 
 @few
@@ -69,9 +75,36 @@ def test_outputs_have_factors_of_their_own():
 
 
 def test_residuals_of_zero_leave_the_variance_alone():
-    found = calibrated(np.zeros((10, 1)))
+    found = calibrated(np.zeros((100, 1)))
     assert_array_equal(found.factor, [1.0])
-    assert_array_equal(calibration.half_width(found, 0.95), [0.0])
+    assert_array_equal(calibration.half_width(found, 0.95), [1.0])
+
+
+@pytest.mark.parametrize("n_rows", [2, 5, 10, 40])
+def test_half_widths_hold_another_residual_however_few_there_were(n_rows):
+    rng = np.random.default_rng(0)
+    inside = []
+    for _ in range(1500):
+        z = rng.normal(size=(n_rows + 1, 1))
+        half = calibration.quantiles_of(np.abs(z[:-1]))
+        at = np.array([0.5, 0.8, 0.95])
+        inside.append(np.abs(z[-1]) <= np.interp(at, calibration.LEVELS, half[:, 0]))
+    share = np.mean(inside, axis=0)
+    assert (share > at - 0.03).all()
+    assert (share < at + (0.03 if n_rows > 2 else 0.08)).all()
+
+
+def test_no_more_is_claimed_of_tails_than_few_residuals_can_tell():
+    assert calibrated(np.ones((4, 1))).tail[0] <= 3.0
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-9, 7.0, 1e9])
+def test_an_output_that_never_varied_has_a_small_variance(size):
+    ratios = np.ones((1, 50, 1))
+    nothing = np.zeros(1)
+    found = calibration.calibrate(ratios, nothing, np.full(1, size), nothing)
+    std = np.sqrt(found.least_scale[0] * found.factor[0])
+    assert std == pytest.approx((size or 1.0) / 50)
 
 
 # -- log density ----------------------------------------------------------------------
@@ -114,8 +147,8 @@ def test_a_deviation_of_zero_has_a_finite_log_density():
 
 def test_the_most_even_locality_is_chosen(rng):
     even, uneven = np.ones((100, 1)), rng.exponential(size=(100, 1)) ** 3
-    assert calibration.calibrate(np.stack([uneven, even])).locality == 1
-    assert calibration.calibrate(np.stack([even, uneven])).locality == 0
+    assert in_all_ways(np.stack([uneven, even])).locality == 1
+    assert in_all_ways(np.stack([even, uneven])).locality == 0
 
 
 @few
@@ -148,14 +181,28 @@ def test_the_local_scale_is_a_mean_weighted_by_powers(squarings, rng):
     expected = reference.local_scale(
         weights, residuals_sq, average, calibration.PRIOR_ROWS
     )
-    found = calibration.local_scale(similarity, squarings, residuals_sq, average)
+    each = np.full(2, squarings)
+    found = calibration.local_scales(similarity, each, residuals_sq, average)
     assert_allclose(found, expected)
+
+
+def test_a_row_left_out_has_no_part_in_its_own_scale(rng):
+    """One huge residual is as huge beside the others, wherever it stands."""
+    similarity = rng.uniform(size=(15, 6))
+    np.fill_diagonal(similarity, 0.0)
+    residuals_sq = rng.uniform(size=(15, 1))
+    before, _ = calibration.leave_one_out_ratios(similarity, residuals_sq)
+    residuals_sq[3] *= 1000.0
+    after, _ = calibration.leave_one_out_ratios(similarity, residuals_sq)
+    assert_allclose(after[:, 3], 1000.0 * before[:, 3])
 
 
 def test_far_from_all_rows_the_local_scale_is_the_average(rng):
     residuals_sq = rng.uniform(size=(15, 2))
     average = residuals_sq.mean(axis=0)
-    scale = calibration.local_scale(np.zeros((15, 3)), 0, residuals_sq, average)
+    scale = calibration.local_scales(
+        np.zeros((15, 3)), np.zeros(2, int), residuals_sq, average
+    )
     assert_allclose(scale, np.tile(average, (3, 1)))
 
 
@@ -164,5 +211,7 @@ def test_far_from_all_rows_the_local_scale_is_the_average(rng):
 def test_the_local_scale_lies_among_the_residuals(similarity):
     residuals_sq = np.arange(1.0, 9.0)[:, None]
     average = residuals_sq.mean(axis=0)
-    scale = calibration.local_scale(similarity, 0, residuals_sq, average)
+    scale = calibration.local_scales(
+        similarity, np.zeros(1, int), residuals_sq, average
+    )
     assert (scale >= 1 - 1e-9).all() and (scale <= 8 + 1e-9).all()

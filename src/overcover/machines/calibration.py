@@ -14,12 +14,25 @@ used three times:
 3. the distribution of what is left then gives the *half width* of intervals, so that
    tails heavier than Gaussian do not spoil their coverage, and the *tail* of a Student
    t distribution, so that one gross outlier does not drown the log density.
+
+Rows left out say how large errors are as far from other rows as they are themselves,
+up to a variance :math:`\eta_r` on the kernel's scale, the *reach*. Farther out, where
+:math:`\eta` goes on to the prior's :math:`\eta_0`, the variance must go on to that of
+the prior, and no less than the spread of the outputs, :math:`v`, however small the
+errors next to the rows are:
+
+.. math:: \sigma^2 = \max\bigl(s \eta, \; (s \eta_r)^{1 - t} v^t\bigr), \qquad
+    t = \log(\eta / \eta_r) / \log(\eta_0 / \eta_r) ,
+
+with s the local scale times the factor. (Errors of a function that is smoother than the
+kernel grow as a power of :math:`\eta`, which is a straight line between logarithms.)
 """
 
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
+from scipy.stats import t as student
 
 from .._linalg import compiled_loosely
 from .base import Machine
@@ -32,6 +45,10 @@ PRIOR_ROWS = 10.0
 # Where a subdomain's outputs are all equal, no error has been seen yet; a thousandth
 # of the usual deviation is then still allowed for.
 LEAST_SHARE = 1e-6
+# Rows left out are taken to say how large errors are up to this quantile of variances.
+REACH = 0.9
+# Outputs whose deviation is this small a share of their size do not vary.
+FLAT = 1e-12
 # Enough to read off any coverage up to 99.9 %.
 LEVELS = np.concatenate([np.linspace(0.0, 0.99, 100), [0.995, 0.998, 0.999, 1.0]])
 # Degrees of freedom tried; the last is Gaussian for all that can be told.
@@ -61,6 +78,25 @@ class Calibration(NamedTuple):
 
     width: np.ndarray
     """Its scale, shape (n_outputs,)."""
+
+    output_mean: np.ndarray
+    """Mean of all outputs, shape (n_outputs,)."""
+
+    output_variance: np.ndarray
+    """Their variance, shape (n_outputs,), positive."""
+
+    def spread_around(self, mean):
+        """Mean squared distance of all outputs from a subdomain's mean, (n_outputs,).
+
+        That is the error far away, where a subdomain can only answer with its mean.
+        """
+        return self.output_variance + (mean - self.output_mean) ** 2
+
+    @classmethod
+    def of_version_1(cls, **fields):
+        """From a store of version 1, which says nothing of variances far away."""
+        nothing = np.zeros_like(fields["factor"])
+        return cls(output_mean=nothing, output_variance=nothing, **fields)
 
 
 def squarings_for(similarity, n_rows):
@@ -106,24 +142,30 @@ def leave_one_out_ratios(similarity, residuals_sq):
     ratios : ndarray of shape (n_localities, n_owned, n_outputs)
     squarings : ndarray of shape (n_localities,)
     """
-    owned = residuals_sq[: similarity.shape[1]]
-    average = residuals_sq.mean(axis=0)
+    n_owned = similarity.shape[1]
+    owned = residuals_sq[:n_owned]
+    # Left out means left out: a row has no part in the average either.
+    average = (residuals_sq.sum(axis=0) - owned) / max(1, len(residuals_sq) - 1)
     ratios, squarings = [], []
     for n_rows in LOCALITIES:
         squarings.append(squarings_for(similarity, n_rows))
-        scale = local_scale(similarity, squarings[-1], residuals_sq, average)
-        ratios.append(np.divide(owned, scale, out=np.ones_like(scale), where=scale > 0))
+        scale = average
+        if squarings[-1] >= 0:
+            weights = similarity ** (2.0 ** squarings[-1])
+            scale = PRIOR_ROWS * average + weights.T @ residuals_sq
+            scale /= PRIOR_ROWS + weights.sum(axis=0)[:, None]
+        ratios.append(np.divide(owned, scale, out=np.ones_like(owned), where=scale > 0))
     return np.array(ratios), np.array(squarings)
 
 
-def local_scale(similarity, squarings, residuals_sq, average):
-    """Average of squared residuals near each query.
+def local_scales(similarity, squarings, residuals_sq, average):
+    """Average of squared residuals near each query, for every output.
 
     Parameters
     ----------
     similarity : ndarray of shape (size, n_queries)
         Kernel values between 0 and 1.
-    squarings : int
+    squarings : ndarray of int of shape (n_outputs,)
         A row's weight is its similarity to the power ``2**squarings``; negative for
         equal weights.
     residuals_sq : ndarray of shape (size, n_outputs)
@@ -133,13 +175,6 @@ def local_scale(similarity, squarings, residuals_sq, average):
     -------
     ndarray of shape (n_queries, n_outputs)
     """
-    n_outputs = residuals_sq.shape[1]
-    powers = np.full(n_outputs, squarings)
-    return _weighted_means(similarity, powers, residuals_sq, average)
-
-
-def _weighted_means(similarity, squarings, residuals_sq, average):
-    """`local_scale` with a number of squarings for each output."""
     scales = np.empty((similarity.shape[1], len(squarings)))
     _weigh(
         np.ascontiguousarray(similarity.T),
@@ -193,7 +228,7 @@ def scales_at(similarity, residuals_sq, average, squarings, calibration, outputs
     -------
     ndarray of shape (n_queries, len(outputs))
     """
-    scales = _weighted_means(
+    scales = local_scales(
         similarity,
         squarings[calibration.locality[outputs]],
         residuals_sq[:, outputs],
@@ -202,15 +237,73 @@ def scales_at(similarity, residuals_sq, average, squarings, calibration, outputs
     return np.maximum(scales, calibration.least_scale[outputs], out=scales)
 
 
-def calibrate(ratios, residuals_sq_mean=None):
+def reach_of(variances):
+    """How far rows left out say how large errors are, on the kernel's scale.
+
+    Parameters
+    ----------
+    variances : ndarray of shape (n_owned,)
+        Of a new observation at each owned row, if the row is left out.
+
+    Returns
+    -------
+    float
+    """
+    return float(np.quantile(variances, REACH))
+
+
+def variances_at(eta, scale, reach, prior, limit):
+    """Variances of queries: local scales near the rows, the prior's far away.
+
+    Parameters
+    ----------
+    eta : ndarray of shape (n_queries,)
+        Posterior variance of a new observation on the kernel's scale.
+    scale : ndarray of shape (n_queries, n_outputs)
+        Local scale times factor.
+    reach : float
+        As from `reach_of`.
+    prior : ndarray of shape (n_queries,)
+        What `eta` would be without any row.
+    limit : ndarray of shape (n_queries or 1, n_outputs)
+        The variance is no less than this where nothing is known.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_outputs)
+
+    Examples
+    --------
+    Errors near the rows are a hundred times smaller than the spread suggests:
+
+    >>> eta = np.array([0.01, 0.1, 1.0])
+    >>> scale, limit = np.full((3, 1), 1e-4), np.ones((1, 1))
+    >>> variances = variances_at(eta, scale, 0.01, np.ones(3), limit)
+    >>> variances.ravel().round(6).tolist()
+    [1e-06, 0.001, 1.0]
+    """
+    variances = scale * eta[:, None]
+    far = np.flatnonzero(eta > reach)
+    if len(far):
+        t = np.log(eta[far] / reach) / np.log(prior[far] / reach)
+        t = np.minimum(t, 1.0)[:, None]
+        limit = np.broadcast_to(limit, scale.shape)[far]
+        line = (scale[far] * reach) ** (1.0 - t) * limit**t
+        variances[far] = np.maximum(variances[far], line)
+    return variances
+
+
+def calibrate(ratios, residuals_sq_mean, output_mean, output_variance):
     """Locality, factor, quantiles and tails from standardised squared residuals.
 
     Parameters
     ----------
     ratios : ndarray of shape (n_localities, n_samples, n_outputs)
         Squared leave-one-out residuals over their predicted variances.
-    residuals_sq_mean : ndarray of shape (n_outputs,) or None
+    residuals_sq_mean : ndarray of shape (n_outputs,)
         Mean squared residual on the kernel's scale, all subdomains together.
+    output_mean, output_variance : ndarray of shape (n_outputs,)
+        Of all outputs.
 
     Returns
     -------
@@ -220,11 +313,13 @@ def calibrate(ratios, residuals_sq_mean=None):
     --------
     Errors twice as large as predicted call for a factor of four:
 
-    >>> calibrate(np.full((1, 50, 1), 4.0)).factor.tolist()
+    >>> zero, one = np.zeros(1), np.ones(1)
+    >>> calibrate(np.full((1, 50, 1), 4.0), one, zero, one).factor.tolist()
     [4.0]
     """
     # Up to a constant the log density, with the best factor, is the mean log of the
     # ratios minus the log of their mean: the more even, the better.
+    n_rows = ratios.shape[1]
     factors = ratios.mean(axis=1)
     factors = np.where(factors > 0, factors, 1.0)
     unevenness = np.log(factors) - np.log(np.maximum(ratios, 1e-300)).mean(axis=1)
@@ -232,15 +327,52 @@ def calibrate(ratios, residuals_sq_mean=None):
     outputs = np.arange(len(locality))
     ratios, factor = ratios[locality, :, outputs].T, factors[locality, outputs]
     z_sq = ratios / factor
-    quantiles = np.quantile(np.sqrt(z_sq), LEVELS, axis=0)
+    z_sq[:, ~z_sq.any(axis=0)] = 1.0
     tails = [
         fit_student(column[:: 1 + len(column) // MOST_RATIOS]) for column in z_sq.T
     ]
     tail, width = np.array(tails).T
-    if residuals_sq_mean is None:
-        residuals_sq_mean = np.zeros(len(factor))
-    least_scale = LEAST_SHARE * residuals_sq_mean
-    return Calibration(locality, least_scale, factor, quantiles, tail, width)
+    # No more is known of tails than so many residuals can tell.
+    tail = np.minimum(tail, max(1, n_rows - 1))
+    # An output that did not vary in n rows may yet: by an n-th of its size.
+    flat = output_variance <= (FLAT * np.abs(output_mean)) ** 2
+    size = np.where(output_mean == 0, 1.0, np.abs(output_mean))
+    output_variance = np.where(flat, (size / n_rows) ** 2, output_variance)
+    least_scale = np.where(flat, output_variance, LEAST_SHARE * residuals_sq_mean)
+    return Calibration(
+        locality,
+        least_scale,
+        factor,
+        quantiles_of(np.sqrt(z_sq)),
+        tail,
+        width,
+        output_mean,
+        output_variance,
+    )
+
+
+def quantiles_of(z):
+    """Quantiles at `LEVELS` of what another residual will be, columns alone.
+
+    The next residual is as likely to fall between any two of n as between any others,
+    so that a share L of them lies below number L (n + 1); beyond the largest, quantiles
+    go on as those of a Student t with n - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n, n_outputs)
+        Not negative.
+
+    Returns
+    -------
+    ndarray of shape (n_levels, n_outputs)
+    """
+    n = len(z)
+    inside = np.quantile(z, LEVELS, axis=0, method="weibull")
+    known, freedom = n / (n + 1), max(1, n - 1)
+    levels = np.clip(LEVELS, known, max(known, 0.9999))
+    beyond = student.ppf(0.5 + 0.5 * levels, freedom)
+    return inside * (beyond / beyond[0])[:, None]
 
 
 def fit_student(z_sq):
@@ -315,9 +447,18 @@ class CalibratedMachine(Machine):
     def calibrate(self, states):
         """One variance factor per output, and the quantiles that intervals need."""
         # One pass, and copies: states may be many files, open a few at a time.
-        parts = [(s.ratios.copy(), s.residuals_sq_mean.copy()) for s in states]
-        ratios, means = zip(*parts)
-        made = calibrate(np.concatenate(ratios, axis=1), np.mean(means, axis=0))
+        parts = [
+            (s.ratios.copy(), s.residuals_sq_mean.copy(), *s.output_moments)
+            for s in states
+        ]
+        ratios, residuals_sq, means, variances = zip(*parts)
+        mean = np.mean(means, axis=0)
+        made = calibrate(
+            np.concatenate(ratios, axis=1),
+            np.mean(residuals_sq, axis=0),
+            mean,
+            np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0),
+        )
         self.calibration_ = made._replace(factor=made.factor * self.variance_inflation_)
 
     def half_width(self, coverage):

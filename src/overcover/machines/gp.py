@@ -31,7 +31,6 @@ from .gp_state import (
     answer_once,
     doubt_of,
     fit_group,
-    least_doubt,
     packed_factor,
     rounding_of_doubt,
 )
@@ -70,8 +69,8 @@ class GP(CalibratedMachine):
         What factors are kept and multiplied in. float32 is half as large and faster;
         it changes variances, and what they decide, a little. "auto" is float32 where
         rows are shared with other subdomains and, tried out between some rows and
-        their nearest, no variance changes by more than 1 %. Rows that lie close
-        together with hardly any noise need float64.
+        their nearest, no posterior variance changes by more than 1 %. Rows that lie
+        close together with hardly any noise need float64.
     random_state : int, RandomState or None, default=None
         Decides which rows "auto" looks at; only used when fitted alone.
 
@@ -227,10 +226,11 @@ class GP(CalibratedMachine):
             kernel, A = kernels.in_units(self.kernel, hyperparameters, X)
             noise = np.exp(hyperparameters[-1])
             y = Y[:, self._outputs_of(g)]
-            groups.append(fit_group(kernel, A, y, noise / weights, n_owned))
+            groups.append(fit_group(kernel, A, y, noise, weights, n_owned))
             if is_tried:
                 found = rounding_of_doubt(kernel, A, groups[-1], noise)
                 rounding = max(rounding, found)
+        alpha = np.hstack([group.alpha for group in groups])
         residuals_sq = np.hstack([group.residuals_sq for group in groups])
         dtype = self._dtype_for(rounding)
         factors = [
@@ -243,12 +243,15 @@ class GP(CalibratedMachine):
             theta=theta,
             weights=weights,
             Y_mean=Y_mean,
-            alpha=np.hstack([group.alpha for group in groups]),
+            alpha=alpha,
             residuals_sq=residuals_sq,
             residuals_sq_mean=residuals_sq.mean(axis=0),
             ratios=np.concatenate([group.ratios for group in groups], axis=2),
             squarings=np.array([group.squarings for group in groups]),
             factor=np.array(factors),
+            Y_variance=np.average(Y**2, axis=0, weights=weights),
+            amplitude_sq=np.einsum("ij,ij->j", Y, alpha) / len(X),
+            left_out=np.array([group.left_out for group in groups]),
         )
 
     def _dtype_for(self, rounding):
@@ -318,6 +321,7 @@ class GP(CalibratedMachine):
         offsets, n_groups = X_query - state.center, len(state.theta)
         mean = np.empty((len(X_query), len(state.Y_mean)))
         var, doubt = np.empty_like(mean), np.zeros(len(X_query))
+        spread = self.calibration_.spread_around(state.Y_mean) if variance else None
         for g, theta in enumerate(state.theta):
             j = self._outputs_of(g)
             kernel, A = kernels.in_units(self.kernel, theta, state.X)
@@ -330,7 +334,7 @@ class GP(CalibratedMachine):
             row_noise = noise / state.weights
             if not factor.size:
                 factor = packed_factor(kernel, A, row_noise, factor.dtype)
-            least = least_doubt(state.alpha[:, j], state.residuals_sq[:, j])
+            least, reach = state.left_out[g]
             eta = doubt_of(kernel, A, B, K_xq, factor, noise, row_noise, least)
             scale = calibration.scales_at(
                 kernels.similarity(kernel, K_xq, A, B),
@@ -340,11 +344,13 @@ class GP(CalibratedMachine):
                 self.calibration_,
                 j,
             )
-            np.multiply(scale, eta[:, None], out=var[:, j])
+            scale *= self.calibration_.factor[j]
+            prior = kernels.diagonal(kernel, B) + noise
+            limit = np.maximum(np.outer(prior, state.amplitude_sq[j]), spread[j])
+            var[:, j] = calibration.variances_at(eta, scale, reach, prior, limit)
             doubt += eta / n_groups
         if not variance:
             return Answer(mean, None, None)
-        var *= self.calibration_.factor
         return Answer(mean, var, doubt)
 
     def answer_once(self, X, Y, sample_weight, X_query, variance=False):

@@ -12,7 +12,6 @@ from scipy.linalg import lapack
 from .._linalg import (
     add_to_diagonal,
     cholesky,
-    compiled_loosely,
     inverse_factor,
     pack_lower,
     packed_column_norms_sq,
@@ -64,6 +63,44 @@ class GPState(NamedTuple):
     """Packed ``L^-1``, shape (G, packed_size(size)); (G, 0) if to be made again.
     Of the type that it is, or would be, kept in."""
 
+    Y_variance: np.ndarray
+    """Variance of the outputs, shape (n_outputs,)."""
+
+    amplitude_sq: np.ndarray
+    """Variance of the prior by the marginal likelihood, for each unit of the kernel's
+    scale, shape (n_outputs,)."""
+
+    left_out: np.ndarray
+    """Least variance at a row left out, kernel scale, and the `reach` of owned rows,
+    see `overcover.machines.calibration`; shape (G, 2)."""
+
+    @property
+    def output_moments(self):
+        """Mean and variance of the subdomain's outputs."""
+        return self.Y_mean.copy(), self.Y_variance.copy()
+
+    @classmethod
+    def of_version_1(cls, alpha, residuals_sq, theta, **fields):
+        """From a store of version 1, which says nothing of variances far away."""
+        # Then the one squared over the other was the diagonal of A^-1.
+        precision = np.zeros_like(alpha)
+        np.divide(alpha**2, residuals_sq, out=precision, where=residuals_sq > 0)
+        # One column for each group, or all columns for one.
+        columns = [precision] if len(theta) == 1 else list(precision.T)
+        largest = np.array([column.max() for column in columns])
+        with np.errstate(divide="ignore"):
+            left_out = np.column_stack([1.0 / largest, np.full(len(largest), np.inf)])
+        nothing = np.zeros(alpha.shape[1])
+        return cls(
+            alpha=alpha,
+            residuals_sq=residuals_sq,
+            theta=theta,
+            Y_variance=nothing,
+            amplitude_sq=nothing,
+            left_out=left_out,
+            **fields,
+        )
+
 
 class FittedGroup(NamedTuple):
     """Everything of one kernel matrix that does not depend on the query."""
@@ -73,9 +110,10 @@ class FittedGroup(NamedTuple):
     ratios: np.ndarray
     squarings: np.ndarray
     L_inv: np.ndarray
+    left_out: tuple[float, float]
 
 
-def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
+def fit_group(kernel, A, Y, noise, weights, n_owned) -> FittedGroup:
     """Factorise one kernel matrix and leave out each of its rows in turn.
 
     Parameters
@@ -84,8 +122,9 @@ def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
     A : ndarray of shape (size, n_features)
         Rows as the kernel wants them.
     Y : ndarray of shape (size, n_outputs)
-        Centred.
-    row_noise : ndarray of shape (size,)
+        Minus their mean, weighted.
+    noise : float
+    weights : ndarray of shape (size,)
     n_owned : int
 
     Returns
@@ -99,12 +138,20 @@ def fit_group(kernel, A, Y, row_noise, n_owned) -> FittedGroup:
     similarity = kernels.similarity(kernel, K_xx[:, :n_owned].copy(), A, A[:n_owned])
     # Left out means left out: a row says nothing about its own scale.
     np.fill_diagonal(similarity, 0.0)
-    L, _ = cholesky(add_to_diagonal(K_xx, row_noise))
-    alpha = solve_cholesky(L, Y)
+    L, _ = cholesky(add_to_diagonal(K_xx, noise / weights))
+    solved = solve_cholesky(L, np.column_stack([Y, np.ones(len(Y))]))
+    alpha, alpha_one = solved[:, :-1].copy(), solved[:, -1:]
     L_inv = inverse_factor(L)
-    residuals_sq = alpha**2 / np.einsum("ij,ij->j", L_inv, L_inv)[:, None]
+    precision = np.einsum("ij,ij->j", L_inv, L_inv)
+    # The mean of the outputs is left out too: without row i it is lower by its share.
+    rest = weights.sum() - weights
+    shares = np.divide(weights, rest, out=np.zeros(len(rest)), where=rest > 0)
+    left = alpha + alpha_one * (shares[:, None] * Y)
+    residuals_sq = left**2 / precision[:, None]
     ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
-    return FittedGroup(alpha, residuals_sq, ratios, squarings, L_inv)
+    reach = calibration.reach_of(1.0 / precision[:n_owned])
+    ends = 1.0 / precision.max(), reach
+    return FittedGroup(alpha, residuals_sq, ratios, squarings, L_inv, ends)
 
 
 def packed_factor(kernel, A, row_noise, dtype):
@@ -161,7 +208,8 @@ def doubt_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
     noise : float
     row_noise : ndarray of shape (size,)
     least : float
-        What `least_doubt` says: less is found in another way, if factors are float32.
+        The least at a row left out: less is found in another way, if factors are
+        float32.
 
     Returns
     -------
@@ -174,28 +222,6 @@ def doubt_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
             asked = B[near], K_xq[:, near], unexplained[near]
             unexplained[near] = unexplained_near(kernel, A, *asked, factor, row_noise)
     return np.maximum(unexplained, LEAST_DOUBT) + noise
-
-
-@compiled_loosely
-def least_doubt(alpha, residuals_sq):
-    """The least doubt at a row left out, from leave-one-out residuals.
-
-    Parameters
-    ----------
-    alpha, residuals_sq : ndarray of shape (size, n_outputs)
-        As in `GPState`: the one squared over the other is the diagonal of ``A^-1``.
-
-    Returns
-    -------
-    float
-        Infinite if no output varies.
-    """
-    largest = 0.0
-    for i in range(len(alpha)):
-        for j in range(alpha.shape[1]):
-            if residuals_sq[i, j] > 0:
-                largest = max(largest, alpha[i, j] ** 2 / residuals_sq[i, j])
-    return 1.0 / largest if largest > 0 else np.inf
 
 
 def unexplained_near(kernel, A, B, K_xq, unexplained, factor, row_noise):
@@ -254,7 +280,7 @@ def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
     z_y, z_q = np.split(solved, [Y.shape[1]], axis=1)
     unexplained = kernels.diagonal(kernel, B) - np.einsum("ij,ij->j", z_q, z_q)
     doubt = np.maximum(unexplained, LEAST_DOUBT) + noise
-    amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / weights.sum()
+    amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / len(X)
     return Answer(z_q.T @ z_y, np.outer(doubt, amplitude_sq), doubt)
 
 

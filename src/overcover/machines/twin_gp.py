@@ -87,6 +87,22 @@ class TwinState(NamedTuple):
     squarings: np.ndarray
     """Powers of two of the similarity for these, shape (n_localities,)."""
 
+    reach: np.ndarray
+    """See `overcover.machines.calibration`, shape (1,)."""
+
+    @property
+    def output_moments(self):
+        """Mean and variance of the subdomain's outputs."""
+        deviations = self.rows.Z * finite(self.rows.output_scales)
+        weights = self.rows.weights
+        variance = np.average(deviations**2, axis=0, weights=weights)
+        return self.rows.Y_mean.copy(), variance
+
+    @classmethod
+    def of_version_1(cls, **fields):
+        """From a store of version 1, which says nothing of variances far away."""
+        return cls(reach=np.array([np.inf]), **fields)
+
 
 class TwinGP(CalibratedMachine):
     """Twin Gaussian Process; alone the full model, in a cover a local machine.
@@ -225,7 +241,8 @@ class TwinGP(CalibratedMachine):
         residuals_sq = (
             (rows.Z[left] - points) * finite(self.output_length_scale_)
         ) ** 2
-        residuals_sq /= self._eta(looks)[:, None]
+        eta = self._eta(looks)
+        residuals_sq /= eta[:, None]
         similarity = kernels.cross("rbf", rows.A[left], rows.A[left])
         np.fill_diagonal(similarity, 0.0)
         ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
@@ -237,6 +254,7 @@ class TwinGP(CalibratedMachine):
             residuals_sq_mean=residuals_sq.mean(axis=0),
             ratios=ratios,
             squarings=squarings,
+            reach=np.array([calibration.reach_of(eta)]),
         )
 
     def recall_inputs(self, state):
@@ -272,6 +290,8 @@ class TwinGP(CalibratedMachine):
     def answer(self, state, X_query, variance=False):
         """Mean, variance and doubt, in blocks of queries of bounded memory."""
         core, parts = self._core(state), list[tuple[np.ndarray, ...]]()
+        if variance:
+            spread = self.calibration_.spread_around(state.rows.Y_mean)
         for K_xq in self._similarities(state, X_query):
             looks = self._look(core, K_xq, state.rows.Z)
             points = self._search(core, looks).points
@@ -288,7 +308,11 @@ class TwinGP(CalibratedMachine):
                 self.calibration_,
                 slice(None),
             )
-            parts.append((mean, scale * eta[:, None] * self.calibration_.factor, eta))
+            scale *= self.calibration_.factor
+            prior = np.full(len(eta), self._scales.own_input)
+            ends = state.reach[0], prior, spread[None]
+            var = calibration.variances_at(eta, scale, *ends)
+            parts.append((mean, var, eta))
         joined = [np.concatenate(part) for part in zip(*parts)]
         return Answer(*joined) if variance else Answer(joined[0], None, None)
 
