@@ -449,7 +449,7 @@ def test_tasks_of_shards_carry_paths_and_numbers_too(client, cluster, tmp_path):
         names = Counter(key.rsplit("-", 5)[0] for key in ledger.tasks)
         # One block of rows, four shards, one range of clusters.
         several = {"cluster_shard": 4, "fit_subdomains": names["fit_subdomains"]}
-        alone = ("fingerprint", "without_zero_weights", "tune", "split", "assign")
+        alone = ("fingerprint", "used_inputs", "tune", "split", "assign")
         alone += ("share", "list_movers", "move", "join_shards", "lend", "join_loans")
         assert names == dict.fromkeys((*alone, "summarize"), 1) | several
         largest.append([max(ledger.tasks.values()), max(ledger.results.values())])

@@ -2,9 +2,12 @@
 
 from functools import wraps
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from ._weights import comparable
 
 
 def all_or_nothing(fit):
@@ -23,10 +26,29 @@ def all_or_nothing(fit):
     return safe_fit
 
 
-def check_training_data(estimator, X, y, sample_weight=None, keep_float32=False):
+class TrainingData(NamedTuple):
+    """What there is to learn from."""
+
+    X: np.ndarray
+    """Shape (n_used, n_features)."""
+
+    Y: np.ndarray
+    """Shape (n_used, n_outputs)."""
+
+    weights: np.ndarray | None
+    """In units of a typical weight, shape (n_used,); None if they are all equal."""
+
+    rows: np.ndarray | None
+    """Which of the rows that were given these are, ascending; None for all."""
+
+
+def check_training_data(
+    estimator, X, y, sample_weight=None, keep_float32=False, merge=True
+) -> TrainingData:
     """Validated training arrays; remembers the shape of y for the answers.
 
-    Rows of weight zero are dropped: a row that counts zero times is not there.
+    Rows of weight zero are dropped, equal rows are merged and weights are scaled: see
+    `overcover._weights`.
 
     Parameters
     ----------
@@ -36,12 +58,13 @@ def check_training_data(estimator, X, y, sample_weight=None, keep_float32=False)
     sample_weight : array-like of shape (n_samples,), number or None
     keep_float32 : bool
         For who converts the rows it looks at, and need not copy all of them.
+    merge : bool
+        False where it is known that no two rows are equal.
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features), float64, or float32 if that is kept
-    Y : ndarray of shape (n_samples, n_outputs), float64
-    sample_weight : ndarray of shape (n_samples,) or None
+    TrainingData
+        float64, but X is float32 if that is kept.
     """
     dtype = [np.float64, np.float32] if keep_float32 else np.float64
     X, y = validate_data(
@@ -50,18 +73,19 @@ def check_training_data(estimator, X, y, sample_weight=None, keep_float32=False)
     estimator._y_ndim = y.ndim
     Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
     estimator.n_outputs_ = Y.shape[1]
-    if sample_weight is None:
-        return X, Y, None
-    sample_weight = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
-    used = sample_weight > 0
-    if not used.any():
-        raise ValueError(
-            "sample_weight is zero for every row, so there is nothing to learn from. "
-            "Give at least one row a positive weight."
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
-    return X[used], Y[used], sample_weight[used]
+        if not sample_weight.any():
+            raise ValueError(
+                "sample_weight is zero for every row, so there is nothing to learn "
+                "from. Give at least one row a positive weight."
+            )
+    rows, weights = comparable(X, Y, sample_weight, merge)
+    if rows is not None:
+        X, Y = X[rows], Y[rows]
+    return TrainingData(X, Y, weights, rows)
 
 
 def check_queries(estimator, X):

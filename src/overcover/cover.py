@@ -34,6 +34,55 @@ class Cover(NamedTuple):
     n_owned: np.ndarray
     """How many of its members each subdomain owns, shape (n_subdomains,)."""
 
+    def renumbered(self, rows):
+        """The same cover where row i is called ``rows[i]``; None changes nothing."""
+        if rows is None:
+            return self
+        return Cover([rows[members] for members in self.members], self.n_owned)
+
+    def rows(self):
+        """The numbers of all rows, ascending.
+
+        Some may be missing: of equal rows the first stands for all, and rows of weight
+        zero are left out.
+        """
+        pairs = zip(self.members, self.n_owned)
+        return np.sort(np.concatenate([rows[:n_owned] for rows, n_owned in pairs]))
+
+    def among(self, n_rows):
+        """Which of `n_rows` rows this is a cover of, if they are those of the fit.
+
+        Parameters
+        ----------
+        n_rows : int
+            All rows that were given to the fit, or those alone that it used.
+
+        Returns
+        -------
+        ndarray of int
+
+        Raises
+        ------
+        ValueError
+            If they cannot be.
+        """
+        rows = self.rows()
+        if n_rows == len(rows):
+            return np.arange(n_rows)
+        if n_rows <= rows[-1]:
+            raise ValueError(
+                f"X has {n_rows} rows, the cover {len(rows)}. Give the rows the model "
+                "was fitted on."
+            )
+        return rows
+
+    def compact(self):
+        """The same cover with its rows numbered from zero, none missing."""
+        rows = self.rows()
+        if rows[-1] == len(rows) - 1:
+            return self
+        return Cover([np.searchsorted(rows, m) for m in self.members], self.n_owned)
+
 
 def count_subdomains(n_samples, size, overlap):
     """K = ceil(N / ((1 - p) M)), at least 1; 1 if one subdomain can hold everything.

@@ -97,7 +97,7 @@ default="variance"
     Attributes
     ----------
     cover_ : Cover
-        The rows of every subdomain.
+        The rows of every subdomain, by their numbers in X; of equal rows the first.
     n_subdomains_, n_lenders_ : int
         The paper's K and r.
     subdomain_size_ : int
@@ -171,8 +171,10 @@ default="variance"
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight w counts as w equal rows: its noise variance is divided
-            by w. Rows of weight zero are left out.
+            Weights compare rows: the noise variance of a row is divided by its weight,
+            and a common factor changes nothing. Rows of weight zero are left out.
+            Equal rows (inputs and outputs) are merged into one, whose weight is the
+            sum of theirs, so that w equal rows and one of weight w are the same.
         X_target : array-like of shape (n_targets, n_features), default=None
             Inputs like those that will be asked, for a machine that weighs rows by
             them ("iwtgp").
@@ -187,7 +189,10 @@ default="variance"
     @with_callbacks
     def _fit(self, X, y, sample_weight, X_target, work):
         """`fit`, keeping what it does in `work`: `InMemory`, or a draft on disk."""
-        X, Y, weight = check_training_data(self, X, y, sample_weight, True)
+        X, Y, weight, rows = check_training_data(
+            self, X, y, sample_weight, True, not work.is_merged
+        )
+        rows = work.rows if rows is None else rows
         self._check_options()
         size = self._size(len(X), Y.shape[1])
         n_subdomains = count_subdomains(len(X), size, self.overlap)
@@ -215,11 +220,12 @@ default="variance"
             known = self._router_name(machine), X_metric, cover, partition.labels
             router = work.stage("router", rng, routing.make_router, *known, n_jobs)
         with progress.stage("machines", len(cover.members)):
-            fits = fit_machines(machine, X, Y, weight, cover, n_jobs, work)
+            fits = fit_machines(machine, X, Y, weight, cover, n_jobs, work, rows)
             states = work.gathered(machine, progress.track(fits))
             machine.calibrate(states)
 
-        self.machine_, self.length_scales_, self.cover_ = machine, scales, cover
+        self.machine_, self.length_scales_ = machine, scales
+        self.cover_ = cover.renumbered(rows)
         self.states_, self.router_ = states, router
         self.n_subdomains_, self.subdomain_size_ = len(states), size
         self.n_lenders_ = count_lenders(self.overlap, self.spread, len(states))

@@ -29,6 +29,10 @@ class InMemory:
     `overcover.store` has a draft on disk with the same methods.
     """
 
+    # Whether the rows it is given have been merged already, and if so, which of the
+    # caller's rows they are; None for all. See `overcover._weights`.
+    is_merged, rows = False, None
+
     def stage(self, name, rng, make, *args):
         """``make(*args)``, or what it gave when it was called under that name."""
         return make(*args)
@@ -62,6 +66,9 @@ class LocalFits(NamedTuple):
     keep: bool
     """Whether states keep what is large, see `Machine.keeps_factors`."""
 
+    rows: np.ndarray | None
+    """What the caller's numbers of the rows are; None if they are the same."""
+
     def fit(self, k):
         """The state of subdomain k."""
         members, n_owned = self.cover.members[k], self.cover.n_owned[k]
@@ -69,12 +76,19 @@ class LocalFits(NamedTuple):
         X, Y = np.asarray(self.X[members], dtype=np.float64), self.Y[members]
         return self.machine.fit_state(X, Y, weight, n_owned, self.keep)
 
+    def members(self, k):
+        """The rows of subdomain k, by the caller's numbers."""
+        members = self.cover.members[k]
+        return members if self.rows is None else self.rows[members]
+
     def tasks(self):
         """Arguments of `fit`, one after the other."""
         return ((k,) for k in range(len(self.cover.members)))
 
 
-def fit_machines(machine, X, Y, sample_weight, cover, n_jobs=None, work=None):
+def fit_machines(
+    machine, X, Y, sample_weight, cover, n_jobs=None, work=None, rows=None
+):
     """One state per subdomain, in order, as they are done.
 
     Parameters
@@ -88,6 +102,8 @@ def fit_machines(machine, X, Y, sample_weight, cover, n_jobs=None, work=None):
     n_jobs : int or None
     work : InMemory or None
         Where states are kept.
+    rows : ndarray of shape (n_samples,) or None
+        As in `LocalFits`.
 
     Yields
     ------
@@ -96,7 +112,7 @@ def fit_machines(machine, X, Y, sample_weight, cover, n_jobs=None, work=None):
     work = InMemory() if work is None else work
     size = max(len(members) for members in cover.members)
     keep = machine.keeps_factors(len(cover.members), size)
-    local = LocalFits(machine, X, Y, sample_weight, cover, keep)
+    local = LocalFits(machine, X, Y, sample_weight, cover, keep, rows)
     yield from work.states(local, n_jobs)
 
 

@@ -143,7 +143,7 @@ def test_in_a_gap_the_variance_is_that_of_a_gap():
 
 
 def test_far_from_a_local_mean_the_variance_is_that_of_all_outputs():
-    """A subdomain knows little of outputs elsewhere; errors may be as large as those."""
+    """A subdomain knows little of outputs elsewhere, so it may be as wrong as that."""
     X = np.linspace(0, 10, 600)[:, None]
     y = 5.0 * X[:, 0]
     model = OverlappingCoverRegressor(

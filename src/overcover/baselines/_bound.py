@@ -5,14 +5,13 @@ log noise]``. With :math:`C = Q + \Lambda`, :math:`g = \mathrm{diag}(K - Q)`, wh
 inducing points miss, and the best amplitude :math:`s_j^2 = y_j^\top C^{-1} y_j / n`
 put in, the negative log likelihood of all outputs is, up to a constant,
 
-.. math:: F = \tfrac n2 \sum_j \log s_j^2 + \tfrac{d_Y}{2} \log|C| + \tfrac{d_Y}{2}
-    \sum_i [(w_i - 1) \log \ell_i + \log w_i], \qquad n = \textstyle\sum_i w_i ,
+.. math:: F = \tfrac n2 \sum_j \log s_j^2 + \tfrac{d_Y}{2} \log|C| ,
 
-where :math:`\ell_i = w_i \Lambda_{ii}` is :math:`g_i + \nu` for fic and :math:`\nu`
-otherwise; the last sum makes a weight of two and a repeated row the same thing. The
-variational bound of Titsias (2009), for dtc, sor and nystrom, adds :math:`\tfrac{d_Y}{2
-\nu} \sum_i w_i g_i`, the price of what is missed: :math:`F` is then never below that of
-the full GP.
+where :math:`w_i \Lambda_{ii}` is :math:`g_i + \nu` for fic and :math:`\nu` otherwise;
+:math:`\sum_i \log w_i` is left out, which no hyperparameter moves. The variational
+bound of Titsias (2009), for dtc, sor and nystrom, adds :math:`\tfrac{d_Y}{2 \nu}
+\sum_i w_i g_i`, the price of what is missed: :math:`F` is then never below that of the
+full GP.
 
 Its gradient needs no n x n matrix. With :math:`S = \partial F / \partial C = \tfrac12
 (d_Y C^{-1} - R R^\top)`, :math:`R = C^{-1} Y / s`, :math:`h = \partial F / \partial g`
@@ -115,7 +114,7 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
     value : float
     gradient : ndarray of shape (n_features + 1,)
     """
-    n, n_outputs, noise = weights.sum(), Y.shape[1], np.exp(theta[-1])
+    n, n_outputs, noise = len(X), Y.shape[1], np.exp(theta[-1])
     A, A_Z = X / np.exp(theta[:-1]), Z / np.exp(theta[:-1])
     inducing = make_inducing(kernel, A_Z, noise)
     method = "fic" if rule == "fic" else "dtc"
@@ -135,10 +134,9 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
         own = missed + noise if rule == "fic" else np.full(len(w), noise)
         lam = own / w
         R = (Y[rows] / scale - K_nm @ right) / lam[:, None]
-        value = np.sum(w * np.log(own))
+        value = np.sum(np.log(own))
         C_inv = (1.0 - squared_norms(solve_lower(state.L_B, V)) / lam) / lam
-        by_own = (n_outputs * C_inv - squared_norms(R.T)) / w
-        by_own = 0.5 * (by_own + n_outputs * (w - 1.0) / own)
+        by_own = 0.5 * (n_outputs * C_inv - squared_norms(R.T)) / w
         if rule == "fic":
             by_missed, by_noise = by_own, by_own.sum()
         else:

@@ -145,14 +145,13 @@ default="kmeans"
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight w counts as w equal rows for its expert. Rows of weight
-            zero are left out.
+            As in `overcover.GP.fit`.
 
         Returns
         -------
         self
         """
-        X, Y, weight = check_training_data(self, X, y, sample_weight)
+        X, Y, weight, _ = check_training_data(self, X, y, sample_weight)
         check_choice("rule", self.rule, RULES)
         check_count("expert_size", self.expert_size, 1, "500 suits most data.")
         rng = check_random_state(self.random_state)
@@ -175,8 +174,7 @@ default="kmeans"
         )
         # The common rows of "grbcm" are in every expert: its first adds nothing.
         first = 1 if self.rule == "grbcm" else 0
-        counts = np.ones(len(X)) if weight is None else weight
-        n_counted = sum(counts[rows].sum() for rows in sets[first:])
+        n_counted = sum(len(rows) for rows in sets[first:])
         total = np.sum([e.amplitude_sq for e in self.experts_[first:]], axis=0)
         self.amplitude_sq_ = total / n_counted
         self.machine_ = machine

@@ -147,14 +147,13 @@ class DomainDecompositionGP(Predictor, MultiOutputMixin, RegressorMixin, BaseEst
             One or two features.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight w counts as w equal rows for its cell. Rows of weight zero
-            are left out.
+            As in `overcover.GP.fit`.
 
         Returns
         -------
         self
         """
-        X, Y, weight = check_training_data(self, X, y, sample_weight)
+        X, Y, weight, _ = check_training_data(self, X, y, sample_weight)
         self._check_options(X.shape[1])
         machine = shared_gp(self.machine)
         rng = check_random_state(self.random_state)
@@ -182,7 +181,7 @@ class DomainDecompositionGP(Predictor, MultiOutputMixin, RegressorMixin, BaseEst
             self.cells_, len(self.control_points_), Y.shape[1]
         )
         total = np.sum([np.sum(c.whitened**2, axis=0) for c in self.cells_], axis=0)
-        self._amplitude_sq = total / (len(X) if weight is None else weight.sum())
+        self._amplitude_sq = total / len(X)
         self.machine_ = machine
         return self
 

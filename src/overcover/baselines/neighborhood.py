@@ -137,8 +137,7 @@ class NeighborhoodRegressor(Predictor, MultiOutputMixin, RegressorMixin, BaseEst
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight w counts as w equal rows for the machine, but as one
-            neighbour. Rows of weight zero are left out.
+            As in `overcover.GP.fit`; whatever its weight, a row is one neighbour.
         X_target : array-like of shape (n_targets, n_features), default=None
             As in `overcover.OverlappingCoverRegressor.fit`.
 
@@ -146,7 +145,7 @@ class NeighborhoodRegressor(Predictor, MultiOutputMixin, RegressorMixin, BaseEst
         -------
         self
         """
-        X, Y, weight = check_training_data(self, X, y, sample_weight)
+        X, Y, weight, _ = check_training_data(self, X, y, sample_weight)
         check_count("n_neighbors", self.n_neighbors, 1, "800 suits most data.")
         machine = make_machine(self.machine)
         size = min(self.n_neighbors, len(X))

@@ -177,15 +177,15 @@ default="kmeans"
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight w counts as w equal rows: its noise is divided by w, for
+            As in `overcover.GP.fit`: the noise of a row is divided by its weight, for
             "fic" together with what the inducing points miss of it, which that method
-            takes for noise. Rows of weight zero are left out.
+            takes for noise.
 
         Returns
         -------
         self
         """
-        X, Y, weights = check_training_data(self, X, y, sample_weight)
+        X, Y, weights, _ = check_training_data(self, X, y, sample_weight)
         check_choice("method", self.method, METHODS)
         check_count("n_inducing", self.n_inducing, 1, "500 suits most data.")
         how = self._checked_inducing(X.shape[1])
@@ -224,7 +224,7 @@ default="kmeans"
             self.state_, energy = fit_blocks(*data, partition, self.n_jobs)
         else:
             self.state_, energy = fit_diagonal(self.method, *data, self.n_jobs)
-        self.amplitude_sq_ = energy / weights.sum()
+        self.amplitude_sq_ = energy / len(X)
         return self
 
     def _checked_inducing(self, n_features):

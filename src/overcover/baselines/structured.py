@@ -116,7 +116,7 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
         -------
         self
         """
-        X, Y, _ = check_training_data(self, X, y)
+        X, Y, _, _ = check_training_data(self, X, y)
         self._check_options(X.shape[1], Y.shape[1])
         self._X_mean, self._Y_mean = X.mean(axis=0), Y.mean(axis=0)
         X, Y = X - self._X_mean, Y - self._Y_mean

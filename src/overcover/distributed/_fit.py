@@ -115,12 +115,13 @@ Series or DataFrame
             if names:
                 given = json.dumps([fingerprint, names])
                 fingerprint = hashlib.sha256(given.encode()).hexdigest()
-            used = call(client, shared.without_zero_weights, inputs, str(folder))
+            used = call(client, shared.used_inputs, inputs, str(folder))
 
             def fit_rows(draft):
                 nonlocal work
                 rows, outputs = (shared.map_rows(name) for name in used[:2])
                 work = _Spread(draft, dtype, client, fresh, used)
+                work.is_merged = True
                 # The worker that tunes has looked at every value.
                 with work, sklearn.config_context(assume_finite=True):
                     model._fit(rows, outputs, None, None, work)

@@ -317,8 +317,9 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight w counts as w equal rows: its noise variance is divided
-            by w.
+            Weights compare rows: the noise variance of a row is divided by its weight,
+            and a common factor changes nothing. Rows of weight zero are left out;
+            w equal rows (inputs and outputs) are one of weight w.
 
         Returns
         -------
@@ -328,7 +329,7 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @all_or_nothing
     def _fit(self, X, y, sample_weight, X_target=None):
-        X, Y, sample_weight = check_training_data(self, X, y, sample_weight)
+        X, Y, sample_weight, _ = check_training_data(self, X, y, sample_weight)
         self._check_alone(len(X))
         rng = check_random_state(getattr(self, "random_state", None))
         sample_weight = self.weigh(X, sample_weight, X_target, rng)

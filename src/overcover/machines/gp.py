@@ -321,7 +321,7 @@ class GP(CalibratedMachine):
         offsets, n_groups = X_query - state.center, len(state.theta)
         mean = np.empty((len(X_query), len(state.Y_mean)))
         var, doubt = np.empty_like(mean), np.zeros(len(X_query))
-        spread = self.calibration_.spread_around(state.Y_mean) if variance else None
+        spread = self.calibration_.spread_around(state.Y_mean) if variance else mean
         for g, theta in enumerate(state.theta):
             j = self._outputs_of(g)
             kernel, A = kernels.in_units(self.kernel, theta, state.X)

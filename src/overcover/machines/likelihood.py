@@ -4,12 +4,10 @@ Amplitudes are not parameters: for output j the best one is known in closed form
 :math:`s_j^2 = y_j^\top A^{-1} y_j / n` with :math:`A = K + \nu \, \mathrm{diag}(1/w)`,
 so only length scales and the relative noise :math:`\nu` are searched for. Per output,
 
-.. math:: \log p_j = -\tfrac n2 \log s_j^2 - \tfrac12 \log|A| + \text{const},
-    \qquad n = \textstyle\sum_i w_i .
+.. math:: \log p_j = -\tfrac n2 \log s_j^2 - \tfrac12 \log|A| + \text{const} .
 
-A row of weight w stands for w equal rows; the terms that this adds,
-:math:`-\tfrac12 \sum_i [(w_i - 1) \log \nu + \log w_i]`, make a weight of two and a
-duplicated row the same thing.
+A row of weight w is one observation with a w-th of the noise. (Counting it as w equal
+observations would drive the noise to zero: they agree too well.)
 
 Notation: ``theta`` is ``[log length scales..., log noise]``, or a scikit-learn kernel's
 own ``theta`` with the log noise appended.
@@ -53,7 +51,7 @@ def negative_log_likelihood(theta, kernel, X, Y, weights=None):
     n_outputs = Y.shape[1]
     noise = np.exp(theta[-1])
     row_noise = noise if weights is None else noise / weights
-    n = len(X) if weights is None else weights.sum()
+    n = len(X)
 
     K_xx, backpropagate = _kernel_and_gradient(theta[:-1], kernel, X)
     L, _ = cholesky(add_to_diagonal(K_xx, row_noise))
@@ -65,10 +63,6 @@ def negative_log_likelihood(theta, kernel, X, Y, weights=None):
     Q = (alpha / amplitude_sq) @ alpha.T
     Q -= n_outputs * inverse_from_cholesky(L)
     slope_noise = 0.5 * np.sum(np.diag(Q) * row_noise)
-    if weights is not None:
-        replicates = n - len(X)
-        value += 0.5 * n_outputs * (replicates * theta[-1] + np.log(weights).sum())
-        slope_noise -= 0.5 * n_outputs * replicates
     gradient = -np.append(backpropagate(Q), slope_noise)
     return value / (n * n_outputs), gradient / (n * n_outputs)
 

@@ -97,12 +97,7 @@ class CoverDisplay:
     def _of_rows(cls, model, X, features=None, subdomain=None, n_rows=5000):
         """`from_estimator` for checked rows, not drawn yet."""
         cover = model.cover_
-        n_covered = int(cover.n_owned.sum())
-        if len(X) != n_covered:
-            raise ValueError(
-                f"X has {len(X)} rows, the cover {n_covered}. Give the rows the model "
-                "was fitted on, without those of weight zero."
-            )
+        X, cover = X[cover.among(len(X))], cover.compact()
         if features is None:
             points, labels = over_principal_plane(X / model.length_scales_)
         else:

@@ -80,7 +80,7 @@ class OverlapDisplay:
         OverlapDisplay
         """
         check_is_fitted(model)
-        members = model.cover_.members
+        members = model.cover_.compact().members
         sizes = [len(rows) for rows in members]
         ends = np.concatenate([[0], np.cumsum(sizes)])
         rows = np.concatenate(members)

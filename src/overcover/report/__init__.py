@@ -124,13 +124,9 @@ def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
         known = model, rows, Y, names_of_features(model), names, seen
         return Subject(*known, findings(model, None, None, seen))
     rows = check_queries(model, X).astype(np.float64)
-    n_covered = int(model.cover_.n_owned.sum())
-    if len(rows) != n_covered:
-        raise ValueError(
-            f"X has {len(rows)} rows, the cover {n_covered}. Give the rows the model "
-            "was fitted on, without those of weight zero."
-        )
     Y = check_observed(y, np.empty((len(rows), model.n_outputs_)))
+    used = model.cover_.among(len(rows))
+    rows, Y = rows[used], Y[used]
     return Subject(
         model,
         rows,
@@ -138,7 +134,7 @@ def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
         names_of_features(model),
         names_of_outputs(y, Y),
         seen,
-        findings(model, rows, y, seen),
+        findings(model, rows, Y, seen),
     )
 
 
@@ -157,9 +153,10 @@ def recalled_rows(model):
     X : ndarray of shape (n_samples, n_features)
     Y : ndarray of shape (n_samples, n_outputs)
     """
-    n_samples = int(model.cover_.n_owned.sum())
-    X = np.empty((n_samples, model.n_features_in_))
-    Y = np.empty((n_samples, model.n_outputs_))
+    # In the order of the caller's numbers, some of which may be missing.
+    rows = model.cover_.rows()
+    X = np.empty((len(rows), model.n_features_in_))
+    Y = np.empty((len(rows), model.n_outputs_))
     for state, members, n_owned in zip(
         model.states_, model.cover_.members, model.cover_.n_owned
     ):
@@ -169,7 +166,7 @@ def recalled_rows(model):
                 f"{model.machine_!r} keeps no rows. Give X and y, the rows the model "
                 "was fitted on."
             )
-        owned = members[:n_owned]
+        owned = np.searchsorted(rows, members[:n_owned])
         X[owned] = inputs[:n_owned]
         Y[owned] = model.machine_.recall_outputs(state, np.arange(n_owned))
     return X, Y

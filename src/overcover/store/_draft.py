@@ -26,7 +26,7 @@ from . import _directory as directory
 from ._codec import FITTED, encode, refusal
 from ._model import check_dtype, commit, load
 from ._pack import SUFFIX, StoreError, new_file, open_pack, write_pack
-from ._rows import mapped_as_float
+from ._rows import mapped_as_float, write_used
 from ._subdomains import (
     StoredStates,
     Subdomains,
@@ -51,6 +51,8 @@ class Draft:
     dtype : {"float64", "float32"}
     """
 
+    is_merged, rows = False, None
+
     def __init__(self, folder, dtype):
         self.folder, self.dtype = Path(folder), dtype
         self.digests: list[str] = []
@@ -71,6 +73,14 @@ class Draft:
             rng.set_state(found["random_state"])
         return found["value"]
 
+    def take_used(self, X, y, weight):
+        """Mapped rows that the fit uses, which it would otherwise copy to memory."""
+        used, self.is_merged = write_used(X, y, weight, self.folder), True
+        if used is None:
+            return X, y, weight
+        X, y, weight, self.rows = (np.load(p, mmap_mode="r") for p in used.values())
+        return X, y, weight
+
     def states(self, local, n_jobs):
         """Digests of the files of all subdomains, see `state`."""
         return run_tasks(partial(self.state, local), local.tasks(), n_jobs)
@@ -80,7 +90,7 @@ class Draft:
         try:
             return open_pack(self.folder / file_of(k)).digest
         except StoreError:
-            state, members = local.fit(k), local.cover.members[k]
+            state, members = local.fit(k), local.members(k)
             return write_subdomain(self.folder, k, members, state, self.dtype)
 
     def gathered(self, machine, states):
@@ -160,7 +170,10 @@ def fit_into(
     def fit_rows(folder):
         work = Draft(folder, dtype)
         rows = mapped_as_float(X, folder / "rows.npy")
-        model._fit(rows, y, sample_weight, X_target, work)
+        given = rows, y, sample_weight
+        if isinstance(rows, np.memmap) and _is_plain(y) and len(rows) == len(y):
+            given = work.take_used(*given)
+        model._fit(*given, X_target, work)
         return work.digests
 
     with directory.writing(path) as store:
@@ -235,7 +248,7 @@ def fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes=None):
     given = [__version__, directory.VERSION, dtype, asked.tree, notes or {}]
     hashing = hashlib.sha256(json.dumps(given, sort_keys=True).encode())
     if not all(_is_plain(a) for a in (X, y)):  # data frames, lists
-        X, Y, _ = check_training_data(fresh, X, y)
+        X, Y, _, _ = check_training_data(fresh, X, y, merge=False)
         names = list(getattr(fresh, "feature_names_in_", []))
         hashing.update(json.dumps([names, fresh._y_ndim]).encode())
         y = Y

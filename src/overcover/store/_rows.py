@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from .._streams import blocks_of
+from .._weights import used_rows
 from ._pack import UNFINISHED
 
 # What the fit takes as it is.
@@ -60,3 +61,47 @@ def mapped_as_float(X, path):
     if not is_mapped or (X.dtype in FLOATS and X.flags.c_contiguous):
         return X
     return write_npy(path, X.shape, np.float64, blocks_of(X))
+
+
+def write_used(X, y, weight, folder):
+    """Write the rows that a fit uses, in blocks, if they are not all.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    weight : ndarray of shape (n_samples,) or None
+    folder : path
+
+    Returns
+    -------
+    dict of paths of .npy files, or None
+        "X", "y", "sample_weight" and "rows", the numbers of the rows.
+    """
+    if weight is not None:
+        weight = np.asarray(weight, dtype=np.float64)
+        if not (np.isfinite(weight).all() and weight.any() and weight.min() >= 0):
+            return None  # refused with all that the fit refuses
+    rows, weights = used_rows(X, np.asarray(y).reshape(len(X), -1), weight)
+    if rows is None:
+        return None
+    arrays = {"X": X, "y": y, "sample_weight": weights, "rows": rows}
+    paths = {name: Path(folder) / f"used-{name}.npy" for name in arrays}
+    for name, array in arrays.items():
+        taken = array if name in ("sample_weight", "rows") else _Taken(array, rows)
+        write_npy(paths[name], taken.shape, array.dtype, blocks_of(taken))
+    return paths
+
+
+class _Taken:
+    """Some rows of an array, read when they are looked at."""
+
+    def __init__(self, array, rows):
+        self.array, self.rows = array, rows
+        self.shape = (len(rows), *array.shape[1:])
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, block):
+        return self.array[self.rows[block]]

@@ -25,7 +25,7 @@ from . import _shards
 from ._draft import Draft, fingerprint_of
 from ._model import load
 from ._pack import SUFFIX, StoreError, identity_of
-from ._rows import write_npy
+from ._rows import write_npy, write_used
 from ._subdomains import decode_pack
 
 
@@ -36,6 +36,8 @@ class Inputs(NamedTuple):
     y: str
     sample_weight: str | None = None
     X_target: str | None = None
+    rows: str | None = None
+    """Which of the caller's rows these are; None for all."""
 
     def mapped(self):
         """All of them as arrays, None for None."""
@@ -120,28 +122,15 @@ def write_rows(rows, path, start) -> int:
     return len(values)
 
 
-def without_zero_weights(inputs, folder) -> Inputs:
-    """Inputs without rows of weight zero, which count for nothing."""
-    if inputs.sample_weight is None:
+def used_inputs(inputs, folder) -> Inputs:
+    """Inputs without rows that count for nothing, and equal rows as one."""
+    X, y, weight, _, _ = inputs.mapped()
+    if X.ndim != 2 or not len(X) == len(y) == len(X if weight is None else weight):
+        return inputs  # which is refused with all that the fit refuses
+    used = write_used(X, y, weight, folder)
+    if used is None:
         return inputs
-    X, y, weight, _ = inputs.mapped()
-    used = np.asarray(weight) != 0  # NaN stays, and is refused with the others
-    if used.all() or not used.any() or not len(X) == len(y) == len(weight):
-        return inputs
-    paths = {}
-    for name, rows in (("X", X), ("y", y), ("sample_weight", weight)):
-        path = Path(folder) / f"used{name.lower().replace('_', '')}.npy"
-        shape = (int(used.sum()), *rows.shape[1:])
-        write_npy(path, shape, np.float64, _chosen(rows, used))
-        paths[name] = str(path)
-    return inputs._replace(**paths)
-
-
-def _chosen(rows, used):
-    start = 0
-    for block in blocks_of(rows):
-        yield block[used[start : start + len(block)]]
-        start += len(block)
+    return inputs._replace(**{name: str(path) for name, path in used.items()})
 
 
 # -- fit -----------------------------------------------------------------------------
@@ -149,7 +138,7 @@ def _chosen(rows, used):
 
 def fingerprint(model, inputs, dtype) -> str:
     """As of a fit on one computer with the same arrays."""
-    X, y, weight, X_target = inputs.mapped()
+    X, y, weight, X_target, _ = inputs.mapped()
     return fingerprint_of(model, X, y, weight, X_target, dtype)
 
 
@@ -184,7 +173,8 @@ def tune(model, inputs, folder, dtype) -> None:
 
 
 def _fit_until(work, model, inputs):
-    X, y, weight, X_target = inputs.mapped()
+    X, y, weight, X_target, work.rows = inputs.mapped()
+    work.is_merged = True
     # joblib's processes cannot be started by a worker, and are not wanted.
     with parallel_config("threading"), suppress(_Outlined):
         model._fit(X, y, weight, X_target, work)
@@ -211,8 +201,9 @@ def _local_fits(job, identities) -> LocalFits:
         decode_pack(Path(job.folder) / f"{name}{SUFFIX}")[0]["value"]
         for name in ("metric", "cover")
     )
-    X, y, _, _ = job.inputs.mapped()
-    return LocalFits(machine, X, y.reshape(len(X), -1), weight, cover, job.keep)
+    X, y, _, _, rows = job.inputs.mapped()
+    Y = y.reshape(len(X), -1)
+    return LocalFits(machine, X, Y, weight, cover, job.keep, rows)
 
 
 def forget() -> None:

@@ -1,0 +1,142 @@
+r"""Weights compare rows: equal rows become one, and a common factor means nothing.
+
+A row of weight w has a w-th of the noise of a row of weight one, as the mean of w equal
+observations has. Two truths follow, and both hold for every estimator, because all of
+them take their rows from here:
+
+- w equal rows (inputs and outputs alike) and one of weight w are the same thing: equal
+  rows are merged into one, whose weight is the sum of theirs;
+- multiplying all weights by a constant changes nothing: they are divided by a typical
+  weight, the mean of all but the largest twentieth. (Were a few huge weights to set the
+  unit, all other rows would count as noise.)
+"""
+
+import numpy as np
+
+from ._streams import slices_of
+
+# Farther apart weights make no difference that could be seen.
+LEAST, MOST = 1e-12, 1e12
+# The largest weights, this share of them, do not decide what is typical.
+TOP = 0.05
+
+
+def comparable(X, Y, weights, merge=True):
+    """Which rows to learn from, and what each of them counts.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        May be mapped: it is read in blocks.
+    Y : ndarray of shape (n_samples, n_outputs)
+    weights : ndarray of shape (n_samples,) or None
+        Not negative; rows of weight zero are left out.
+    merge : bool
+        False where it is known that no two rows are equal.
+
+    Returns
+    -------
+    rows : ndarray of int of shape (n_used,) or None
+        Ascending; None for all.
+    weights : ndarray of shape (n_used,) or None
+        None for equal weights.
+
+    Examples
+    --------
+    >>> X, Y = np.array([[1.0], [2.0], [1.0]]), np.zeros((3, 1))
+    >>> comparable(X, Y, np.array([1.0, 4.0, 3.0]))
+    (array([0, 1]), None)
+    """
+    rows, weights = used_rows(X, Y, weights, merge)
+    return rows, None if weights is None else in_typical_units(weights)
+
+
+def used_rows(X, Y, weights, merge=True):
+    """As `comparable`, with weights as they are: sums for equal rows."""
+    n_rows = len(X)
+    if weights is not None:
+        # Before anything is added up: 1e300 and its like must not overflow.
+        weights = weights / weights.max()
+    first = first_of_equals(X, Y) if merge else np.arange(n_rows)
+    is_used = first == np.arange(n_rows)
+    if weights is None and is_used.all():
+        return None, None
+    counts = np.bincount(first, weights, n_rows)
+    is_used &= counts > 0
+    rows = np.flatnonzero(is_used)
+    return None if len(rows) == n_rows else rows, counts[rows].astype(float)
+
+
+def in_typical_units(weights):
+    """Weights divided by a typical one; None if they are all equal.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_rows,), positive
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or None
+
+    Examples
+    --------
+    >>> in_typical_units(np.array([2.0, 4.0, 6.0, 1e6])).tolist()
+    [0.5, 1.0, 1.5, 250000.0]
+    """
+    weights = weights / weights.max()
+    if weights.min() >= 1.0 - 1e-12:
+        return None
+    n_typical = max(1, len(weights) - int(np.ceil(TOP * len(weights))))
+    typical = np.partition(weights, n_typical - 1)[:n_typical].mean()
+    return np.clip(weights / typical, LEAST, MOST)
+
+
+def first_of_equals(X, Y):
+    """For every row the first one that equals it; itself where there is none before.
+
+    Rows are compared by a hash of their bits, and one by one where hashes agree.
+    Memory: three numbers for each row, and a block of rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_outputs)
+
+    Returns
+    -------
+    ndarray of int of shape (n_samples,)
+    """
+    first = np.arange(len(X))
+    keys = _hashes(X) * np.uint64(3) + _hashes(Y)
+    order = np.argsort(keys, kind="stable")
+    alike = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    # Chains of rows with equal hashes, looked at along their links.
+    for link in slices_of(len(alike), X.shape[1] + Y.shape[1]):
+        before, after = order[alike[link]], order[alike[link] + 1]
+        equal = (X[before] == X[after]).all(axis=1) & (Y[before] == Y[after]).all(
+            axis=1
+        )
+        # A hash that two different rows share is so rare that they stay as they are.
+        first[after[equal]] = before[equal]
+    while True:  # to the start of every chain, in a few doublings
+        farther = first[first]
+        if np.array_equal(farther, first):
+            return first
+        first = farther
+
+
+def _hashes(rows):
+    """One number of 64 bits for every row, equal for equal rows."""
+    multipliers = np.random.default_rng(0).integers(
+        2**63, size=rows.shape[1], dtype=np.uint64
+    )
+    multipliers |= np.uint64(1)
+    keys = np.empty(len(rows), dtype=np.uint64)
+    for block in slices_of(*rows.shape):
+        # Minus zero is zero.
+        values = np.ascontiguousarray(rows[block], dtype=np.float64) + 0.0
+        bits = values.view(np.uint64)
+        # Numbers with few digits differ in their high bits alone.
+        bits ^= bits >> np.uint64(32)
+        keys[block] = bits @ multipliers
+    return keys
