@@ -224,15 +224,6 @@ def test_a_kernel_object_without_free_hyperparameters_keeps_them():
     assert 1e-7 <= found.noise_ <= 10
 
 
-def test_an_integer_weight_is_that_many_equal_rows():
-    X, y = make_data(100)
-    weights = 1 + (np.arange(100) % 2)
-    weighted = tune(X, y, weights=weights.astype(float)).theta_[0]
-    repeated = tune(np.repeat(X, weights, axis=0), np.repeat(y, weights)).theta_[0]
-    # The third column does not matter, so its scale is hardly identified.
-    assert_allclose(weighted[[0, 1, 3]], repeated[[0, 1, 3]], atol=0.02)
-
-
 def test_every_candidate_has_a_score_and_the_refined_one_is_no_worse():
     [scores] = tune(*make_data(LARGE)).tuning_scores_
     assert set(scores) == {"isotropic", "prediction", "likelihood", "refined"}

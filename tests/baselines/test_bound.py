@@ -69,17 +69,6 @@ def test_rows_as_inducing_points_give_the_likelihood_of_the_full_gp(rows, rule):
     assert_allclose(found[1], full[1], atol=1e-6)
 
 
-@RULES
-def test_a_weight_is_so_many_rows(rows, rule):
-    X, Y, weights = rows
-    Z, often = X[:15] + 0.01, np.repeat(np.arange(70), weights.astype(int))
-    found = negative_bound(THETA, rule, "matern32", X, Y, weights, Z)
-    repeated = X[often], Y[often], np.ones(len(often))
-    expected = negative_bound(THETA, rule, "matern32", *repeated, Z)
-    assert_allclose(found[0], expected[0])
-    assert_allclose(found[1], expected[1], atol=1e-9)
-
-
 @given(
     theta=st.tuples(*4 * [st.floats(-2.0, 2.0)]),
     n_points=st.integers(1, 30),

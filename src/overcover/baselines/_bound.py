@@ -7,11 +7,10 @@ put in, the negative log likelihood of all outputs is, up to a constant,
 
 .. math:: F = \tfrac n2 \sum_j \log s_j^2 + \tfrac{d_Y}{2} \log|C| ,
 
-where :math:`w_i \Lambda_{ii}` is :math:`g_i + \nu` for fic and :math:`\nu` otherwise;
-:math:`\sum_i \log w_i` is left out, which no hyperparameter moves. The variational
-bound of Titsias (2009), for dtc, sor and nystrom, adds :math:`\tfrac{d_Y}{2 \nu}
-\sum_i w_i g_i`, the price of what is missed: :math:`F` is then never below that of the
-full GP.
+where :math:`w_i \Lambda_{ii}` is :math:`g_i + \nu` for fic and :math:`\nu` otherwise.
+The variational bound of Titsias (2009), for dtc, sor and nystrom, adds
+:math:`\tfrac{d_Y}{2 \nu} \sum_i w_i g_i`, the price of what is missed: :math:`F` is
+then never below that of the full GP.
 
 Its gradient needs no n x n matrix. With :math:`S = \partial F / \partial C = \tfrac12
 (d_Y C^{-1} - R R^\top)`, :math:`R = C^{-1} Y / s`, :math:`h = \partial F / \partial g`
@@ -134,7 +133,7 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
         own = missed + noise if rule == "fic" else np.full(len(w), noise)
         lam = own / w
         R = (Y[rows] / scale - K_nm @ right) / lam[:, None]
-        value = np.sum(np.log(own))
+        value = np.sum(np.log(lam))
         C_inv = (1.0 - squared_norms(solve_lower(state.L_B, V)) / lam) / lam
         by_own = 0.5 * (n_outputs * C_inv - squared_norms(R.T)) / w
         if rule == "fic":
