@@ -17,8 +17,9 @@ from conftest import wave
 from overcover import GP, OverlappingCoverRegressor, store
 from overcover.cli import _budget, _experiment, _files, make_app
 from overcover.cli._files import read_chunks
-from overcover.cli._mistakes import Cannot
+from overcover.cli._mistakes import Cannot, Mistake
 from overcover.cli._output import writing_table
+from overcover.cli._predict import names_kept
 from overcover.cli._stored import open_model
 
 # Given, so that fits take no time.
@@ -158,6 +159,46 @@ def test_columns_are_found_by_name(folder, frame, tmp_path):
     }
 
 
+def test_kept_columns_are_copied_as_they_are_written(folder, frame, tmp_path):
+    rows = frame[NAMES][:3].assign(id=["007", "NA", "1e3"], n=["1.50", "", "02"])
+    rows = rows.assign(wide=["1.50", "2.0", "NA"])
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    answer = ("predict", folder / "model.ocm", tmp_path / "rows.csv")
+    answer += ("--keep", "id,n,wide", "--missing", "empty")
+    said = pd.read_csv(io.StringIO(run(*answer)), dtype=str, keep_default_na=False)
+    assert said["id"].tolist() == ["007", "NA", "1e3"]
+    assert said["n"].tolist() == ["1.50", "", "02"]
+    assert said["wide"].tolist() == ["1.50", "2.0", "NA"]
+    assert (said["y"] == "").tolist() == [False, False, True]
+    # An array can hold only what they mean.
+    run(*answer[:4], "n,wide", *answer[5:], "-o", tmp_path / "a.npy")
+    assert_array_equal(
+        np.load(tmp_path / "a.npy")[:, :2], [[1.5, 1.5], [np.nan, 2], [2, np.nan]]
+    )
+
+
+def test_no_answer_overwrites_a_kept_column(folder, frame, tmp_path):
+    rows = frame[:3].assign(y_std=[7, 8, 9], z_std_given=1)
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    answer = ("predict", folder / "model.ocm", tmp_path / "rows.csv")
+    said = pd.read_csv(io.StringIO(run(*answer, "--keep", "y_std", "--std")))
+    assert list(said) == ["y_std_given", "y", "y_std", "z", "z_std"]
+    assert said["y_std_given"].tolist() == [7, 8, 9]
+    assert run(*answer, "--keep", "y_std").startswith("y_std,y,z\n")
+    with pytest.raises(Mistake, match="two columns of answers would be called 'y_std'"):
+        names_kept([], ["y", "y_std", "y_std", "y_std_std"])
+
+
+@pytest.mark.parametrize("name", ["a.npy.gz", "a.parquet.gz", "a.npz.bz2", "a.gz"])
+def test_only_text_is_packed(name, folder, tmp_path):
+    answer = ("predict", folder / "model.ocm", folder / "data.csv")
+    assert "and .csv.gz" in refused(2, *answer, "-o", tmp_path / name)
+    (tmp_path / name).touch()
+    assert "and .csv.gz" in refused(2, *answer[:2], tmp_path / name)
+    page = tmp_path / "report.html.gz"
+    assert "Known are .html, .htm." in refused(2, "report", answer[1], "-o", page)
+
+
 def test_columns_that_lack_or_cannot_be_kept_are_named(folder, frame, tmp_path):
     frame.rename(columns={"deep": "Deep"}).to_csv(tmp_path / "a.csv", index=False)
     line = refused(1, "predict", folder / "model.ocm", tmp_path / "a.csv")
@@ -209,7 +250,7 @@ def test_how_a_file_is_cut_changes_nothing(folder, frame):
     (whole,) = read_chunks(str(folder / "data.parquet"), 1000).frames
     cut = pd.concat(read_chunks(str(folder / "data.parquet"), 33).frames)
     pd.testing.assert_frame_equal(whole, cut)
-    pd.testing.assert_frame_equal(cut, frame)
+    pd.testing.assert_frame_equal(cut, frame, check_names=False)
 
 
 def test_scores_are_those_of_scikit_learn(folder, frame, model):
@@ -366,7 +407,7 @@ def test_rows_that_cannot_be_filled_are_refused_or_left_empty(mixed_folder, mixe
     rows.loc[2, "city"] = np.nan
     answer = ("predict", mixed_folder / "model.ocm", "-")
     line = refused(1, *answer, stdin=rows.to_csv(index=False))
-    assert "row 2 lacks a value of 'city'. " in line
+    assert "line 4 lacks a value of 'city'. " in line
     assert "median" not in line  # of words there is none
     assert "--missing empty" in line
     said = run(*answer, "--missing", "empty", stdin=rows.to_csv(index=False))
@@ -378,18 +419,18 @@ def test_unknown_words_and_broken_numbers_are_refused(mixed_folder, mixed):
     answer = ("predict", mixed_folder / "model.ocm", "-")
     rows = mixed[:4].assign(city=["Rome", "Oslo", "Lima", "Rome"])
     line = refused(1, *answer, stdin=rows.to_csv(index=False))
-    assert "'city' holds 'Lima' in row 2" in line
+    assert "'city' holds 'Lima' in line 4" in line
     rows = mixed[:4].assign(heat=["1", "2", "warm", "3"])
     line = refused(1, *answer, stdin=rows.to_csv(index=False))
-    assert "'heat' should hold numbers" in line
+    assert "'heat' holds 'warm' in line 4, which is not a number" in line
     rows = mixed[:4].assign(heat=np.inf)
-    assert "infinite in row 0" in refused(1, *answer, stdin=rows.to_csv(index=False))
+    assert "infinite in line 2" in refused(1, *answer, stdin=rows.to_csv(index=False))
 
 
 def test_rows_to_judge_by_may_be_left_out(mixed_folder, mixed, tmp_path):
     mixed.assign(y=mixed["y"].where(mixed.index > 4)).to_csv(tmp_path / "a.csv")
     judge = ("evaluate", mixed_folder / "model.ocm", tmp_path / "a.csv")
-    assert "row 0 lacks a value of 'y'" in refused(1, *judge)
+    assert "line 2 lacks a value of 'y'" in refused(1, *judge)
     said = json.loads(run(*judge, "--missing", "drop", "--json"))
     assert (said["rows"], said["dropped"]) == (75, 5)
 
@@ -491,6 +532,9 @@ def test_words_do_not_go_into_arrays(mixed_folder, tmp_path):
         1,
         *("predict", mixed_folder / "model.ocm", mixed_folder / "data.csv"),
         *("--keep", "city", "-o", tmp_path / "a.npy"),
+    )
+    assert (
+        "'city' holds 'Oslo' in line" in line or "'city' holds 'Rome' in line" in line
     )
     assert "holds only numbers" in line
     assert not os.listdir(tmp_path)

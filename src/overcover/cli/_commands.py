@@ -165,7 +165,9 @@ def predict(
     interval: Annotated[
         float | None, typer.Option(min=0.01, max=0.9999, help="Intervals that hold it.")
     ] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="Columns to copy.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Columns to copy, as written.")
+    ] = None,
     missing: Annotated[Gaps, typer.Option(help="Rows that lack values.")] = Gaps.refuse,
     jobs: Jobs = 1,
     as_json: Json = False,
@@ -173,7 +175,7 @@ def predict(
     """Answer a table, in chunks: memory does not grow with it.
 
     Columns are found by name, in any order. Answers are called as the targets, with
-    _std, _low and _high behind; a target that is kept has _given behind.
+    _std, _low and _high behind; a kept column of the same name has _given behind.
     """
     from ._output import check_output, writing_table
     from ._predict import answers
@@ -183,7 +185,7 @@ def predict(
     if out == "-" and as_json:
         raise Mistake("--json says what was done: send the answers to a file, --out.")
     stored = open_model(model, jobs)
-    chunks = rows_of(stored, data, ROWS_AT_A_TIME, keep or [])
+    chunks = rows_of(stored, data, ROWS_AT_A_TIME, keep or [], verbatim=True)
     kept = split_names(keep or [], chunks.columns)
     wanted = kept, std, interval, missing.value
     n_rows = done = 0
