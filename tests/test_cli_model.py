@@ -579,6 +579,24 @@ def test_an_unfinished_fit_goes_on(folder, tmp_path, monkeypatch):
     assert [f.read_bytes() for f in files] == [f.read_bytes() for f in twins]
 
 
+def test_a_finished_model_is_replaced_only_if_asked(folder, tmp_path, monkeypatch):
+    out = tmp_path / "m.ocm"
+    fit = ("fit", folder / "data.csv", "-t", "y", "--drop", "z", "-o", out)
+    fit += ("--subdomain-size", 60, "--overlap", 0.5)
+    run(*fit)
+    manifest = (out / "manifest.json").read_bytes()
+    for other in (("--seed", 1), ("--drop", "wide"), ("--seed", 1, "--restart")):
+        assert "--replace" in refused(1, *fit, *other)
+    with monkeypatch.context() as patch:
+        patch.setattr(GP, "fit_state", None)  # nothing is fitted
+        assert "already fitted" in run(*fit)
+        assert "already fitted" in run(*fit, "--jobs", 2, "--replace")
+        assert not json.loads(run(*fit, "--json"))["is_new"]
+    assert (out / "manifest.json").read_bytes() == manifest
+    assert json.loads(run(*fit, "--seed", 1, "--replace", "--json"))["is_new"]
+    assert (out / "manifest.json").read_bytes() != manifest
+
+
 # -- budgets ---------------------------------------------------------------------------
 
 
@@ -642,15 +660,16 @@ def test_a_fit_within_a_budget_is_the_fit_without(name, frame):
 
 
 def test_a_budget_says_what_it_chose(folder, tmp_path):
-    done = CliRunner().invoke(
-        make_app(),
-        ["fit", str(folder / "data.csv"), "-t", "y", "--budget", "5m"]
-        + ["-o", str(tmp_path / "m.ocm")],
-    )
+    fit = ["fit", str(folder / "data.csv"), "-t", "y", "-o", str(tmp_path / "m.ocm")]
+    fit += ["--budget", "5m"]
+    done = CliRunner().invoke(make_app(), fit)
     assert done.exit_code == 0, done.output
     assert "Hyperparameters took" in done.stderr
     assert "subdomains of 200 rows" in done.stderr  # the largest below 300
     assert store.inspect(tmp_path / "m.ocm")["subdomain_size"] == 200
+    # The same request is known again, although the computer may be busier now.
+    assert "already fitted" in run(*fit)
+    assert "--replace" in refused(1, *fit[:-1], "6m")
 
 
 # -- trials ----------------------------------------------------------------------------

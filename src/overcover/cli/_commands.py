@@ -93,13 +93,17 @@ def fit(
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard an unfinished fit.")
     ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a finished model of other data.")
+    ] = False,
     jobs: Jobs = 1,
     seed: Seed = 0,
     as_json: Json = False,
 ):
     """Fit a model on a table.
 
-    An interrupted fit goes on where it stopped when the same command is given again.
+    An interrupted fit goes on where it stopped when the same command is given again; a
+    finished one is not done again. A model of other data stays, unless --replace.
     """
     from ._budget import parse_seconds
     from ._fit import check_store, fit_table
@@ -119,13 +123,14 @@ def fit(
         "random_state": seed,
         "verbose": int(is_watched()),
     }
-    done = fit_table(X, Y, recipe, out, options, seconds, not restart, say)
+    done = fit_table(X, Y, recipe, out, options, seconds, not restart, replace, say)
     found = store.inspect(out)
     if as_json:
         timings = {k: float(v) for k, v in done.model.timings_.items()}
         print_json(
             {
                 "model": out,
+                "is_new": done.is_new,
                 "rows": found["n_rows"],
                 "dropped": X.attrs["dropped"],
                 "features": list(X.columns),
@@ -146,8 +151,8 @@ def fit(
         f"{counted(found['n_rows'], 'row')}, {counted(X.shape[1], 'input')}, "
         f"{counted(Y.shape[1], 'output')}: {counted(found['n_subdomains'], 'machine')} "
         f"on {number(min(found['subdomain_size'], len(X)))} rows"
-        f"{' each' if found['n_subdomains'] > 1 else ''} ({found['machine']}), in "
-        f"{duration(done.seconds)}"
+        f"{' each' if found['n_subdomains'] > 1 else ''} ({found['machine']}), "
+        f"{f'in {duration(done.seconds)}' if done.is_new else 'already fitted'}"
     )
     print_dropped(X.attrs["dropped"])
     print_findings(done.findings)

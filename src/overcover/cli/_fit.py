@@ -8,10 +8,14 @@ from typing import Any, NamedTuple
 from .. import OverlappingCoverRegressor, store
 from .._markup import duration, percent
 from ..advice import Finding, about_noise, findings
-from ..store._directory import check_target
+from ..store._directory import MANIFEST, check_target, read_manifest
+from ..store._draft import fingerprint_of
 from ._budget import Choice, choose, with_findings
 from ._mistakes import Cannot
 from ._stored import notes_of
+
+# The note in a store that holds the fingerprint of a request with a budget.
+ASKED = "asked"
 
 
 class Fit(NamedTuple):
@@ -25,6 +29,9 @@ class Fit(NamedTuple):
     seconds: float
     """All of it, with writing."""
 
+    is_new: bool = True
+    """False if the store held this very fit before, and nothing was done."""
+
 
 def check_store(out):
     """Refuse, before any work is done, a folder that no model can be written to."""
@@ -34,6 +41,30 @@ def check_store(out):
         folder = folder.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise Cannot(f"{out} cannot be written: {folder} may not be written to.")
+
+
+def is_fitted(out, asked, replace=False):
+    """Whether a store holds the model that is asked for.
+
+    Parameters
+    ----------
+    out : str
+    asked : str
+        Fingerprint of what is asked for.
+    replace : bool
+        Whether a model of anything else may be replaced; else it is refused.
+    """
+    if not (Path(out) / MANIFEST).exists():
+        return False
+    manifest = read_manifest(out)
+    if asked in (manifest["fingerprint"], manifest.get("notes", {}).get(ASKED)):
+        return True
+    if not replace:
+        raise Cannot(
+            f"{out} holds a model of other data, other options or another version of "
+            "overcover. Give --replace to replace it, or another --out."
+        )
+    return False
 
 
 def describe(choice: Choice):
@@ -49,7 +80,15 @@ def describe(choice: Choice):
 
 
 def fit_table(
-    X, Y, recipe, out, options: dict[str, Any], budget=None, resume=True, say=print
+    X,
+    Y,
+    recipe,
+    out,
+    options: dict[str, Any],
+    budget=None,
+    resume=True,
+    replace=False,
+    say=print,
 ):
     """Fit, store, and look for what there is to say.
 
@@ -67,6 +106,8 @@ def fit_table(
         Seconds; decides the size of subdomains.
     resume : bool
         Whether to go on with an unfinished fit.
+    replace : bool
+        Whether a finished model of other data or options may be replaced.
     say : callable
         Told, in words, what the budget decided, and what an interruption leaves.
 
@@ -78,6 +119,13 @@ def fit_table(
     model, choice = OverlappingCoverRegressor(**options), None
     # One output is a column of its own right, as in Python.
     y = Y.iloc[:, 0].to_numpy() if Y.shape[1] == 1 else Y.to_numpy()
+    notes = notes_of(recipe, Y.columns)
+    told = notes if budget is None else notes | {"budget": budget}
+    asked = fingerprint_of(model, X, y, None, None, "float64", told)
+    if is_fitted(out, asked, replace) and not (replace and not resume):
+        seconds = time.perf_counter() - started
+        model = store.load(out)
+        return Fit(model, None, findings(model, X, Y), seconds, is_new=False)
     if budget is not None:
         choice = choose(model, X.to_numpy(), Y.to_numpy(), budget)
         say(describe(choice))
@@ -86,7 +134,8 @@ def fit_table(
             subdomain_size=choice.subdomain_size,
             overlap=choice.overlap,
         )
-    notes = notes_of(recipe, Y.columns)
+        # What a budget decides depends on the computer: the request is remembered.
+        notes |= {ASKED: asked}
     try:
         store.fit_into(model, X, y, out, resume=resume, notes=notes)
     except KeyboardInterrupt:
