@@ -299,6 +299,28 @@ def test_a_model_is_told(folder):
     assert told == store.inspect(folder / "model.ocm") | {"verified": False}
 
 
+def test_the_size_that_was_used_is_told(tmp_path):
+    """Of 40 rows no subdomain has 800."""
+    X = np.linspace(0, 1, 40)[:, None]
+    model = OverlappingCoverRegressor(FIXED, subdomain_size=800).fit(X, X[:, 0])
+    model.save(tmp_path / "m.ocm")
+    said = run("inspect", tmp_path / "m.ocm")
+    assert re.search(r"\nrows +40\n", said)
+    assert re.search(r"\nrows of each +40\n", said)
+    assert json.loads(run("inspect", tmp_path / "m.ocm", "--json"))["n_rows"] == 40
+
+
+def test_notes_of_a_fit_are_told_again(folder, monkeypatch):
+    monkeypatch.setattr(
+        OverlappingCoverRegressor, "notes_", ["warning: z is odd."], raising=False
+    )
+    judge = ("evaluate", folder / "model.ocm", folder / "data.csv")
+    assert "warning: z is odd.\n" in run(*judge)
+    told = json.loads(run(*judge, "--json"))["findings"]
+    assert {"severity": "warning", "text": "z is odd."} in told
+    assert "warning: z is odd.\n" in run("inspect", folder / "model.ocm")
+
+
 def test_what_is_infinite_is_null_in_json(frame, tmp_path):
     """The length scale of a column that never varies."""
     frame[:50].assign(same=1.0).to_csv(tmp_path / "a.csv", index=False)
@@ -336,7 +358,10 @@ def test_a_report_needs_no_training_rows(folder, frame, tmp_path):
     assert f"{frame['z'].mean():.4g}" in text
     assert "No test rows" not in text
     assert run("report", folder / "model.ocm", "-o", out) == f"{out}\n"
-    assert "No test rows were given" in out.read_text(encoding="utf-8")
+    text = out.read_text(encoding="utf-8")
+    assert "No test rows were given" in text
+    assert "Nothing gives reason for concern" not in text
+    assert "Not checked, for lack of test rows" in text
     assert ".html" in refused(2, "report", folder / "model.ocm", "-o", "a.pdf")
 
 

@@ -107,6 +107,7 @@ def fit(
     """
     from ._budget import parse_seconds
     from ._fit import check_store, fit_table
+    from ._stored import told_of
 
     if budget is not None and subdomain_size is not None:
         raise Mistake("--budget chooses --subdomain-size: give one of them.")
@@ -124,7 +125,7 @@ def fit(
         "verbose": int(is_watched()),
     }
     done = fit_table(X, Y, recipe, out, options, seconds, not restart, replace, say)
-    found = store.inspect(out)
+    found = told_of(out)
     if as_json:
         timings = {k: float(v) for k, v in done.model.timings_.items()}
         print_json(
@@ -150,7 +151,7 @@ def fit(
     print(
         f"{counted(found['n_rows'], 'row')}, {counted(X.shape[1], 'input')}, "
         f"{counted(Y.shape[1], 'output')}: {counted(found['n_subdomains'], 'machine')} "
-        f"on {number(min(found['subdomain_size'], len(X)))} rows"
+        f"on {number(found['subdomain_size'])} rows"
         f"{' each' if found['n_subdomains'] > 1 else ''} ({found['machine']}), "
         f"{f'in {duration(done.seconds)}' if done.is_new else 'already fitted'}"
     )
@@ -221,7 +222,7 @@ def evaluate(
     as_json: Json = False,
 ):
     """Score a model on rows it was not fitted on, output by output."""
-    from ..advice import assess, findings
+    from ..advice import assess, findings, with_notes
     from ._evaluate import scores_of
     from ._stored import open_model, read_observed
 
@@ -230,7 +231,7 @@ def evaluate(
     with bar("answering"):
         seen = assess(stored.model, X, Y)
     scores = scores_of(stored.model, seen)
-    found = findings(stored.model, None, None, seen)
+    found = with_notes(stored.model, findings(stored.model, None, None, seen))
     if as_json:
         print_json(
             {
@@ -270,6 +271,7 @@ def inspect(
     as_json: Json = False,
 ):
     """Tell what a stored model is."""
+    from ..advice import with_notes
     from ..explain import names_of_features
     from ._stored import open_model, told_of
 
@@ -297,6 +299,7 @@ def inspect(
     ]
     if verify:
         pairs.append(("verified", "all checksums agree"))
+    pairs += [("of the fit", note) for note in with_notes(stored.model, [])]
     print_pairs(pairs)
 
 
@@ -334,8 +337,9 @@ def report(
     if data is not None:
         X, Y, _ = read_observed(stored, data, target or [], missing.value)
     title = title or f"Report on {os.path.basename(os.path.normpath(model))}"
+    dates = [name for name, kind in stored.recipe.kinds.items() if kind == "date"]
     with bar("report"):
-        path = write_report(stored.model, out, X_test=X, y_test=Y, title=title)
+        path = write_report(stored.model, out, None, None, X, Y, title, dates)
     if as_json:
         print_json({"out": str(path), "rows": 0 if Y is None else len(Y)})
     else:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .. import OverlappingCoverRegressor, store
 from .._markup import duration, percent
-from ..advice import Finding, about_noise, findings
+from ..advice import Finding, about_noise, findings, with_notes
 from ..store._directory import MANIFEST, check_target, read_manifest
 from ..store._draft import fingerprint_of
 from ._budget import Choice, choose, with_findings
@@ -125,7 +125,8 @@ def fit_table(
     if is_fitted(out, asked, replace) and not (replace and not resume):
         seconds = time.perf_counter() - started
         model = store.load(out)
-        return Fit(model, None, findings(model, X, Y), seconds, is_new=False)
+        found = with_notes(model, findings(model, X, Y))
+        return Fit(model, None, found, seconds, is_new=False)
     if budget is not None:
         choice = choose(model, X.to_numpy(), Y.to_numpy(), budget)
         say(describe(choice))
@@ -154,4 +155,4 @@ def fit_table(
     if choice is not None:
         # The model was given its noise, so that only the budget knows it was found.
         found += about_noise(choice)
-    return Fit(model, choice, found, seconds)
+    return Fit(model, choice, with_notes(model, found), seconds)

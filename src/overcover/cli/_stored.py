@@ -28,7 +28,10 @@ class Stored(NamedTuple):
 
 
 def told_of(path):
-    """`overcover.store.inspect`, with words for those who know no Python."""
+    """`overcover.store.inspect`, with words for those who know no Python.
+
+    Of the size of subdomains that was asked for, it tells what was used.
+    """
     if not Path(path).exists():
         raise Mistake(f"there is no model {path}.")
     is_finished = (Path(path) / "manifest.json").exists()
@@ -37,7 +40,8 @@ def told_of(path):
             f"the fit of {path} is not finished. Give the same overcover fit command "
             "again to go on with it."
         )
-    return store.inspect(path)
+    found = store.inspect(path)
+    return found | {"subdomain_size": min(found["subdomain_size"], found["n_rows"])}
 
 
 def notes_of(recipe, targets):
