@@ -21,6 +21,7 @@ from overcover.cli._mistakes import Cannot, Mistake
 from overcover.cli._output import writing_table
 from overcover.cli._predict import names_kept
 from overcover.cli._stored import open_model
+from overcover.planning import Curve, Rates
 
 # Given, so that fits take no time.
 FIXED = GP(length_scale=1.0, noise=0.01)
@@ -625,73 +626,71 @@ def test_a_finished_model_is_replaced_only_if_asked(folder, tmp_path, monkeypatc
 # -- budgets ---------------------------------------------------------------------------
 
 
-def test_the_largest_affordable_size_is_chosen(monkeypatch):
-    X = np.random.default_rng(0).uniform(-3, 3, (2000, 2))
-    model = OverlappingCoverRegressor(FIXED, overlap=0.8, random_state=0)
-    # Of 2,000 rows there are 2000 / (0.2 M) machines of 1e-8 M^3 seconds.
-    costs = {size: 1e-8 * size**3 for size in (100, 200, 400, 800)}
-    monkeypatch.setattr(_budget, "time_machines", lambda *_: costs)
-    monkeypatch.setattr(_budget, "time_covers", lambda *_: dict.fromkeys(costs, 0.5))
-
-    def chosen(seconds):
-        return _budget.choose(model, X, X[:, :1], seconds)
-
-    ample = chosen(3600)
-    assert (ample.subdomain_size, ample.overlap, ample.fits) == (800, 0.8, True)
-    assert_allclose(ample.expected, 0.5 + 13 * 1e-8 * 800**3, rtol=0.1)
-    some = chosen(30)  # 0.8 * 30 holds 0.5 + 16, not 0.5 + 64
-    assert (some.subdomain_size, some.overlap) == (400, 0.8)
-    tight = chosen(0.5)
-    assert not tight.fits
-    assert tight.overlap == 0.5  # less overlap is cheaper
-    assert tight.subdomain_size == 100
+# Tuning takes 10 s whatever the size, a machine of 800 rows 0.5 s.
+RATES = Rates(
+    machine=Curve((0, 0, 0, 1e-9)),
+    asked=Curve((1e-4,)),
+    question=Curve((0, 0, 1e-11)),
+    row=1e-5,
+    pair=2e-9,
+    n_iterations=18,
+    member=1e-6,
+    tuning=Curve((10.0,)),
+    few_rows=5.0,
+    near=1e-12,
+    byte=1e-12,
+    file=1e-5,
+)
 
 
-def test_what_is_measured_is_of_the_right_size():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-3, 3, (900, 2))
-    sizes, model = [], OverlappingCoverRegressor(FIXED, random_state=0)
-    machine, _ = model._tune(X, X[:, :1], None, None, 100, rng)
-    fit_state = machine.fit_state
-    machine.fit_state = lambda X, *rest: sizes.append(len(X)) or fit_state(X, *rest)
-    costs = _budget.time_machines(machine, X, X[:, :1], None, model, rng, 1e9)
-    assert list(costs) == [100, 150, 200, 300, 400, 600, 800]
-    assert sizes == [100, *costs]
-    assert list(_budget.time_machines(machine, X, X, None, model, rng, 1e-9)) == [100]
-    covers = _budget.time_covers(X, [100, 300], model, np.random.RandomState(0))
-    assert all(seconds > 0 for seconds in covers.values())
+@pytest.mark.parametrize("n_rows", [300, 1890, 20_000])
+@pytest.mark.parametrize("seconds", [5, 12, 15, 20, 25, 60, 3600])
+def test_a_budget_chooses_what_the_plan_recommends(n_rows, seconds):
+    made = _budget.plan_within((n_rows, 8, 1), seconds, "gp", rates=RATES)
+    limits = {"budget": seconds, "into_store": True, "rates": RATES}
+    best = overcover.plan(n_rows, 8, 1, machine="gp", **limits)
+    assert (made.subdomain_size, made.overlap) == (best.subdomain_size, best.overlap)
+    # None that a fitted model is warned about: see `about_cover`.
+    assert made.n_subdomains == 1 or 2 * made.subdomain_size <= n_rows
+    assert made.overlap >= 0.5
 
 
-def test_findings_take_the_place_of_auto():
-    X = np.random.default_rng(0).uniform(-3, 3, (60, 2))
-    machine = GP().fit(X, wave(X))
-    fixed = _budget.with_findings(machine)
-    assert_array_equal(fixed.length_scale, machine.length_scale_)
-    assert fixed.keep_factors == "auto"
-    assert_allclose(fixed.fit(X, wave(X)).predict(X), machine.predict(X))
+@pytest.mark.parametrize("n_features", [60, 150, 300])
+def test_no_budget_makes_subdomains_too_small_for_the_features(n_features):
+    made = _budget.plan_within((5000, n_features, 1), 1, "gp", rates=RATES)
+    n_scales = n_features if n_features <= 200 else 1
+    assert made.subdomain_size >= 2 * n_scales
+    assert not made.fits
 
 
-@pytest.mark.parametrize("name", ["gp", "tgp"])
-def test_a_fit_within_a_budget_is_the_fit_without(name, frame):
-    """Of the size that was chosen: hyperparameters are found once, and kept."""
-    X, Y = frame[NAMES].to_numpy(), frame[["y", "z"]].to_numpy()
-    options = {"subdomain_size": 60, "overlap": 0.5, "random_state": 0}
-    free = OverlappingCoverRegressor(name, **options).fit(X, Y)
-    fixed = _budget.with_findings(free.machine_)
-    given = OverlappingCoverRegressor(fixed, **options)
-    assert_allclose(given.fit(X, Y).machine_.length_scales(X), free.length_scales_)
-    error = np.abs(given.predict(X) - free.predict(X)).mean(axis=0)
-    assert np.all(error < 0.05 * Y.std(axis=0))  # covers differ by chance
+def test_a_budget_that_cannot_be_met_is_told_with_the_least_and_its_reason():
+    shape = (1890, 8, 1)
+    made = _budget.plan_within(shape, 8, "gp", rates=RATES)
+    said = _budget.describe(made, 8)
+    assert said.startswith("--budget 8.0 s is too little: the least is about 1")
+    assert "most of it is for finding hyperparameters, 10.0 s" in said
+    slow = RATES._replace(tuning=Curve((0.1,)), machine=Curve((0, 0, 0, 1e-6)))
+    made = _budget.plan_within(shape, 3600, "gp", overlap=0.8, rates=slow)
+    assert made.overlap == 0.8  # which was given
+    said = _budget.describe(made, 3600)
+    assert said.startswith(f"Planned: subdomains of {made.subdomain_size} rows, 80 %")
+    assert "most of it for fitting and writing the machines" in said
 
 
-def test_a_budget_says_what_it_chose(folder, tmp_path):
+def test_a_fit_within_a_budget_is_that_of_the_size_it_chose(
+    folder, frame, tmp_path, monkeypatch
+):
     fit = ["fit", str(folder / "data.csv"), "-t", "y", "-o", str(tmp_path / "m.ocm")]
     fit += ["--budget", "5m"]
+    monkeypatch.setattr(_budget, "measure", lambda *_: RATES)
     done = CliRunner().invoke(make_app(), fit)
     assert done.exit_code == 0, done.output
-    assert "Hyperparameters took" in done.stderr
-    assert "subdomains of 200 rows" in done.stderr  # the largest below 300
-    assert store.inspect(tmp_path / "m.ocm")["subdomain_size"] == 200
+    assert done.stderr.startswith("Planned: one machine on all 300 rows, in about")
+    assert store.inspect(tmp_path / "m.ocm")["subdomain_size"] == 300
+    free = OverlappingCoverRegressor("gp", subdomain_size=300, random_state=0, n_jobs=1)
+    table = frame[[*NAMES, "z"]]
+    said = overcover.load(tmp_path / "m.ocm").predict(table)
+    assert_array_equal(said, free.fit(table, frame["y"]).predict(table))
     # The same request is known again, although the computer may be busier now.
     assert "already fitted" in run(*fit)
     assert "--replace" in refused(1, *fit[:-1], "6m")

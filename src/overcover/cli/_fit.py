@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import OverlappingCoverRegressor, store
-from .._markup import duration, percent
-from ..advice import Finding, about_noise, findings, with_notes
+from ..advice import Finding, findings, with_notes
 from ..store._directory import MANIFEST, check_target, read_manifest
 from ..store._draft import fingerprint_of
-from ._budget import Choice, choose, with_findings
+from ._budget import describe, plan_within
 from ._mistakes import Cannot
 from ._stored import notes_of
 
+DEFAULT_OVERLAP = 0.9
 # The note in a store that holds the fingerprint of a request with a budget.
 ASKED = "asked"
 
@@ -22,9 +22,6 @@ class Fit(NamedTuple):
     """What came of a fit."""
 
     model: OverlappingCoverRegressor
-    choice: Choice | None
-    """What a budget decided."""
-
     findings: list[Finding]
     seconds: float
     """All of it, with writing."""
@@ -67,18 +64,6 @@ def is_fitted(out, asked, replace=False):
     return False
 
 
-def describe(choice: Choice):
-    """What a budget decided, in words."""
-    text = (
-        f"Hyperparameters took {duration(choice.tuning)}; subdomains of "
-        f"{choice.subdomain_size} rows, {percent(choice.overlap, 0)} of them borrowed, "
-        f"should take {duration(choice.expected)} more."
-    )
-    if not choice.fits:
-        text += " That is more than --budget, but nothing that makes sense is faster."
-    return text
-
-
 def fit_table(
     X,
     Y,
@@ -116,7 +101,7 @@ def fit_table(
     Fit
     """
     started = time.perf_counter()
-    model, choice = OverlappingCoverRegressor(**options), None
+    model = OverlappingCoverRegressor(**options)
     # One output is a column of its own right, as in Python.
     y = Y.iloc[:, 0].to_numpy() if Y.shape[1] == 1 else Y.to_numpy()
     notes = notes_of(recipe, Y.columns)
@@ -126,15 +111,14 @@ def fit_table(
         seconds = time.perf_counter() - started
         model = store.load(out)
         found = with_notes(model, findings(model, X, Y))
-        return Fit(model, None, found, seconds, is_new=False)
+        return Fit(model, found, seconds, is_new=False)
     if budget is not None:
-        choice = choose(model, X.to_numpy(), Y.to_numpy(), budget)
-        say(describe(choice))
-        model.set_params(
-            machine=with_findings(choice.machine_),
-            subdomain_size=choice.subdomain_size,
-            overlap=choice.overlap,
-        )
+        # The default may fall where nothing else helps; another overlap was chosen.
+        given = None if model.overlap == DEFAULT_OVERLAP else model.overlap
+        shape = (*X.shape, Y.shape[1])
+        made = plan_within(shape, budget, model.machine, given, model.n_jobs)
+        say(describe(made, budget))
+        model.set_params(subdomain_size=made.subdomain_size, overlap=made.overlap)
         # What a budget decides depends on the computer: the request is remembered.
         notes |= {ASKED: asked}
     try:
@@ -151,8 +135,4 @@ def fit_table(
             ) from error
         raise
     seconds = time.perf_counter() - started
-    found = findings(model, X, Y)
-    if choice is not None:
-        # The model was given its noise, so that only the budget knows it was found.
-        found += about_noise(choice)
-    return Fit(model, choice, with_notes(model, found), seconds)
+    return Fit(model, with_notes(model, findings(model, X, Y)), seconds)

@@ -97,9 +97,9 @@ def data(subject):
     parts = [
         paragraph(
             "What an input matters is its standard deviation in units of the machine's "
-            "length scale. What counts is the ratio of two inputs: along one that matters a "
-            "hundredth as much as the first, the outputs hardly change. Those that "
-            "matter most stand first."
+            "length scale. What counts is the ratio of two inputs: along one that "
+            "matters a hundredth as much as the first, the outputs hardly change. "
+            "Those that matter most stand first."
         ),
         table(header, [lines[i] for i in order], "Inputs"),
         rest_of(len(lines), "input"),
