@@ -231,7 +231,9 @@ def parsed(column, kind):
     cells = column[there] if is_date else column[there].astype(str).str.strip()
     if kind == "date":
         dates = pd.to_datetime(cells, utc=True, format="ISO8601", errors="coerce")
-        days = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds() / SECONDS_PER_DAY
+        # In seconds: in nanoseconds there are only 292 years before and after it.
+        epoch = pd.Timestamp(0, tz="UTC").as_unit("s")
+        days = (dates - epoch).dt.total_seconds() / SECONDS_PER_DAY
         values[there] = days.to_numpy(np.float64)
     elif is_date:
         return values, there
