@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from conftest import wave
+from overcover import OverlappingCoverRegressor
 from overcover.cli import main
 from overcover.cli._compare import compare, splits_of
 from overcover.cli._files import read_chunks, read_frame
@@ -26,6 +27,7 @@ from overcover.cli._tables import (
     MOST_WORDS,
     cook,
     learn_recipe,
+    parsed,
     read_table,
 )
 
@@ -82,14 +84,14 @@ def written(frame, folder, suffix):
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".parquet"])
 def test_every_format_gives_the_same_table(frame, tmp_path, suffix):
     read = read_frame(written(frame, tmp_path, suffix))
-    pd.testing.assert_frame_equal(read, frame)
+    pd.testing.assert_frame_equal(read.reset_index(drop=True), frame)
 
 
 @pytest.mark.parametrize("separator", [",", "\t"])
 def test_standard_input_may_be_either_kind_of_text(frame, monkeypatch, separator):
     text = frame.to_csv(sep=separator, index=False)
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    pd.testing.assert_frame_equal(read_frame("-"), frame)
+    pd.testing.assert_frame_equal(read_frame("-").reset_index(drop=True), frame)
 
 
 def test_arrays_have_columns_with_names(frame, tmp_path):
@@ -119,6 +121,8 @@ def test_dates_become_days_whatever_they_came_as(tmp_path):
         recipe = learn_recipe(table, ["when"])
         assert recipe.kinds == {"when": "date"}
         assert_allclose(cook(table, recipe)["when"], [1.0, 2.5])
+    far = pd.Series(["9999-12-31", "0005-01-01"])
+    assert_allclose(parsed(far, "date")[0], [2932896, -717701])
 
 
 def test_words_are_used_only_if_asked_for():
@@ -131,7 +135,7 @@ def test_words_are_used_only_if_asked_for():
     assert made.to_numpy().tolist() == [[0, 1, 1], [1, 0, 2], [0, 1, 3]]
     # Another table is read in the same way, even if it lacks a word.
     assert list(cook(table[:1], recipe)) == list(made)
-    with pytest.raises(Mistake, match="'Lima' in row 0, which it did not"):
+    with pytest.raises(Mistake, match=r"'Lima' in row 0 .*, which it did not"):
         cook(pd.DataFrame({"city": ["Lima"], "n": [1]}), recipe)
     with pytest.raises(Mistake, match=r"the table lacks 'n'\. There are city"):
         cook(table[["city"]], recipe)
@@ -165,6 +169,92 @@ def test_truth_values_and_numbers_in_quotes_are_numbers():
     assert made.to_numpy().tolist() == [[1, 1.5], [0, 2]]
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_truth_values_with_gaps_are_numbers_with_gaps(ending, tmp_path):
+    table = pd.DataFrame({"b": [True, None, False], "y": [1.0, 2.0, 3.0]})
+    path = written(table, tmp_path, ending)
+    with pytest.raises(Mistake, match=r"values are missing \(b 1\)"):
+        read_table(path, ["y"])
+    X, _, recipe = read_table(path, ["y"], missing="median")
+    assert recipe.kinds == {"b": "number"}
+    assert X["b"].tolist() == [1.0, 0.5, 0.0]
+
+
+# -- cells that are at fault -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,y\n1,2,3\n4,5,6\n", "line 2 has 3 cells, and the first line has 2"),
+        ("a,y\n1,2,\n4,5,\n", "line 2 has 3 cells, and the first line has 2"),
+        ("a,y\n1,2\n3,4\n5,6,7\n", "line 4 has 3 cells"),
+        ("a,y\n1,2\n\n3\n", "line 4 has 1 cells"),
+        ('a,y\n"1\n",2\n"3,4"\n', "line 4 has 1 cells"),
+        ("a;y\n1;2\n3;4;5\n", "line 3 has 3 cells"),
+        ("a,y,y\n1,2,3\n", "two columns called 'y'"),
+        ("a,y.1,y.1\n1,2,3\n", "two columns called 'y.1'"),
+        (",,y\n1,2,3\n", None),
+    ],
+)
+def test_a_row_of_another_length_or_a_name_twice_is_refused(text, words, tmp_path):
+    """pandas would shift the columns, or call the second one otherwise."""
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    if words is None:
+        assert list(read_frame(str(path))) == ["Unnamed: 0", "Unnamed: 1", "y"]
+        return
+    with pytest.raises(Mistake, match=words):
+        read_frame(str(path))
+    with pytest.raises(Mistake, match=words):
+        list(read_chunks(str(path), 1).frames)
+
+
+def test_a_name_twice_is_refused_in_parquet_and_frames(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    path = str(tmp_path / "a.parquet")
+    parquet.write_table(pa.table([[1.0], [2.0], [3.0]], names=["a", "y", "y"]), path)
+    for read in (read_frame, lambda path: read_chunks(path, 1)):
+        with pytest.raises(Mistake, match="two columns called 'y'"):
+            read(path)
+    X = pd.DataFrame(np.eye(5), columns=["a", "b", "c", "d", "a"])
+    with pytest.raises(ValueError, match="X has two columns called 'a'"):
+        OverlappingCoverRegressor().fit(X, X["b"])
+
+
+def test_lines_are_those_of_an_editor(tmp_path):
+    """Empty lines and cells of several lines count too."""
+    path = tmp_path / "a.csv"
+    path.write_text('a,b\n\n1,2\n"3\n",4\n5,6\n   \n7,8\n')
+    assert read_frame(str(path)).index.tolist() == [3, 4, 6, 8]
+    chunks = [frame.index.tolist() for frame in read_chunks(str(path), 3).frames]
+    assert chunks == [[3, 4, 6], [8]]
+
+
+def test_one_bad_cell_among_numbers_is_named(tmp_path):
+    path = tmp_path / "a.csv"
+    lines = [f"{i / 7:.2f},{i}" for i in range(3000)]
+    lines[2500] = "1.2.3,7"
+    path.write_text("\n".join(["a,y", *lines]))
+    said = "'a' holds '1.2.3' in line 2502, which is not a number, and 2999 cells are"
+    with pytest.raises(Mistake, match=said):
+        read_table(str(path), ["y"])
+    with pytest.raises(Mistake, match=r"'a' holds '1.2.3' in line 2502"):
+        read_table(str(path), ["a"])
+    recipe = learn_recipe(pd.DataFrame({"a": [1.5], "y": [2.0]}), ["a", "y"])
+    with pytest.raises(Mistake, match=r"'a' holds '1.2.3' in line 2502"):
+        for frame in read_chunks(str(path), 1000).frames:
+            cook(frame, recipe)
+
+
+def test_numbers_in_text_keep_all_their_digits():
+    values = np.random.default_rng(0).normal(size=300) * 10.0 ** np.arange(-150, 150)
+    column = pd.Series([repr(value) for value in values.tolist()])
+    assert_array_equal(parsed(column, "number")[0], values)
+
+
 def test_missing_values_are_counted_dropped_or_filled(tmp_path):
     table = pd.DataFrame(
         {"a": [1.0, np.nan, 3.0, 8.0], "b": [np.nan, np.nan, 1, 2], "y": [1, 2, 3, 4]}
@@ -190,10 +280,18 @@ def test_rows_without_a_target_cannot_be_filled(tmp_path):
 
 def test_missing_words_are_counted_once_under_the_name_of_their_column(tmp_path):
     words = ["red", "blue", None, "green"]
-    table = pd.DataFrame({"hue": words, "hue=red": [1, 2, 3, np.nan], "y": range(4)})
+    table = pd.DataFrame({"hue": words, "hue=": [1, 2, 3, np.nan], "y": range(4)})
     path = written(table, tmp_path, ".csv")
-    with pytest.raises(Mistake, match=r"\(hue 1, hue=red 1\)"):
+    with pytest.raises(Mistake, match=r"\(hue 1, hue= 1\), first in line 4"):
         read_table(path, ["y"], one_hot=["hue"])
+
+
+def test_a_word_may_not_make_a_column_that_is_there(tmp_path):
+    table = pd.DataFrame({"hue": ["red", "blue"], "hue=red": [1, 2], "y": range(2)})
+    path = written(table, tmp_path, ".csv")
+    with pytest.raises(Mistake, match=r"'hue=red', and there is another one.*--drop"):
+        read_table(path, ["y"], one_hot=["hue"])
+    assert len(list(read_table(path, ["y"], drop=["hue=red"], one_hot=["hue"])[0])) == 2
 
 
 def test_rows_that_are_left_out_are_told(capsys, frame, tmp_path):
@@ -405,6 +503,7 @@ def test_without_the_extra_the_error_names_it():
     code = """
 import sys
 sys.modules["typer"] = None
+from overcover import OverlappingCoverRegressor
 from overcover.cli import main
 main(["--version"])
 """

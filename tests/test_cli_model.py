@@ -17,9 +17,11 @@ from conftest import wave
 from overcover import GP, OverlappingCoverRegressor, store
 from overcover.cli import _budget, _experiment, _files, make_app
 from overcover.cli._files import read_chunks
-from overcover.cli._mistakes import Cannot
+from overcover.cli._mistakes import Cannot, Mistake
 from overcover.cli._output import writing_table
+from overcover.cli._predict import names_kept
 from overcover.cli._stored import open_model
+from overcover.planning import Curve, Rates
 
 # Given, so that fits take no time.
 FIXED = GP(length_scale=1.0, noise=0.01)
@@ -158,6 +160,46 @@ def test_columns_are_found_by_name(folder, frame, tmp_path):
     }
 
 
+def test_kept_columns_are_copied_as_they_are_written(folder, frame, tmp_path):
+    rows = frame[NAMES][:3].assign(id=["007", "NA", "1e3"], n=["1.50", "", "02"])
+    rows = rows.assign(wide=["1.50", "2.0", "NA"])
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    answer = ("predict", folder / "model.ocm", tmp_path / "rows.csv")
+    answer += ("--keep", "id,n,wide", "--missing", "empty")
+    said = pd.read_csv(io.StringIO(run(*answer)), dtype=str, keep_default_na=False)
+    assert said["id"].tolist() == ["007", "NA", "1e3"]
+    assert said["n"].tolist() == ["1.50", "", "02"]
+    assert said["wide"].tolist() == ["1.50", "2.0", "NA"]
+    assert (said["y"] == "").tolist() == [False, False, True]
+    # An array can hold only what they mean.
+    run(*answer[:4], "n,wide", *answer[5:], "-o", tmp_path / "a.npy")
+    assert_array_equal(
+        np.load(tmp_path / "a.npy")[:, :2], [[1.5, 1.5], [np.nan, 2], [2, np.nan]]
+    )
+
+
+def test_no_answer_overwrites_a_kept_column(folder, frame, tmp_path):
+    rows = frame[:3].assign(y_std=[7, 8, 9], z_std_given=1)
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    answer = ("predict", folder / "model.ocm", tmp_path / "rows.csv")
+    said = pd.read_csv(io.StringIO(run(*answer, "--keep", "y_std", "--std")))
+    assert list(said) == ["y_std_given", "y", "y_std", "z", "z_std"]
+    assert said["y_std_given"].tolist() == [7, 8, 9]
+    assert run(*answer, "--keep", "y_std").startswith("y_std,y,z\n")
+    with pytest.raises(Mistake, match="two columns of answers would be called 'y_std'"):
+        names_kept([], ["y", "y_std", "y_std", "y_std_std"])
+
+
+@pytest.mark.parametrize("name", ["a.npy.gz", "a.parquet.gz", "a.npz.bz2", "a.gz"])
+def test_only_text_is_packed(name, folder, tmp_path):
+    answer = ("predict", folder / "model.ocm", folder / "data.csv")
+    assert "and .csv.gz" in refused(2, *answer, "-o", tmp_path / name)
+    (tmp_path / name).touch()
+    assert "and .csv.gz" in refused(2, *answer[:2], tmp_path / name)
+    page = tmp_path / "report.html.gz"
+    assert "Known are .html, .htm." in refused(2, "report", answer[1], "-o", page)
+
+
 def test_columns_that_lack_or_cannot_be_kept_are_named(folder, frame, tmp_path):
     frame.rename(columns={"deep": "Deep"}).to_csv(tmp_path / "a.csv", index=False)
     line = refused(1, "predict", folder / "model.ocm", tmp_path / "a.csv")
@@ -209,7 +251,7 @@ def test_how_a_file_is_cut_changes_nothing(folder, frame):
     (whole,) = read_chunks(str(folder / "data.parquet"), 1000).frames
     cut = pd.concat(read_chunks(str(folder / "data.parquet"), 33).frames)
     pd.testing.assert_frame_equal(whole, cut)
-    pd.testing.assert_frame_equal(cut, frame)
+    pd.testing.assert_frame_equal(cut, frame, check_names=False)
 
 
 def test_scores_are_those_of_scikit_learn(folder, frame, model):
@@ -258,6 +300,28 @@ def test_a_model_is_told(folder):
     assert told == store.inspect(folder / "model.ocm") | {"verified": False}
 
 
+def test_the_size_that_was_used_is_told(tmp_path):
+    """Of 40 rows no subdomain has 800."""
+    X = np.linspace(0, 1, 40)[:, None]
+    model = OverlappingCoverRegressor(FIXED, subdomain_size=800).fit(X, X[:, 0])
+    model.save(tmp_path / "m.ocm")
+    said = run("inspect", tmp_path / "m.ocm")
+    assert re.search(r"\nrows +40\n", said)
+    assert re.search(r"\nrows of each +40\n", said)
+    assert json.loads(run("inspect", tmp_path / "m.ocm", "--json"))["n_rows"] == 40
+
+
+def test_notes_of_a_fit_are_told_again(folder, monkeypatch):
+    monkeypatch.setattr(
+        OverlappingCoverRegressor, "notes_", ["warning: z is odd."], raising=False
+    )
+    judge = ("evaluate", folder / "model.ocm", folder / "data.csv")
+    assert "warning: z is odd.\n" in run(*judge)
+    told = json.loads(run(*judge, "--json"))["findings"]
+    assert {"severity": "warning", "text": "z is odd."} in told
+    assert "warning: z is odd.\n" in run("inspect", folder / "model.ocm")
+
+
 def test_what_is_infinite_is_null_in_json(frame, tmp_path):
     """The length scale of a column that never varies."""
     frame[:50].assign(same=1.0).to_csv(tmp_path / "a.csv", index=False)
@@ -295,7 +359,10 @@ def test_a_report_needs_no_training_rows(folder, frame, tmp_path):
     assert f"{frame['z'].mean():.4g}" in text
     assert "No test rows" not in text
     assert run("report", folder / "model.ocm", "-o", out) == f"{out}\n"
-    assert "No test rows were given" in out.read_text(encoding="utf-8")
+    text = out.read_text(encoding="utf-8")
+    assert "No test rows were given" in text
+    assert "Nothing gives reason for concern" not in text
+    assert "Not checked, for lack of test rows" in text
     assert ".html" in refused(2, "report", folder / "model.ocm", "-o", "a.pdf")
 
 
@@ -366,7 +433,7 @@ def test_rows_that_cannot_be_filled_are_refused_or_left_empty(mixed_folder, mixe
     rows.loc[2, "city"] = np.nan
     answer = ("predict", mixed_folder / "model.ocm", "-")
     line = refused(1, *answer, stdin=rows.to_csv(index=False))
-    assert "row 2 lacks a value of 'city'. " in line
+    assert "line 4 lacks a value of 'city'. " in line
     assert "median" not in line  # of words there is none
     assert "--missing empty" in line
     said = run(*answer, "--missing", "empty", stdin=rows.to_csv(index=False))
@@ -378,18 +445,18 @@ def test_unknown_words_and_broken_numbers_are_refused(mixed_folder, mixed):
     answer = ("predict", mixed_folder / "model.ocm", "-")
     rows = mixed[:4].assign(city=["Rome", "Oslo", "Lima", "Rome"])
     line = refused(1, *answer, stdin=rows.to_csv(index=False))
-    assert "'city' holds 'Lima' in row 2" in line
+    assert "'city' holds 'Lima' in line 4" in line
     rows = mixed[:4].assign(heat=["1", "2", "warm", "3"])
     line = refused(1, *answer, stdin=rows.to_csv(index=False))
-    assert "'heat' should hold numbers" in line
+    assert "'heat' holds 'warm' in line 4, which is not a number" in line
     rows = mixed[:4].assign(heat=np.inf)
-    assert "infinite in row 0" in refused(1, *answer, stdin=rows.to_csv(index=False))
+    assert "infinite in line 2" in refused(1, *answer, stdin=rows.to_csv(index=False))
 
 
 def test_rows_to_judge_by_may_be_left_out(mixed_folder, mixed, tmp_path):
     mixed.assign(y=mixed["y"].where(mixed.index > 4)).to_csv(tmp_path / "a.csv")
     judge = ("evaluate", mixed_folder / "model.ocm", tmp_path / "a.csv")
-    assert "row 0 lacks a value of 'y'" in refused(1, *judge)
+    assert "line 2 lacks a value of 'y'" in refused(1, *judge)
     said = json.loads(run(*judge, "--missing", "drop", "--json"))
     assert (said["rows"], said["dropped"]) == (75, 5)
 
@@ -492,6 +559,9 @@ def test_words_do_not_go_into_arrays(mixed_folder, tmp_path):
         *("predict", mixed_folder / "model.ocm", mixed_folder / "data.csv"),
         *("--keep", "city", "-o", tmp_path / "a.npy"),
     )
+    assert (
+        "'city' holds 'Oslo' in line" in line or "'city' holds 'Rome' in line" in line
+    )
     assert "holds only numbers" in line
     assert not os.listdir(tmp_path)
 
@@ -535,78 +605,95 @@ def test_an_unfinished_fit_goes_on(folder, tmp_path, monkeypatch):
     assert [f.read_bytes() for f in files] == [f.read_bytes() for f in twins]
 
 
+def test_a_finished_model_is_replaced_only_if_asked(folder, tmp_path, monkeypatch):
+    out = tmp_path / "m.ocm"
+    fit = ("fit", folder / "data.csv", "-t", "y", "--drop", "z", "-o", out)
+    fit += ("--subdomain-size", 60, "--overlap", 0.5)
+    run(*fit)
+    manifest = (out / "manifest.json").read_bytes()
+    for other in (("--seed", 1), ("--drop", "wide"), ("--seed", 1, "--restart")):
+        assert "--replace" in refused(1, *fit, *other)
+    with monkeypatch.context() as patch:
+        patch.setattr(GP, "fit_state", None)  # nothing is fitted
+        assert "already fitted" in run(*fit)
+        assert "already fitted" in run(*fit, "--jobs", 2, "--replace")
+        assert not json.loads(run(*fit, "--json"))["is_new"]
+    assert (out / "manifest.json").read_bytes() == manifest
+    assert json.loads(run(*fit, "--seed", 1, "--replace", "--json"))["is_new"]
+    assert (out / "manifest.json").read_bytes() != manifest
+
+
 # -- budgets ---------------------------------------------------------------------------
 
 
-def test_the_largest_affordable_size_is_chosen(monkeypatch):
-    X = np.random.default_rng(0).uniform(-3, 3, (2000, 2))
-    model = OverlappingCoverRegressor(FIXED, overlap=0.8, random_state=0)
-    # Of 2,000 rows there are 2000 / (0.2 M) machines of 1e-8 M^3 seconds.
-    costs = {size: 1e-8 * size**3 for size in (100, 200, 400, 800)}
-    monkeypatch.setattr(_budget, "time_machines", lambda *_: costs)
-    monkeypatch.setattr(_budget, "time_covers", lambda *_: dict.fromkeys(costs, 0.5))
-
-    def chosen(seconds):
-        return _budget.choose(model, X, X[:, :1], seconds)
-
-    ample = chosen(3600)
-    assert (ample.subdomain_size, ample.overlap, ample.fits) == (800, 0.8, True)
-    assert_allclose(ample.expected, 0.5 + 13 * 1e-8 * 800**3, rtol=0.1)
-    some = chosen(30)  # 0.8 * 30 holds 0.5 + 16, not 0.5 + 64
-    assert (some.subdomain_size, some.overlap) == (400, 0.8)
-    tight = chosen(0.5)
-    assert not tight.fits
-    assert tight.overlap == 0.5  # less overlap is cheaper
-    assert tight.subdomain_size == 100
+# Tuning takes 10 s whatever the size, a machine of 800 rows 0.5 s.
+RATES = Rates(
+    machine=Curve((0, 0, 0, 1e-9)),
+    asked=Curve((1e-4,)),
+    question=Curve((0, 0, 1e-11)),
+    row=1e-5,
+    pair=2e-9,
+    n_iterations=18,
+    member=1e-6,
+    tuning=Curve((10.0,)),
+    few_rows=5.0,
+    near=1e-12,
+    byte=1e-12,
+    file=1e-5,
+)
 
 
-def test_what_is_measured_is_of_the_right_size():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-3, 3, (900, 2))
-    sizes, model = [], OverlappingCoverRegressor(FIXED, random_state=0)
-    machine, _ = model._tune(X, X[:, :1], None, None, 100, rng)
-    fit_state = machine.fit_state
-    machine.fit_state = lambda X, *rest: sizes.append(len(X)) or fit_state(X, *rest)
-    costs = _budget.time_machines(machine, X, X[:, :1], None, model, rng, 1e9)
-    assert list(costs) == [100, 150, 200, 300, 400, 600, 800]
-    assert sizes == [100, *costs]
-    assert list(_budget.time_machines(machine, X, X, None, model, rng, 1e-9)) == [100]
-    covers = _budget.time_covers(X, [100, 300], model, np.random.RandomState(0))
-    assert all(seconds > 0 for seconds in covers.values())
+@pytest.mark.parametrize("n_rows", [300, 1890, 20_000])
+@pytest.mark.parametrize("seconds", [5, 12, 15, 20, 25, 60, 3600])
+def test_a_budget_chooses_what_the_plan_recommends(n_rows, seconds):
+    made = _budget.plan_within((n_rows, 8, 1), seconds, "gp", rates=RATES)
+    limits = {"budget": seconds, "into_store": True, "rates": RATES}
+    best = overcover.plan(n_rows, 8, 1, machine="gp", **limits)
+    assert (made.subdomain_size, made.overlap) == (best.subdomain_size, best.overlap)
+    # None that a fitted model is warned about: see `about_cover`.
+    assert made.n_subdomains == 1 or 2 * made.subdomain_size <= n_rows
+    assert made.overlap >= 0.5
 
 
-def test_findings_take_the_place_of_auto():
-    X = np.random.default_rng(0).uniform(-3, 3, (60, 2))
-    machine = GP().fit(X, wave(X))
-    fixed = _budget.with_findings(machine)
-    assert_array_equal(fixed.length_scale, machine.length_scale_)
-    assert fixed.keep_factors == "auto"
-    assert_allclose(fixed.fit(X, wave(X)).predict(X), machine.predict(X))
+@pytest.mark.parametrize("n_features", [60, 150, 300])
+def test_no_budget_makes_subdomains_too_small_for_the_features(n_features):
+    made = _budget.plan_within((5000, n_features, 1), 1, "gp", rates=RATES)
+    n_scales = n_features if n_features <= 200 else 1
+    assert made.subdomain_size >= 2 * n_scales
+    assert not made.fits
 
 
-@pytest.mark.parametrize("name", ["gp", "tgp"])
-def test_a_fit_within_a_budget_is_the_fit_without(name, frame):
-    """Of the size that was chosen: hyperparameters are found once, and kept."""
-    X, Y = frame[NAMES].to_numpy(), frame[["y", "z"]].to_numpy()
-    options = {"subdomain_size": 60, "overlap": 0.5, "random_state": 0}
-    free = OverlappingCoverRegressor(name, **options).fit(X, Y)
-    fixed = _budget.with_findings(free.machine_)
-    given = OverlappingCoverRegressor(fixed, **options)
-    assert_allclose(given.fit(X, Y).machine_.length_scales(X), free.length_scales_)
-    error = np.abs(given.predict(X) - free.predict(X)).mean(axis=0)
-    assert np.all(error < 0.05 * Y.std(axis=0))  # covers differ by chance
+def test_a_budget_that_cannot_be_met_is_told_with_the_least_and_its_reason():
+    shape = (1890, 8, 1)
+    made = _budget.plan_within(shape, 8, "gp", rates=RATES)
+    said = _budget.describe(made, 8)
+    assert said.startswith("--budget 8.0 s is too little: the least is about 1")
+    assert "most of it is for finding hyperparameters, 10.0 s" in said
+    slow = RATES._replace(tuning=Curve((0.1,)), machine=Curve((0, 0, 0, 1e-6)))
+    made = _budget.plan_within(shape, 3600, "gp", overlap=0.8, rates=slow)
+    assert made.overlap == 0.8  # which was given
+    said = _budget.describe(made, 3600)
+    assert said.startswith(f"Planned: subdomains of {made.subdomain_size} rows, 80 %")
+    assert "most of it for fitting and writing the machines" in said
 
 
-def test_a_budget_says_what_it_chose(folder, tmp_path):
-    done = CliRunner().invoke(
-        make_app(),
-        ["fit", str(folder / "data.csv"), "-t", "y", "--budget", "5m"]
-        + ["-o", str(tmp_path / "m.ocm")],
-    )
+def test_a_fit_within_a_budget_is_that_of_the_size_it_chose(
+    folder, frame, tmp_path, monkeypatch
+):
+    fit = ["fit", str(folder / "data.csv"), "-t", "y", "-o", str(tmp_path / "m.ocm")]
+    fit += ["--budget", "5m"]
+    monkeypatch.setattr(_budget, "measure", lambda *_: RATES)
+    done = CliRunner().invoke(make_app(), fit)
     assert done.exit_code == 0, done.output
-    assert "Hyperparameters took" in done.stderr
-    assert "subdomains of 200 rows" in done.stderr  # the largest below 300
-    assert store.inspect(tmp_path / "m.ocm")["subdomain_size"] == 200
+    assert done.stderr.startswith("Planned: one machine on all 300 rows, in about")
+    assert store.inspect(tmp_path / "m.ocm")["subdomain_size"] == 300
+    free = OverlappingCoverRegressor("gp", subdomain_size=300, random_state=0, n_jobs=1)
+    table = frame[[*NAMES, "z"]]
+    said = overcover.load(tmp_path / "m.ocm").predict(table)
+    assert_array_equal(said, free.fit(table, frame["y"]).predict(table))
+    # The same request is known again, although the computer may be busier now.
+    assert "already fitted" in run(*fit)
+    assert "--replace" in refused(1, *fit[:-1], "6m")
 
 
 # -- trials ----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -141,6 +142,69 @@ def test_a_closed_pipe_is_no_error(folder):
     assert process.stderr.read() == ""
     process.stderr.close()
     assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize(
+    ("closed", "arguments", "word"),
+    [
+        (">&-", "inspect model.ocm", "output"),
+        (">&-", "predict model.ocm few.csv", "output"),
+        ("<&-", "predict model.ocm -", "input"),
+        ("2>&-", "predict model.ocm nothing.csv", None),
+    ],
+)
+def test_closed_streams_are_told_in_a_line(folder, closed, arguments, word):
+    command = f"{shlex.join(COMMAND)} {arguments} {closed}"
+    done = subprocess.run(
+        command, shell=True, cwd=folder, capture_output=True, text=True
+    )
+    assert done.stdout == ""
+    if word is None:  # what cannot be told to anyone is not printed among answers
+        assert (done.returncode, done.stderr) == (2, "")
+        return
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: standard {word} is closed")
+    assert done.stderr.count("\n") == 1
+
+
+SLOW_IMPORT = """
+import sys, time
+sys.argv, sys.orig_argv = {argv}, {orig_argv}
+class Slow:
+    def find_spec(self, name, *_):
+        if name == "overcover.datasets":
+            print("importing", flush=True)
+            time.sleep(60)
+sys.meta_path.insert(0, Slow())
+import overcover
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "orig_argv", "is_ours"),
+    [
+        (["-m", "inspect"], ["python", "-m", "overcover", "inspect"], True),
+        (["/usr/bin/overcover"], ["python", "/usr/bin/overcover"], True),
+        (["-m", "-m"], ["python", "-m", "mine", "-m", "overcover"], False),
+        (["mine.py"], ["python", "mine.py"], False),
+    ],
+)
+def test_an_interruption_during_imports_ends_in_order(argv, orig_argv, is_ours):
+    """Of the command line: programs that import the package decide for themselves."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW_IMPORT.format(argv=argv, orig_argv=orig_argv)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert process.stdout.readline() == "importing\n"
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    if is_ours:
+        assert (process.returncode, told) == (130, "interrupted\n")
+    else:
+        assert told.endswith("KeyboardInterrupt\n")
 
 
 def test_a_traceback_only_if_asked_for(folder):

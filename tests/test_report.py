@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from copy import copy
 from html import escape
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -16,8 +17,9 @@ from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_err
 from conftest import wave
 from overcover import GP, OverlappingCoverRegressor, TwinGP
 from overcover._markup import number, percent
-from overcover.advice import advise
+from overcover.advice import advise, assess, unchecked, with_notes
 from overcover.report import recalled_rows, write_report
+from overcover.report._model import told
 
 # What a column may be called by somebody who means no good, or just knows no better.
 NASTY = "<script>alert('x')</script>"
@@ -204,8 +206,12 @@ def test_the_worst_predictions_are_the_worst(page, model, data):
     assert first["output"] == OUTPUTS[j]
     assert first["observed"] == number(Y_test.iloc[i, j])
     assert first["predicted"] == number(mean[i, j])
-    assert first["standard deviation"] == number(std[i, j])
-    assert first["error, in deviations"] == number(scaled[i, j], 3)
+    # In units of the output, but for what orders rows of several outputs.
+    assert first["standard deviation, predicted"] == number(std[i, j])
+    assert first["error"] == number(mean[i, j] - Y_test.iloc[i, j])
+    unit = "in standard deviations of the test outputs"
+    assert first[f"error, {unit}"] == number(scaled[i, j], 3)
+    assert f"mean width, {unit}" in page.tables["Coverage of central intervals"]
 
 
 def test_subdomains_with_large_errors_are_listed(page, model, data):
@@ -245,6 +251,36 @@ def test_all_findings_are_told(path, model, data):
     text = path.read_text(encoding="utf-8")
     for finding in findings:
         assert escape(finding.text) in text
+
+
+def test_notes_of_the_fit_are_told_and_nothing_is_cleared_unseen(model, data):
+    def summary(seen, notes):
+        carrier = copy(model)
+        carrier.notes_ = notes
+        found = with_notes(carrier, [])
+        return told(found, unchecked(seen))
+
+    clear = "Nothing gives reason for concern"
+    assert clear not in summary(None, [])
+    assert "Not checked, for lack of test rows: how large errors" in summary(None, [])
+    seen = assess(model, *data[2:])
+    assert clear in summary(seen, [])
+    page = summary(seen, ["warning: <b> never varied", "All rows are alike."])
+    assert clear not in page
+    assert '<li class="warning"><strong>warning</strong>&lt;b&gt; never varied' in page
+    assert '<li class="note"><strong>note</strong>All rows are alike.' in page
+
+
+def test_dates_are_shown_as_dates(tmp_path):
+    days = np.arange(17532.0, 17632.0)  # from the first of January 2018
+    X = pd.DataFrame({"when": days, "n": days % 7})
+    model = OverlappingCoverRegressor(GP(length_scale=30.0, noise=0.1)).fit(X, X["n"])
+    path = write_report(model, tmp_path / "r.html", X, X["n"], dates=["when"])
+    text = path.read_text(encoding="utf-8")
+    (when,) = Page(text).tables["Inputs"].query("input == 'when'").to_dict("records")
+    assert (when["least"], when["most"]) == ("2018-01-01", "2018-04-10")
+    assert when["length scale"] == "30 days"
+    assert when["standard deviation"] == f"{number(days.std())} days"
 
 
 def test_pyplot_is_left_alone(model, data, tmp_path):

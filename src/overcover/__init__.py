@@ -9,7 +9,7 @@ joints, angles and intervals) and `overcover.datasets` (loaders). Everything not
 here is private.
 """
 
-from . import datasets, metrics
+from . import _interrupts, datasets, metrics  # noqa: F401, interrupts first
 from .baselines import (
     CommitteeGP,
     DomainDecompositionGP,

@@ -67,6 +67,7 @@ def check_training_data(
         float64, but X is float32 if that is kept.
     """
     dtype = [np.float64, np.float32] if keep_float32 else np.float64
+    check_names(list(getattr(X, "columns", [])), "X")
     X, y = validate_data(
         estimator, X, y, dtype=dtype, order="C", multi_output=True, y_numeric=True
     )
@@ -86,6 +87,22 @@ def check_training_data(
     if rows is not None:
         X, Y = X[rows], Y[rows]
     return TrainingData(X, Y, weights, rows)
+
+
+def check_names(names, where):
+    """Refuse columns of the same name: a name must say which column is meant.
+
+    Parameters
+    ----------
+    names : list of str
+    where : str
+        What has them, for the message.
+    """
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(
+            f"{where} has two columns called {twice!r}. Rename or drop one of them."
+        )
 
 
 def check_queries(estimator, X):

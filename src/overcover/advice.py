@@ -162,6 +162,41 @@ def findings(model, X=None, y=None, assessment=None):
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
+def with_notes(model, found):
+    """Findings, and those of the fit that a model carries with it, each once.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor
+        Fitted; its ``notes_`` are findings as text.
+    found : list of Finding
+
+    Returns
+    -------
+    list of Finding
+        The most severe first.
+    """
+    known = {finding.text for finding in found}
+    for note in getattr(model, "notes_", None) or []:
+        severity, _, text = str(note).partition(": ")
+        if severity not in SEVERITIES:
+            severity, text = "note", str(note)
+        if text not in known:
+            found = [*found, Finding(severity, text)]
+            known.add(text)
+    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def unchecked(assessment):
+    """A sentence on what could not be looked at; "" if all of it was."""
+    if assessment is not None:
+        return ""
+    return (
+        "Not checked, for lack of test rows: how large errors are, whether intervals "
+        "hold what they promise, and whether rows lie outside the cover."
+    )
+
+
 def names_of_outputs(y, Y):
     """What the outputs are called: as in the data frame, else y0, y1, ..., or y."""
     named = getattr(y, "columns", None)

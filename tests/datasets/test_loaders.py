@@ -131,7 +131,9 @@ def test_text_gives_every_number_back_exactly(tmp_path_factory, table):
 def test_words_are_refused_where_they_count(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("name,x,y\nAda,1,2\nBob,3,4\n")
-    with pytest.raises(ValueError, match=r"Row 2 .* 'Ada' in column 'name'.*features"):
+    with pytest.raises(
+        ValueError, match=r"line 2 holds 'Ada' in column 'name'.*features"
+    ):
         load_table(path, "y")
     assert_array_equal(load_table(path, "y", features="x").data, [[1], [3]])
 
@@ -141,11 +143,14 @@ def test_words_are_refused_where_they_count(tmp_path):
     [
         ("", "does not begin with"),
         ("a,b\n", "holds no rows"),
-        ("a,b\n1,2\n3\n", "Row 3 .* has 1 cells, not 2"),
-        ("a,b\n1,2\n3,4,5\nx,1,1\n", "Row 3 .* has 3 cells, not 2"),
-        ("a,a\n1,2\n", r"names columns twice: \['a'\]"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 cells, and the first line has 2"),
+        ("a,b\n1,2\n3,4,5\nx,1,1\n", "line 3 has 3 cells, and the first line has 2"),
+        ("a,b\n1,2,9\n3,4,9\n", "line 2 has 3 cells, and the first line has 2"),
+        ('a,b\n\n"1",2\n3,4,\n', "line 4 has 3 cells, and the first line has 2"),
+        ("a b\n1 2 3\n", "line 2 has 3 cells, and the first line has 2"),
+        ("a,a\n1,2\n", "has two columns called 'a'"),
         ("a\n1\n", "there are none"),
-        ("a,b\n1,2\n3,4 # 5\n", "Row 3 .* holds '4 # 5'"),
+        ("a,b\n1,2\n3,4 # 5\n", "line 3 holds '4 # 5'"),
     ],
 )
 def test_text_that_is_no_table_is_refused(tmp_path, text, message):
@@ -361,6 +366,15 @@ def test_parquet_of_words_and_of_other_types(tmp_path):
         load_table(path, "y")
     found = load_table(path, "y", features=["n", "t"], missing="keep")
     assert_array_equal(found.data, [[1, 1], [np.nan, 0]])
+
+
+def test_parquet_with_a_name_twice_is_refused(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    path = tmp_path / "t.parquet"
+    table = pyarrow.table([[1.0], [2.0], [3.0]], names=["x", "y", "y"])
+    __import__("pyarrow.parquet").parquet.write_table(table, path)
+    with pytest.raises(ValueError, match="two columns called 'y'"):
+        load_table(path, "y")
 
 
 def test_parquet_without_its_extra_names_it(tmp_path, monkeypatch):

@@ -11,7 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__, store
-from ._mistakes import Mistake, first_line
+from .._interrupts import as_exceptions
+from ._mistakes import Cannot, Mistake, first_line
 from ._show import say
 from ._signals import told_of_end
 
@@ -22,9 +23,11 @@ class Commands(TyperGroup):
     def invoke(self, ctx):
         """As typer does, but for errors."""
         try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-            return result
+            with as_exceptions():
+                check_stdout()
+                result = super().invoke(ctx)
+                sys.stdout.flush()
+                return result
         except (Mistake, KeyboardInterrupt, OSError, *REFUSALS) as error:
             if ctx.params.get("debug"):
                 traceback.print_exc()
@@ -32,6 +35,15 @@ class Commands(TyperGroup):
         if text:
             say(text)
         raise typer.Exit(code)
+
+
+def check_stdout():
+    """Refuse, before any work is done, to print where nothing can be printed."""
+    if sys.stdout is None:
+        raise Cannot(
+            "standard output is closed, so that nothing can be printed. Send it to a "
+            "file, or to /dev/null."
+        )
 
 
 # What the package raises for reasons that its messages explain.
@@ -43,7 +55,8 @@ def told(error):
     if isinstance(error, KeyboardInterrupt):
         return told_of_end(error)
     if isinstance(error, BrokenPipeError):
-        # Nobody reads on, as `| head` does: fine. Nor may Python try again at its end.
+        # The reader has left, as `| head` does: fine. Nor may Python try again at its
+        # end.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0, ""

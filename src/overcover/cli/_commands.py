@@ -93,16 +93,21 @@ def fit(
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard an unfinished fit.")
     ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a finished model of other data.")
+    ] = False,
     jobs: Jobs = 1,
     seed: Seed = 0,
     as_json: Json = False,
 ):
     """Fit a model on a table.
 
-    An interrupted fit goes on where it stopped when the same command is given again.
+    An interrupted fit goes on where it stopped when the same command is given again; a
+    finished one is not done again. A model of other data stays, unless --replace.
     """
     from ._budget import parse_seconds
     from ._fit import check_store, fit_table
+    from ._stored import told_of
 
     if budget is not None and subdomain_size is not None:
         raise Mistake("--budget chooses --subdomain-size: give one of them.")
@@ -119,13 +124,14 @@ def fit(
         "random_state": seed,
         "verbose": int(is_watched()),
     }
-    done = fit_table(X, Y, recipe, out, options, seconds, not restart, say)
-    found = store.inspect(out)
+    done = fit_table(X, Y, recipe, out, options, seconds, not restart, replace, say)
+    found = told_of(out)
     if as_json:
         timings = {k: float(v) for k, v in done.model.timings_.items()}
         print_json(
             {
                 "model": out,
+                "is_new": done.is_new,
                 "rows": found["n_rows"],
                 "dropped": X.attrs["dropped"],
                 "features": list(X.columns),
@@ -145,9 +151,9 @@ def fit(
     print(
         f"{counted(found['n_rows'], 'row')}, {counted(X.shape[1], 'input')}, "
         f"{counted(Y.shape[1], 'output')}: {counted(found['n_subdomains'], 'machine')} "
-        f"on {number(min(found['subdomain_size'], len(X)))} rows"
-        f"{' each' if found['n_subdomains'] > 1 else ''} ({found['machine']}), in "
-        f"{duration(done.seconds)}"
+        f"on {number(found['subdomain_size'])} rows"
+        f"{' each' if found['n_subdomains'] > 1 else ''} ({found['machine']}), "
+        f"{f'in {duration(done.seconds)}' if done.is_new else 'already fitted'}"
     )
     print_dropped(X.attrs["dropped"])
     print_findings(done.findings)
@@ -165,7 +171,9 @@ def predict(
     interval: Annotated[
         float | None, typer.Option(min=0.01, max=0.9999, help="Intervals that hold it.")
     ] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="Columns to copy.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Columns to copy, as written.")
+    ] = None,
     missing: Annotated[Gaps, typer.Option(help="Rows that lack values.")] = Gaps.refuse,
     jobs: Jobs = 1,
     as_json: Json = False,
@@ -173,7 +181,7 @@ def predict(
     """Answer a table, in chunks: memory does not grow with it.
 
     Columns are found by name, in any order. Answers are called as the targets, with
-    _std, _low and _high behind; a target that is kept has _given behind.
+    _std, _low and _high behind; a kept column of the same name has _given behind.
     """
     from ._output import check_output, writing_table
     from ._predict import answers
@@ -183,7 +191,7 @@ def predict(
     if out == "-" and as_json:
         raise Mistake("--json says what was done: send the answers to a file, --out.")
     stored = open_model(model, jobs)
-    chunks = rows_of(stored, data, ROWS_AT_A_TIME, keep or [])
+    chunks = rows_of(stored, data, ROWS_AT_A_TIME, keep or [], verbatim=True)
     kept = split_names(keep or [], chunks.columns)
     wanted = kept, std, interval, missing.value
     n_rows = done = 0
@@ -214,7 +222,7 @@ def evaluate(
     as_json: Json = False,
 ):
     """Score a model on rows it was not fitted on, output by output."""
-    from ..advice import assess, findings
+    from ..advice import assess, findings, with_notes
     from ._evaluate import scores_of
     from ._stored import open_model, read_observed
 
@@ -223,7 +231,7 @@ def evaluate(
     with bar("answering"):
         seen = assess(stored.model, X, Y)
     scores = scores_of(stored.model, seen)
-    found = findings(stored.model, None, None, seen)
+    found = with_notes(stored.model, findings(stored.model, None, None, seen))
     if as_json:
         print_json(
             {
@@ -263,6 +271,7 @@ def inspect(
     as_json: Json = False,
 ):
     """Tell what a stored model is."""
+    from ..advice import with_notes
     from ..explain import names_of_features
     from ._stored import open_model, told_of
 
@@ -290,6 +299,7 @@ def inspect(
     ]
     if verify:
         pairs.append(("verified", "all checksums agree"))
+    pairs += [("of the fit", note) for note in with_notes(stored.model, [])]
     print_pairs(pairs)
 
 
@@ -327,8 +337,9 @@ def report(
     if data is not None:
         X, Y, _ = read_observed(stored, data, target or [], missing.value)
     title = title or f"Report on {os.path.basename(os.path.normpath(model))}"
+    dates = [name for name, kind in stored.recipe.kinds.items() if kind == "date"]
     with bar("report"):
-        path = write_report(stored.model, out, X_test=X, y_test=Y, title=title)
+        path = write_report(stored.model, out, None, None, X, Y, title, dates)
     if as_json:
         print_json({"out": str(path), "rows": 0 if Y is None else len(Y)})
     else:

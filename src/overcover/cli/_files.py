@@ -9,6 +9,7 @@ import gzip
 import io
 import lzma
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,11 +17,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._validation import check_names
+from ..datasets._text import Rows
 from ._mistakes import Cannot, Mistake, first_line
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".npy", ".npz")
+TEXT = (".csv", ".tsv")
+SUFFIXES = (*TEXT, ".parquet", ".npy", ".npz")
+# Only text is packed: the other formats would have to be unpacked as a whole.
 UNPACK: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-SEPARATORS = (",", ";", "\t")
+# Cells that say that a value is missing, as pandas has them.
+GAPS: tuple[str, ...] = (
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+)
+GAPS += ("1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 # Names of columns where a file has none: this letter and a number.
 ARRAY, INPUT, OUTPUT = "c", "x", "y"
 
@@ -29,7 +46,8 @@ class Chunks(NamedTuple):
     """A table that comes in frames."""
 
     frames: Iterator[Any]
-    """Data frames, one after the other, with consecutive row numbers."""
+    """Data frames, one after the other. Their index is called "line", and holds lines
+    of a text as editors count them; or "row", counted from 0."""
 
     columns: list[str]
     """All that the file has, even if not all are read."""
@@ -58,13 +76,15 @@ def kind_of_file(source):
 
 def known_suffix(source, known):
     """The ending of a name that says how to read or write it, .gz and such aside."""
-    suffixes = Path(source).suffixes
-    if suffixes and suffixes[-1].lower() in UNPACK:
-        suffixes = suffixes[:-1]
-    suffix = suffixes[-1].lower() if suffixes else ""
-    if suffix not in known:
+    suffix, packing = Path(source).suffix.lower(), packing_of(source)
+    if packing:
+        suffix = Path(source).with_suffix("").suffix.lower()
+    packable = [kind for kind in known if kind in TEXT]
+    if suffix not in (packable if packing else known):
+        packed = f", and {packable[0]}.gz" if packable else ""
         raise Mistake(
-            f"{source} has no ending that is known. Known are {', '.join(known)}."
+            f"{source} has no ending that is known. Known are {', '.join(known)}"
+            f"{packed}."
         )
     return suffix
 
@@ -91,20 +111,30 @@ def read_frame(source, words=()):
     Returns
     -------
     pandas.DataFrame
+        With an index as in `Chunks`.
     """
     import pandas as pd
 
     kind, name = kind_of_file(source), name_of(source)
     with explained(name):
-        if kind in ("-", ".csv", ".tsv"):
-            with opened_text(source) as (text, _):
-                return named(pd.read_csv(text, **layout(text, kind, words)), name)
-        if kind == ".parquet":
-            return named(pd.read_parquet(source), name)
-        return named(array_frame(load_arrays(source, kind)), name)
+        if kind in ("-", *TEXT):
+            with opened_text(source, kind) as (text, _):
+                frame = read_text(text, words)
+                frame.index = lines_of(text, 0, len(frame))
+        elif kind == ".parquet":
+            import pyarrow.parquet as parquet
+
+            check_names(parquet.read_schema(source).names, "it")
+            frame = counted(pd.read_parquet(source), 0)
+        else:
+            frame = counted(array_frame(load_arrays(source, kind)), 0)
+    frame.columns = [str(column) for column in frame.columns]
+    if not len(frame):
+        raise Cannot(f"{name} holds no rows.")
+    return frame
 
 
-def read_chunks(source, n_rows, words=(), wanted=None) -> Chunks:
+def read_chunks(source, n_rows, words=(), wanted=None, verbatim=()) -> Chunks:
     """A table from a file, a few rows at a time.
 
     Parameters
@@ -116,6 +146,8 @@ def read_chunks(source, n_rows, words=(), wanted=None) -> Chunks:
         answers may depend, in the last digits, on which rows are asked about together.
     wanted : collection of str or None
         Columns to read, if reading fewer saves something; None for all.
+    verbatim : sequence of str
+        Columns of text files to copy as they are written, gaps included.
 
     Returns
     -------
@@ -125,8 +157,8 @@ def read_chunks(source, n_rows, words=(), wanted=None) -> Chunks:
     kind, name = kind_of_file(source), name_of(source)
     opened: Any
     with explained(name):
-        if kind in ("-", ".csv", ".tsv"):
-            opened = text_chunks(source, kind, n_rows, words)
+        if kind in ("-", *TEXT):
+            opened = text_chunks(source, kind, n_rows, words, verbatim)
         elif kind == ".parquet":
             opened = parquet_chunks(source, n_rows, wanted)
         else:
@@ -136,88 +168,113 @@ def read_chunks(source, n_rows, words=(), wanted=None) -> Chunks:
     if first is None or not len(first):
         raise Cannot(f"{name} holds no rows.")
     columns = [str(c) for c in (first.columns if columns is None else columns)]
-    check_names(columns, name)
 
-    def checked():
-        start, frame = 0, first
+    def explained_frames():
+        frame = first
         with explained(name):
             while frame is not None:
                 frame.columns = [str(c) for c in frame.columns]
-                frame.index = range(start, start + len(frame))
-                start += len(frame)
                 yield frame
                 frame = next(frames, None)
 
-    return Chunks(checked(), columns, has_names, total, done)
+    return Chunks(explained_frames(), columns, has_names, total, done)
+
+
+def counted(frame, start):
+    """A frame whose rows are numbered from `start`."""
+    import pandas as pd
+
+    frame.index = pd.RangeIndex(start, start + len(frame), name="row")
+    return frame
+
+
+def place(index, label):
+    """Where a row is, for people.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> place(pd.RangeIndex(2, 5, name="line"), 3), place(pd.RangeIndex(2), 1)
+    ('line 3', 'row 1 (counted from 0)')
+    """
+    return f"line {label}" if index.name == "line" else f"row {label} (counted from 0)"
 
 
 # -- text ----------------------------------------------------------------------------
 
 
-class Replayed:
-    """A text file whose first line has been looked at."""
-
-    def __init__(self, file):
-        self.file = file
-        self.header = self.pending = file.readline()
-
-    def read(self, n=-1):
-        """Text: first what was looked at, then the rest."""
-        line, self.pending = self.pending, ""
-        if n is None or n < 0:
-            return line + self.file.read()
-        return line or self.file.read(n)
-
-    def __iter__(self):
-        if self.pending:
-            line, self.pending = self.pending, ""
-            yield line
-        yield from self.file
-
-
 @contextmanager
-def opened_text(source):
-    """Text of a file, unpacked, and a function that tells how many bytes were read."""
+def opened_text(source, kind):
+    """Rows of a text, unpacked, and a function that tells how many bytes were read."""
+    separator = "\t" if kind == ".tsv" else "auto"
     if source == "-":
-        yield Replayed(sys.stdin), lambda: 0
+        if sys.stdin is None:
+            raise Cannot("standard input is closed. Give a file instead of -.")
+        yield Rows(sys.stdin, separator, ","), lambda: 0
         return
     with open(source, "rb") as raw:
         packing = packing_of(source)
         unpacked = UNPACK[packing](raw) if packing else raw
         with io.TextIOWrapper(unpacked, encoding="utf-8-sig", newline="") as text:
-            yield Replayed(text), raw.tell
+            yield Rows(text, separator, ","), raw.tell
 
 
-def layout(text, kind, words):
-    """What pandas has to know of a text; the separator is the header's commonest."""
+def read_text(text, words=(), verbatim=(), **options):
+    """What pandas makes of rows of text: a frame, or a reader of frames."""
     import pandas as pd
 
-    separator = "\t" if kind == ".tsv" else max(SEPARATORS, key=text.header.count)
-    options: dict[str, Any] = {
-        "sep": separator,
+    if not text.has_rows():
+        raise ValueError("it holds no rows.")
+    names = [cell or f"Unnamed: {i}" for i, cell in enumerate(text.first)]
+    check_names(names, "it")
+    options |= {
+        "names": names,
+        "index_col": False,
+        "sep": text.separator,
         "skipinitialspace": True,
-        "dtype": dict.fromkeys(words, str),
+        "dtype": dict.fromkeys({*words, *verbatim} & {*names}, str),
     }
     if [int(part) for part in pd.__version__.split(".")[:2]] < [3, 1]:
         # Up to then its usual parser is off by a digit now and then.
         options["float_precision"] = "round_trip"
-    return options
+    if verbatim:
+        gaps = {name: [] if name in verbatim else list(GAPS) for name in names}
+        options |= {"keep_default_na": False, "na_values": gaps}
+    with warnings.catch_warnings():
+        # A column of numbers with a word in it: that is told later, with its line.
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+        return pd.read_csv(text, **options)
 
 
-def text_chunks(source, kind, n_rows, words):
-    """Frames of separated values, and where the reader is in the file."""
+def with_gaps(frame, verbatim):
+    """A frame of a text whose verbatim columns have gaps, as all others have."""
+    if frame.index.name != "line":
+        return frame
+    gaps = {name: frame[name].where(~frame[name].isin(GAPS)) for name in verbatim}
+    return frame.assign(**gaps)
+
+
+def lines_of(text, start, stop):
+    """An index of the lines in the file where rows begin."""
     import pandas as pd
 
+    return pd.Index(text.line_of(range(start, stop)), name="line")
+
+
+def text_chunks(source, kind, n_rows, words, verbatim):
+    """Frames of separated values, and where the reader is in the file."""
     total = None if source == "-" else Path(source).stat().st_size
     reached = [0]
 
     def frames():
-        with opened_text(source) as (text, position):
-            options = layout(text, kind, words)
-            with pd.read_csv(text, chunksize=n_rows, **options) as reader:
-                for frame in reader:
-                    reached[0] = position()
-                    yield frame
+        with opened_text(source, kind) as (text, position):
+            at_once = {"chunksize": n_rows, "low_memory": False}
+            start = 0
+            for frame in read_text(text, words, verbatim, **at_once):
+                frame.index = lines_of(text, start, start + len(frame))
+                start += len(frame)
+                reached[0] = position()
+                yield frame
 
     return frames(), None, True, total, lambda: reached[0]
 
@@ -232,6 +289,7 @@ def parquet_chunks(source, n_rows, wanted):
     # Pages are fetched as they are needed: not a whole row group at a time.
     file = parquet.ParquetFile(source, buffer_size=2**20, pre_buffer=False)
     names = file.schema_arrow.names
+    check_names(names, "it")
     columns = names if wanted is None else [n for n in names if n in set(wanted)]
     read = [0]
 
@@ -239,7 +297,7 @@ def parquet_chunks(source, n_rows, wanted):
         # With no column at all pyarrow would yield no rows either.
         for batch in file.iter_batches(n_rows, columns=columns or names[:1]):
             read[0] += batch.num_rows
-            yield batch.to_pandas()
+            yield counted(batch.to_pandas(), read[0] - batch.num_rows)
 
     return frames(), names, True, file.metadata.num_rows, lambda: read[0]
 
@@ -284,7 +342,7 @@ def array_chunks(columns, n_rows):
     def frames():
         for i in range(0, n_total, n_rows):
             read[0] = min(i + n_rows, n_total)
-            yield array_frame(columns, slice(i, i + n_rows))
+            yield counted(array_frame(columns, slice(i, i + n_rows)), i)
 
     return frames(), list(columns), False, n_total, lambda: read[0]
 
@@ -306,19 +364,3 @@ def explained(name):
         raise
     except (OSError, ValueError, KeyError, EOFError, lzma.LZMAError) as error:
         raise Cannot(f"{name} cannot be read: {first_line(error)}") from error
-
-
-def named(frame, name):
-    """Column names as words, each once; at least one row."""
-    frame.columns = [str(column) for column in frame.columns]
-    if not len(frame):
-        raise Cannot(f"{name} holds no rows.")
-    check_names(list(frame.columns), name)
-    return frame.reset_index(drop=True)
-
-
-def check_names(columns, name):
-    """Refuse names that occur twice."""
-    if len(set(columns)) < len(columns):
-        twice = next(c for i, c in enumerate(columns) if c in columns[:i])
-        raise Cannot(f"{name} has two columns called {twice!r}. Rename one.")

@@ -6,24 +6,28 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import OverlappingCoverRegressor, store
-from .._markup import duration, percent
-from ..advice import Finding, about_noise, findings
-from ..store._directory import check_target
-from ._budget import Choice, choose, with_findings
+from ..advice import Finding, findings, with_notes
+from ..store._directory import MANIFEST, check_target, read_manifest
+from ..store._draft import fingerprint_of
+from ._budget import describe, plan_within
 from ._mistakes import Cannot
 from ._stored import notes_of
+
+DEFAULT_OVERLAP = 0.9
+# The note in a store that holds the fingerprint of a request with a budget.
+ASKED = "asked"
 
 
 class Fit(NamedTuple):
     """What came of a fit."""
 
     model: OverlappingCoverRegressor
-    choice: Choice | None
-    """What a budget decided."""
-
     findings: list[Finding]
     seconds: float
     """All of it, with writing."""
+
+    is_new: bool = True
+    """False if the store held this very fit before, and nothing was done."""
 
 
 def check_store(out):
@@ -36,20 +40,40 @@ def check_store(out):
         raise Cannot(f"{out} cannot be written: {folder} may not be written to.")
 
 
-def describe(choice: Choice):
-    """What a budget decided, in words."""
-    text = (
-        f"Hyperparameters took {duration(choice.tuning)}; subdomains of "
-        f"{choice.subdomain_size} rows, {percent(choice.overlap, 0)} of them borrowed, "
-        f"should take {duration(choice.expected)} more."
-    )
-    if not choice.fits:
-        text += " That is more than --budget, but nothing that makes sense is faster."
-    return text
+def is_fitted(out, asked, replace=False):
+    """Whether a store holds the model that is asked for.
+
+    Parameters
+    ----------
+    out : str
+    asked : str
+        Fingerprint of what is asked for.
+    replace : bool
+        Whether a model of anything else may be replaced; else it is refused.
+    """
+    if not (Path(out) / MANIFEST).exists():
+        return False
+    manifest = read_manifest(out)
+    if asked in (manifest["fingerprint"], manifest.get("notes", {}).get(ASKED)):
+        return True
+    if not replace:
+        raise Cannot(
+            f"{out} holds a model of other data, other options or another version of "
+            "overcover. Give --replace to replace it, or another --out."
+        )
+    return False
 
 
 def fit_table(
-    X, Y, recipe, out, options: dict[str, Any], budget=None, resume=True, say=print
+    X,
+    Y,
+    recipe,
+    out,
+    options: dict[str, Any],
+    budget=None,
+    resume=True,
+    replace=False,
+    say=print,
 ):
     """Fit, store, and look for what there is to say.
 
@@ -67,6 +91,8 @@ def fit_table(
         Seconds; decides the size of subdomains.
     resume : bool
         Whether to go on with an unfinished fit.
+    replace : bool
+        Whether a finished model of other data or options may be replaced.
     say : callable
         Told, in words, what the budget decided, and what an interruption leaves.
 
@@ -75,18 +101,26 @@ def fit_table(
     Fit
     """
     started = time.perf_counter()
-    model, choice = OverlappingCoverRegressor(**options), None
+    model = OverlappingCoverRegressor(**options)
     # One output is a column of its own right, as in Python.
     y = Y.iloc[:, 0].to_numpy() if Y.shape[1] == 1 else Y.to_numpy()
-    if budget is not None:
-        choice = choose(model, X.to_numpy(), Y.to_numpy(), budget)
-        say(describe(choice))
-        model.set_params(
-            machine=with_findings(choice.machine_),
-            subdomain_size=choice.subdomain_size,
-            overlap=choice.overlap,
-        )
     notes = notes_of(recipe, Y.columns)
+    told = notes if budget is None else notes | {"budget": budget}
+    asked = fingerprint_of(model, X, y, None, None, "float64", told)
+    if is_fitted(out, asked, replace) and not (replace and not resume):
+        seconds = time.perf_counter() - started
+        model = store.load(out)
+        found = with_notes(model, findings(model, X, Y))
+        return Fit(model, found, seconds, is_new=False)
+    if budget is not None:
+        # The default may fall where nothing else helps; another overlap was chosen.
+        given = None if model.overlap == DEFAULT_OVERLAP else model.overlap
+        shape = (*X.shape, Y.shape[1])
+        made = plan_within(shape, budget, model.machine, given, model.n_jobs)
+        say(describe(made, budget))
+        model.set_params(subdomain_size=made.subdomain_size, overlap=made.overlap)
+        # What a budget decides depends on the computer: the request is remembered.
+        notes |= {ASKED: asked}
     try:
         store.fit_into(model, X, y, out, resume=resume, notes=notes)
     except KeyboardInterrupt:
@@ -101,8 +135,4 @@ def fit_table(
             ) from error
         raise
     seconds = time.perf_counter() - started
-    found = findings(model, X, Y)
-    if choice is not None:
-        # The model was given its noise, so that only the budget knows it was found.
-        found += about_noise(choice)
-    return Fit(model, choice, found, seconds)
+    return Fit(model, with_notes(model, findings(model, X, Y)), seconds)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ._files import UNPACK, known_suffix, packing_of
+from ._files import UNPACK, known_suffix, packing_of, with_gaps
 from ._mistakes import Cannot, Mistake
+from ._tables import as_numbers
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
 
@@ -163,12 +164,14 @@ class ArrayWriter:
     def write(self, frame):
         """Write rows."""
         try:
-            rows = np.ascontiguousarray(frame.to_numpy(dtype=np.float64))
-        except (TypeError, ValueError) as error:
+            gaps = with_gaps(frame, list(frame))
+            columns = [as_numbers(column, "number") for _, column in gaps.items()]
+        except Cannot as error:
             raise Cannot(
-                "a .npy file holds only numbers. Write .csv or .parquet, or leave "
-                "columns of words out of --keep."
+                f"{error} A .npy file holds only numbers. Write .csv or .parquet, or "
+                "leave columns of words out of --keep."
             ) from error
+        rows = np.column_stack(columns)
         if self.shape is None:
             self.shape = (0, rows.shape[1])
             self.header()

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ._files import Chunks
-from ._mistakes import Cannot
+from ._files import Chunks, with_gaps
+from ._mistakes import Cannot, Mistake
 from ._stored import Stored, first_gap, inputs_of
 
 
@@ -28,13 +28,16 @@ def answers(
     Yields
     ------
     pandas.DataFrame
-        Kept columns, those called as a target with ``_given``; then, for every
+        Kept columns, those called as an answer with ``_given``; then, for every
         target, its mean, ``_std``, ``_low``, ``_high``.
     """
+    parts = parts_of(std, coverage)
+    kept = names_kept(keep, [f"{t}{part}" for t in stored.targets for part in parts])
     for frame in chunks.frames:
-        X, whole = inputs_of(stored, frame)
+        X, whole = inputs_of(stored, with_gaps(frame, keep))
         if missing == "refuse" and not whole.all():
-            row, column = first_gap(X, whole, stored.recipe)
+            gaps = frame.index, stored.recipe.made(), X
+            row, column = first_gap(*gaps, stored.recipe)
             # Words have no median.
             fit = (
                 ""
@@ -42,10 +45,10 @@ def answers(
                 else ", or fit with --missing median"
             )
             raise Cannot(
-                f"row {row} lacks a value of {column!r}. Leave such answers empty with "
+                f"{row} lacks a value of {column!r}. Leave such answers empty with "
                 f"--missing empty{fit}."
             )
-        made = frame[list(keep)].rename(columns=lambda name: name_kept(stored, name))
+        made = frame[list(kept)].rename(columns=kept)
         said = answer(stored.model, X[whole], std, coverage)
         columns = {}
         for part, values in said.items():
@@ -58,9 +61,38 @@ def answers(
         yield made
 
 
-def name_kept(stored: Stored, name):
-    """What a copied column is called: not as an answer is."""
-    return f"{name}_given" if name in stored.targets else name
+def parts_of(std, coverage):
+    """Endings of the names of answers."""
+    return ["", *(["_std"] if std else []), *(["_low", "_high"] if coverage else [])]
+
+
+def names_kept(keep, answered):
+    """What copied columns are called: not as an answer is.
+
+    Parameters
+    ----------
+    keep : sequence of str
+    answered : sequence of str
+        Names of the columns of answers.
+
+    Returns
+    -------
+    dict of str to str
+
+    Examples
+    --------
+    >>> names_kept(["id", "y_std"], ["y", "y_std"])
+    {'id': 'id', 'y_std': 'y_std_given'}
+    """
+    kept = {name: f"{name}_given" if name in answered else name for name in keep}
+    every = [*kept.values(), *answered]
+    for i, name in enumerate(every):
+        if name in every[:i]:
+            raise Mistake(
+                f"two columns of answers would be called {name!r}. Leave one of them "
+                "out: see --keep, --std and --interval."
+            )
+    return kept
 
 
 def answer(model, X, std, coverage):
@@ -70,11 +102,7 @@ def answer(model, X, std, coverage):
     -------
     dict of str to ndarray of shape (n_rows, n_outputs)
     """
-    parts = [""]
-    if std:
-        parts += ["_std"]
-    if coverage is not None:
-        parts += ["_low", "_high"]
+    parts = parts_of(std, coverage)
     if not len(X):
         return {part: np.empty((0, model.n_outputs_)) for part in parts}
     said = {}

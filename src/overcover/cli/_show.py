@@ -14,7 +14,7 @@ WIDTH = 200
 
 def is_watched():
     """Whether standard error is a terminal."""
-    return sys.stderr.isatty()
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 @contextmanager
@@ -32,7 +32,8 @@ def bar(name, total=0, as_share=False):
 
 def say(text):
     """A remark, beside the output."""
-    print(text, file=sys.stderr, flush=True)
+    if sys.stderr is not None:  # closed: print would take standard output instead
+        print(text, file=sys.stderr, flush=True)
 
 
 def print_json(answer):

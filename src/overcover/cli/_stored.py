@@ -8,7 +8,7 @@ import numpy as np
 from .. import load, store
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
-from ._files import OUTPUT, read_chunks
+from ._files import OUTPUT, place, read_chunks
 from ._mistakes import Cannot, Mistake
 from ._tables import Recipe, as_numbers, cook, possible_names, split_names
 
@@ -28,7 +28,10 @@ class Stored(NamedTuple):
 
 
 def told_of(path):
-    """`overcover.store.inspect`, with words for those who know no Python."""
+    """`overcover.store.inspect`, with words for those who know no Python.
+
+    Of the size of subdomains that was asked for, it tells what was used.
+    """
     if not Path(path).exists():
         raise Mistake(f"there is no model {path}.")
     is_finished = (Path(path) / "manifest.json").exists()
@@ -37,7 +40,8 @@ def told_of(path):
             f"the fit of {path} is not finished. Give the same overcover fit command "
             "again to go on with it."
         )
-    return store.inspect(path)
+    found = store.inspect(path)
+    return found | {"subdomain_size": min(found["subdomain_size"], found["n_rows"])}
 
 
 def notes_of(recipe, targets):
@@ -81,17 +85,13 @@ def read_notes(notes, model):
     targets = [str(name) for name in notes["targets"]]
     if any(kind not in KINDS for kind in recipe.kinds.values()):
         raise ValueError("there are columns of unknown kinds")
-    made = []
-    for name, kind in recipe.kinds.items():
-        words = recipe.words[name] if kind == "words" else [None]
-        made += [name if word is None else f"{name}={word}" for word in words]
-    if made != names_of_features(model) or len(targets) != model.n_outputs_:
+    if recipe.made() != names_of_features(model) or len(targets) != model.n_outputs_:
         raise ValueError("they do not fit the model's inputs and outputs")
     fill = {name: float(value) for name, value in recipe.fill.items()}
     return recipe._replace(fill=fill), targets
 
 
-def rows_of(stored, source, n_rows, others=()):
+def rows_of(stored, source, n_rows, others=(), verbatim=False):
     """A table in chunks, its columns called as the model's.
 
     Columns may come in any order, and there may be more. Where the file or the model
@@ -105,6 +105,8 @@ def rows_of(stored, source, n_rows, others=()):
         Rows of a chunk.
     others : sequence of str
         Other columns that are needed, as they were given.
+    verbatim : bool
+        Whether these are needed as they are written in a text.
 
     Returns
     -------
@@ -112,7 +114,8 @@ def rows_of(stored, source, n_rows, others=()):
     """
     recipe = stored.recipe
     wanted = None if not stored.has_names else {*recipe.kinds, *possible_names(others)}
-    chunks = read_chunks(source, n_rows, list(recipe.words), wanted)
+    kept = possible_names(others) if verbatim else []
+    chunks = read_chunks(source, n_rows, list(recipe.words), wanted, kept)
     names = list(recipe.kinds)
     unnamed = not (chunks.has_names and stored.has_names)
     if unnamed and len(chunks.columns) == len(names):
@@ -133,19 +136,26 @@ def inputs_of(stored, frame):
     values = X.to_numpy()
     if np.isinf(values).any():
         i, j = np.argwhere(np.isinf(values))[0]
-        raise Cannot(f"column {X.columns[j]!r} is infinite in row {X.index[i]}.")
+        where = place(X.index, X.index[i])
+        raise Cannot(f"column {X.columns[j]!r} is infinite in {where}.")
     whole = ~np.isnan(values).any(axis=1)
     return (X if stored.has_names else values), whole
 
 
-def first_gap(X, whole, recipe: Recipe):
-    """The first row that lacks a value, and the column."""
-    import pandas as pd
+def first_gap(index, made, values, recipe: Recipe):
+    """The first row that lacks a value, and the column.
 
-    X = pd.DataFrame(X)
-    i = int(np.flatnonzero(~whole)[0])
-    column = X.columns[int(np.flatnonzero(np.isnan(X.to_numpy()[i]))[0])]
-    return X.index[i], recipe.source_of(str(column))
+    Parameters
+    ----------
+    index : pandas.Index
+        Of the rows of the table.
+    made : list of str
+        Names of the columns.
+    values : array-like of shape (n_rows, n_columns)
+    recipe : Recipe
+    """
+    i, j = np.argwhere(np.isnan(np.asarray(values)))[0]
+    return place(index, index[i]), recipe.source_of(made[j])
 
 
 def read_observed(stored, source, given=(), missing="refuse"):
@@ -175,19 +185,14 @@ def read_observed(stored, source, given=(), missing="refuse"):
     n_dropped = 0
     for frame in chunks.frames:
         X, whole = inputs_of(stored, frame)
-        values = {}
-        for name in targets:
-            try:
-                values[name] = as_numbers(frame[name], "number")
-            except (TypeError, ValueError) as error:
-                raise Cannot(f"target {name!r} should hold numbers.") from error
+        values = {name: as_numbers(frame[name], "number") for name in targets}
         Y = pd.DataFrame(values, index=frame.index)
         both = whole & np.isfinite(Y.to_numpy()).all(axis=1)
         if missing == "refuse" and not both.all():
-            gaps = (Y, both) if whole.all() else (X, whole)
-            row, column = first_gap(*gaps, stored.recipe)
+            gaps = (targets, Y) if whole.all() else (stored.recipe.made(), X)
+            row, column = first_gap(frame.index, *gaps, stored.recipe)
             raise Cannot(
-                f"row {row} lacks a value of {column!r}. Leave such rows out with "
+                f"{row} lacks a value of {column!r}. Leave such rows out with "
                 "--missing drop."
             )
         n_dropped += int((~both).sum())

@@ -10,14 +10,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._files import OUTPUT, read_frame
-from ._mistakes import Cannot, Mistake, first_line
+from ._files import OUTPUT, place, read_frame
+from ._mistakes import Cannot, Mistake
 
 # More different words than this are names or free text, not categories.
 MOST_WORDS = 50
 SECONDS_PER_DAY = 86400.0
 # Most columns to name in a message.
 MOST_NAMED = 12
+TRUTH = {
+    "True": 1.0,
+    "TRUE": 1.0,
+    "true": 1.0,
+    "False": 0.0,
+    "FALSE": 0.0,
+    "false": 0.0,
+}
 
 
 class Recipe(NamedTuple):
@@ -32,12 +40,20 @@ class Recipe(NamedTuple):
     fill: dict[str, float]
     """What stands in for missing numbers and dates; empty if they are refused."""
 
+    def made_of(self, name):
+        """Names of the columns of numbers that a column of the table becomes."""
+        if self.kinds[name] != "words":
+            return [name]
+        return [f"{name}={word}" for word in self.words[name]]
+
+    def made(self):
+        """Names of all columns of numbers, in order."""
+        return [made for name in self.kinds for made in self.made_of(name)]
+
     def source_of(self, made):
         """The column of the table that a column of numbers was made of."""
-        for name, words in self.words.items():
-            if made not in self.kinds and made in {f"{name}={word}" for word in words}:
-                return name
-        return made
+        sources = (name for name in self.words if made in self.made_of(name))
+        return next(sources, made)
 
 
 def choose_columns(frame, targets, drop=()):
@@ -126,6 +142,7 @@ def learn_recipe(frame, features, one_hot=(), missing="refuse") -> Recipe:
             found = sorted(set(as_words(column.dropna())))
             example = ", ".join(repr(word) for word in found[:3])
             if name not in one_hot:
+                refuse_bad_cells(column)
                 raise Cannot(
                     f"column {name!r} holds words ({len(found)} different: {example}"
                     f"{', ...' if len(found) > 3 else ''}). Use --one-hot {name}, or "
@@ -139,25 +156,95 @@ def learn_recipe(frame, features, one_hot=(), missing="refuse") -> Recipe:
             words[name] = found
         elif missing == "median":
             fill[name] = float(np.nanmedian(as_numbers(column, kind)))
-    return Recipe(kinds, words, fill)
+    recipe = Recipe(kinds, words, fill)
+    check_made(recipe)
+    return recipe
+
+
+def check_made(recipe: Recipe):
+    """Refuse words that would make a column which is there already."""
+    made = recipe.made()
+    for i, name in enumerate(made):
+        if name in made[:i]:
+            raise Cannot(
+                f"--one-hot would make a column {name!r}, and there is another one of "
+                "this name. Rename it in the table, or leave one out with --drop."
+            )
+
+
+def refuse_bad_cells(column):
+    """Name the first cell that is no number, or no date, where most cells are."""
+    present = int(column.notna().sum())
+    for kind in ("number", "date"):
+        bad = parsed(column, kind)[1]
+        if 2 * bad.sum() < present:
+            others = f" (nor are {bad.sum() - 1} others)" if bad.sum() > 1 else ""
+            raise Cannot(
+                f"{bad_cell(column, bad, kind)}{others}, and {present - bad.sum()} "
+                f"cells are. Correct it, or empty it and give --missing; or use the "
+                f"column as words, --one-hot {column.name}, or not, --drop "
+                f"{column.name}."
+            )
+
+
+def bad_cell(column, bad, kind):
+    """Which cell is the first that is not what it should be."""
+    i = int(np.flatnonzero(bad)[0])
+    return (
+        f"column {column.name!r} holds {str(column.iloc[i])!r} in "
+        f"{place(column.index, column.index[i])}, which is not a {kind}"
+    )
 
 
 def kind_of(column):
     """ "number", "date" or "words"."""
+    for kind in ("number", "date"):
+        if not parsed(column, kind)[1].any():
+            return kind
+    return "words"
+
+
+def parsed(column, kind):
+    """Values of a column, NaN where there is none, and which cells are not of a kind.
+
+    Truth values are the numbers 1 and 0, if a column holds nothing else.
+
+    Parameters
+    ----------
+    column : pandas.Series
+    kind : {"number", "date"}
+
+    Returns
+    -------
+    values : ndarray of float64 of shape (n_rows,)
+        Dates are in days since 1970.
+    bad : ndarray of bool of shape (n_rows,)
+    """
     import pandas as pd
 
-    if pd.api.types.is_datetime64_any_dtype(column):
-        return "date"
-    if pd.api.types.is_numeric_dtype(column):  # booleans too
-        return "number"
-    present = column.dropna().astype(str)
-    for kind in ("number", "date"):
-        try:
-            as_numbers(present, kind)
-            return kind
-        except (ValueError, TypeError, OverflowError):
-            continue
-    return "words"
+    none = np.zeros(len(column), bool)
+    is_date = pd.api.types.is_datetime64_any_dtype(column)
+    if kind == "number" and pd.api.types.is_numeric_dtype(column):  # booleans too
+        return column.to_numpy(dtype=np.float64, na_value=np.nan), none
+    values = np.full(len(column), np.nan)
+    there = column.notna().to_numpy()
+    cells = column[there] if is_date else column[there].astype(str).str.strip()
+    if kind == "date":
+        dates = pd.to_datetime(cells, utc=True, format="ISO8601", errors="coerce")
+        # In seconds: in nanoseconds there are only 292 years before and after it.
+        epoch = pd.Timestamp(0, tz="UTC").as_unit("s")
+        days = (dates - epoch).dt.total_seconds() / SECONDS_PER_DAY
+        values[there] = days.to_numpy(np.float64)
+    elif is_date:
+        return values, there
+    elif cells.isin(TRUTH).all():
+        values[there] = cells.map(TRUTH).to_numpy(np.float64)
+    else:
+        is_number = pd.to_numeric(cells, errors="coerce").notna().to_numpy()
+        # Python reads all digits of a number, pandas not always.
+        read = [float(cell) for cell in cells[is_number]]
+        values[np.flatnonzero(there)[is_number]] = read
+    return values, there & np.isnan(values)
 
 
 def as_words(column):
@@ -168,16 +255,11 @@ def as_words(column):
 
 
 def as_numbers(column, kind):
-    """Values of a column; dates in days since 1970."""
-    import pandas as pd
-
-    if column.isna().all():  # of no type in particular
-        return np.full(len(column), np.nan)
-    if kind == "number":
-        return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
-    dates = pd.to_datetime(column, utc=True, format="ISO8601")
-    epoch = pd.Timestamp(0, tz="UTC")
-    return ((dates - epoch).dt.total_seconds() / SECONDS_PER_DAY).to_numpy(np.float64)
+    """Values of a column, all of them of a kind; dates in days since 1970."""
+    values, bad = parsed(column, kind)
+    if bad.any():
+        raise Cannot(f"{bad_cell(column, bad, kind)}.")
+    return values
 
 
 def cook(frame, recipe: Recipe):
@@ -208,19 +290,15 @@ def cook(frame, recipe: Recipe):
             unknown = given.dropna()[~given.dropna().isin(recipe.words[name])]
             if len(unknown):
                 raise Cannot(
-                    f"column {name!r} holds {unknown.iloc[0]!r} in row "
-                    f"{unknown.index[0]}, which it did not in training."
+                    f"column {name!r} holds {unknown.iloc[0]!r} in "
+                    f"{place(unknown.index, unknown.index[0])}, which it did not in "
+                    "training."
                 )
-            for word in recipe.words[name]:
+            for word, column_made in zip(recipe.words[name], recipe.made_of(name)):
                 is_word = (given == word).astype(np.float64)
-                made[f"{name}={word}"] = is_word.where(column.notna())
+                made[column_made] = is_word.where(column.notna())
             continue
-        try:
-            values = as_numbers(column, kind)
-        except (ValueError, TypeError) as error:
-            raise Cannot(
-                f"column {name!r} should hold {kind}s: {first_line(error)}"
-            ) from error
+        values = as_numbers(column, kind)
         if name in recipe.fill:
             values = np.where(np.isnan(values), recipe.fill[name], values)
         made[name] = values
@@ -245,7 +323,7 @@ def numeric_targets(frame, targets):
 
     made = {}
     for name in targets:
-        if kind_of(frame[name]) != "number":
+        if parsed(frame[name], "number")[1].all():
             raise Cannot(f"target {name!r} holds no numbers: only numbers are learned.")
         made[name] = as_numbers(frame[name], "number")
     return pd.DataFrame(made, index=frame.index)
@@ -270,7 +348,8 @@ def complete(X, Y, recipe: Recipe, missing="refuse"):
     for name in (*X, *Y):
         column = X[name] if name in X else Y[name]
         if np.isinf(column).any():
-            raise Cannot(f"column {name!r} holds infinite values.")
+            where = place(column.index, column.index[np.isinf(column)][0])
+            raise Cannot(f"column {name!r} holds infinite values, first in {where}.")
     gaps = {
         recipe.source_of(name): int(count)
         for part in (X, Y)
@@ -279,14 +358,15 @@ def complete(X, Y, recipe: Recipe, missing="refuse"):
     }
     if not gaps:
         return X, Y
+    whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
     if missing == "refuse":
         counts = ", ".join(f"{name} {count}" for name, count in list(gaps.items())[:8])
         more = f" and {len(gaps) - 8} more columns" if len(gaps) > 8 else ""
         raise Cannot(
-            f"values are missing ({counts}{more}). Leave such rows out with --missing "
-            "drop, or fill in medians with --missing median."
+            f"values are missing ({counts}{more}), first in "
+            f"{place(whole.index, whole.index[~whole][0])}. Leave such rows out with "
+            "--missing drop, or fill in medians with --missing median."
         )
-    whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
     if not whole.any():
         raise Cannot("every row lacks a value, so that none is left.")
     return X[whole], Y[whole]

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.io import loadmat
 
 from ._pickled import RefusedPickle, read_pickle
+from ._text import BadText
 
 MOST_NAMES = 20
 
@@ -137,6 +138,8 @@ def reading(path, form):
         raise
     except RefusedPickle as error:
         raise ValueError(f"{str(path)!r} is not read. {error}") from None
+    except BadText as error:
+        raise ValueError(f"{str(path)!r} is not read: {error}") from None
     except Exception as error:
         raise ValueError(
             f"{str(path)!r} cannot be read as {form}: {error} It may be cut short or "

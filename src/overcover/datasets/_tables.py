@@ -7,16 +7,14 @@ read again, cell by cell, to say where and why. Memory: the chosen columns as fl
 (arrays of float32 stay what they are).
 """
 
-import csv
 import gzip
 import warnings
-from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._validation import check_choice
+from .._validation import check_choice, check_names
 from ._files import (
     MissingKey,
     check_path,
@@ -28,6 +26,7 @@ from ._files import (
     reading,
     require,
 )
+from ._text import BadText, Rows
 
 TEXT = {".csv": "auto", ".txt": "auto", ".dat": "auto", ".asc": "auto"}
 TEXT |= {".tsv": "\t", ".tab": "\t"}
@@ -198,36 +197,31 @@ def _positions(names, wanted, role, path):
 
 def _open_text(path, header, delimiter):
     with reading(path, "text"), _opened(path) as file:
-        line = file.readline()
-    if not line.strip():
+        head = Rows(file, delimiter)
+    if not head.first:
         raise ValueError(f"{str(path)!r} does not begin with a line of columns.")
-    if delimiter == "auto":
-        counts = {mark: line.count(mark) for mark in ",;\t"}
-        delimiter = (
-            max(counts, key=counts.__getitem__) if any(counts.values()) else None
-        )
-    first = next(_rows([line], delimiter))
+    delimiter, first = head.separator, [cell.strip() for cell in head.first]
     named = any(_number(c) is None for c in first) if header == "auto" else bool(header)
     names = first if named else [f"column_{i}" for i in range(len(first))]
-    if len(set(names)) < len(names):
-        twice = sorted({n for n in names if names.count(n) > 1})
-        raise ValueError(f"{str(path)!r} names columns twice: {twice}. Rename them.")
+    check_names(names, repr(str(path)))
 
     def columns(positions):
         try:
-            with warnings.catch_warnings():
+            with (
+                warnings.catch_warnings(),
+                reading(path, "text"),
+                _opened(path) as file,
+            ):
                 warnings.simplefilter("error", UserWarning)  # no rows
                 return np.loadtxt(
-                    path,
+                    chain([] if named else [head.header], Rows(file, delimiter)),
                     delimiter=delimiter,
-                    skiprows=int(named),
                     usecols=positions,
                     ndmin=2,
                     comments=None,
                     quotechar='"',
-                    encoding="utf-8-sig",
                 )
-        except (ValueError, UserWarning):
+        except ValueError:
             return _read_cells(path, delimiter, named, names, positions)
 
     return names, columns
@@ -236,16 +230,6 @@ def _open_text(path, header, delimiter):
 def _opened(path):
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     return opener(path, "rt", encoding="utf-8-sig", newline="")
-
-
-def _rows(lines, delimiter):
-    """Cells of each line that is not empty."""
-    rows: Iterator[list[str]]
-    if delimiter is None:
-        rows = map(str.split, lines)
-    else:
-        rows = iter(csv.reader(lines, delimiter=delimiter))
-    return ([cell.strip() for cell in row] for row in rows if row)
 
 
 def _number(cell):
@@ -260,21 +244,19 @@ def _read_cells(path, delimiter, named, names, positions):
     """The table read slowly, or an error that says which cell is at fault."""
     table = []
     with reading(path, "text"), _opened(path) as file:
-        rows = list(_rows(file, delimiter))[int(named) :]
-    for i, row in enumerate(rows, start=1 + named):
-        if len(row) != len(names):
-            raise ValueError(
-                f"Row {i} of {str(path)!r} has {len(row)} cells, not {len(names)}."
-            )
-        numbers = [_number(row[j]) for j in positions]
-        if None in numbers:
-            j = positions[numbers.index(None)]
-            raise ValueError(
-                f"Row {i} of {str(path)!r} holds {row[j]!r} in column {names[j]!r}, "
-                "which is not a number. Turn words into numbers, or choose other "
-                "columns by features=[...]."
-            )
-        table.append(numbers)
+        rows = Rows(file, delimiter)
+        pairs = chain([] if named else [(rows.n_lines, rows.first)], rows.cells())
+        for line, row in pairs:
+            cells = [row[j].strip() for j in positions]
+            numbers = [_number(cell) for cell in cells]
+            if None in numbers:
+                i = numbers.index(None)
+                raise BadText(
+                    f"line {line} holds {cells[i]!r} in column "
+                    f"{names[positions[i]]!r}, which is not a number. Turn words into "
+                    "numbers, or choose other columns by features=[...]."
+                )
+            table.append(numbers)
     if not table:
         raise ValueError(f"{str(path)!r} holds no rows.")
     return np.array(table)
@@ -285,6 +267,7 @@ def _open_parquet(path):
     types = require("pyarrow.types", "cli", "To read .parquet files")
     with reading(path, "a Parquet file"):
         schema = parquet.read_schema(path)
+    check_names(schema.names, repr(str(path)))
 
     def columns(positions):
         for name in (schema.names[i] for i in positions):

@@ -12,7 +12,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_observed, check_queries
-from ..advice import Assessment, Finding, assess, findings, names_of_outputs
+from ..advice import (
+    Assessment,
+    Finding,
+    assess,
+    findings,
+    names_of_outputs,
+    with_notes,
+)
 from ..explain import names_of_features
 from ..plots._style import require_matplotlib
 from ..regressor import OverlappingCoverRegressor
@@ -36,6 +43,8 @@ class Subject(NamedTuple):
     outputs: list[str]
     assessment: Assessment | None
     findings: list[Finding]
+    dates: frozenset[str] = frozenset()
+    """Features that are days since 1970."""
 
 
 def write_report(
@@ -46,6 +55,7 @@ def write_report(
     X_test=None,
     y_test=None,
     title="Report on a fitted model",
+    dates=(),
 ):
     """Write a report on a fitted model as one HTML file.
 
@@ -65,6 +75,8 @@ def write_report(
         training rows flatter.
     y_test : array-like of shape (n_queries,) or (n_queries, n_outputs), default=None
     title : str
+    dates : collection of str, default=()
+        Names of inputs that are days since 1970, to be shown as dates.
 
     Returns
     -------
@@ -88,6 +100,7 @@ def write_report(
     """
     require_matplotlib("write_report")
     subject = make_subject(model, X, y, X_test, y_test)
+    subject = subject._replace(dates=frozenset(dates))
     sections = [
         *_model.sections(subject),
         *_answers.sections(subject),
@@ -122,7 +135,7 @@ def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
         rows, Y = recalled_rows(model)
         names = names_of_outputs(Y, Y) if seen is None else seen.names
         known = model, rows, Y, names_of_features(model), names, seen
-        return Subject(*known, findings(model, None, None, seen))
+        return Subject(*known, with_notes(model, findings(model, None, None, seen)))
     rows = check_queries(model, X).astype(np.float64)
     Y = check_observed(y, np.empty((len(rows), model.n_outputs_)))
     used = model.cover_.among(len(rows))
@@ -134,7 +147,7 @@ def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
         names_of_features(model),
         names_of_outputs(y, Y),
         seen,
-        findings(model, rows, Y, seen),
+        with_notes(model, findings(model, rows, Y, seen)),
     )
 
 

@@ -10,6 +10,8 @@ from ._model import MOST_COLUMNS, SIZE, rest_of
 from ._page import Section, paragraph, picture, side_by_side, table
 
 PROMISED = (0.5, 0.8, 0.9, 0.95, 0.99)
+# The unit of what outputs of different units share.
+SCALE = "in standard deviations of the test outputs"
 # Lines of the tables of the worst.
 N_WORST = 10
 # Outputs drawn against what was observed, and points of each.
@@ -166,7 +168,7 @@ def by_subdomain(subject):
     counts = np.bincount(seen.home)
     used = np.flatnonzero(counts)
     rmse = np.sqrt(np.bincount(seen.home, weights=error_sq)[used] / counts[used])
-    header = ["subdomain", "test rows", "RMSE, in deviations", "outside the cover"]
+    header = ["subdomain", "test rows", f"RMSE, {SCALE}", "outside the cover"]
     if held is not None:
         header.append("95 % intervals hold")
     rows = []
@@ -176,8 +178,8 @@ def by_subdomain(subject):
         row = [str(used[i]), number(int(counts[used[i]])), number(rmse[i]), outside]
         rows.append(row if held is None else [*row, percent(held[here].mean())])
     return paragraph(
-        "By the subdomain with most say, in deviations of the test outputs (1 is what "
-        "predicting their mean would give)."
+        "By the subdomain with most say, in standard deviations of the test outputs (1 "
+        "is what predicting their mean would give)."
     ) + table(header, rows, "The subdomains with the largest errors")
 
 
@@ -207,7 +209,7 @@ def intervals(subject):
         "On the dashed line intervals hold what they promise; below it they are too "
         "narrow.",
     )
-    header = ["promised", "held", "mean width, in deviations"]
+    header = ["promised", "held", f"mean width, {SCALE}"]
     return side_by_side(drawn, table(header, rows, "Coverage of central intervals"))
 
 
@@ -217,9 +219,9 @@ def worst(subject):
     scaled = np.abs(scaled_errors(seen))
     output = np.argmax(scaled, axis=1)
     largest = scaled[np.arange(len(scaled)), output]
-    header = ["test row", "output", "observed", "predicted"]
-    header += [] if seen.std is None else ["standard deviation"]
-    header += ["error, in deviations", "subdomain", "outside the cover"]
+    header = ["test row", "output", "observed", "predicted", "error"]
+    header += [] if seen.std is None else ["standard deviation, predicted"]
+    header += [f"error, {SCALE}", "subdomain", "outside the cover"]
     rows = []
     for i in np.argsort(-largest, kind="stable")[:N_WORST]:
         j = output[i]
@@ -228,11 +230,14 @@ def worst(subject):
             subject.outputs[j],
             number(seen.Y[i, j]),
             number(seen.mean[i, j]),
+            number(seen.mean[i, j] - seen.Y[i, j]),
         ]
         row += [] if seen.std is None else [number(seen.std[i, j])]
         outside = "yes" if seen.remoteness[i] > 1 else "no"
         rows.append([*row, number(largest[i], 3), str(seen.home[i]), outside])
     return paragraph(
-        "Rows are counted from 0; of each only its worst output. model.explain(row) "
+        "Rows are counted from 0; of each only its worst output. Values, errors and "
+        "predicted standard deviations are in units of the output; the order is that "
+        f"of errors {SCALE}, which can be compared between outputs. model.explain(row) "
         "tells how such an answer came about."
     ) + table(header, rows, "The largest errors")

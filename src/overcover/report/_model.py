@@ -7,13 +7,14 @@ import scipy
 import sklearn
 
 from .._markup import element, escape, number, numbers, percent
-from ..advice import COVERAGE
+from ..advice import COVERAGE, unchecked
 from ..explain import extent
 from ..plots import CoverDisplay, OverlapDisplay
 from ._page import Section, facts, paragraph, picture, side_by_side, table
 
 # Lines of a table of columns; more are summed up in a sentence.
 MOST_COLUMNS = 20
+DEVIATION = "standard deviation"
 # A picture of more subdomains than this would be grey.
 MOST_IN_MATRIX = 1500
 SIZE = (5.2, 4.6)
@@ -54,11 +55,21 @@ def summary(subject):
         if seen.std is not None:
             held = seen.held(model.machine_.half_width(COVERAGE)).mean()
             pairs.append(("95 % intervals hold", percent(held)))
-    return facts(pairs) + told(subject.findings)
+    return facts(pairs) + told(subject.findings, unchecked(seen))
 
 
-def told(findings):
-    """The findings as a list; a sentence where there are none."""
+def told(findings, not_checked=""):
+    """The findings as a list, a sentence where there are none, and what is not known.
+
+    Parameters
+    ----------
+    findings : list of Finding
+    not_checked : str
+        A sentence on what could not be looked at: then there is no all-clear.
+    """
+    rest = paragraph(not_checked) if not_checked else ""
+    if not findings and not_checked:
+        return rest
     if not findings:
         return paragraph("Nothing gives reason for concern.")
     items = "".join(
@@ -66,7 +77,7 @@ def told(findings):
         f"{element('strong', finding.severity)}{escape(finding.text)}</li>"
         for finding in findings
     )
-    return f'<h3>Findings</h3>\n<ul class="findings">{items}</ul>'
+    return f'<h3>Findings</h3>\n<ul class="findings">{items}</ul>{rest}'
 
 
 def data(subject):
@@ -75,9 +86,9 @@ def data(subject):
     std = X.std(axis=0)
     spread = std / model.length_scales_
     # What matters stands first: on a phone the rest is out of sight.
-    header = ["input", "matters", "length scale", "least", "mean", "most", "deviation"]
+    header = ["input", "matters", "length scale", "least", "mean", "most", DEVIATION]
     lines = [
-        [name, number(matters, 3), *map(number, (scale, *described(x)))]
+        [name, number(matters, 3), *in_words(scale, x, name in subject.dates)]
         for name, x, scale, matters in zip(
             subject.features, X.T, model.length_scales_, spread
         )
@@ -85,15 +96,15 @@ def data(subject):
     order = np.argsort(-spread, kind="stable")[:MOST_COLUMNS]
     parts = [
         paragraph(
-            "What an input matters is its deviation in units of the machine's length "
-            "scale. What counts is the ratio of two inputs: along one that matters a "
-            "hundredth as much as the first, the outputs hardly change. Those that "
-            "matter most stand first."
+            "What an input matters is its standard deviation in units of the machine's "
+            "length scale. What counts is the ratio of two inputs: along one that "
+            "matters a hundredth as much as the first, the outputs hardly change. "
+            "Those that matter most stand first."
         ),
         table(header, [lines[i] for i in order], "Inputs"),
         rest_of(len(lines), "input"),
         table(
-            ["output", "least", "mean", "most", "deviation"],
+            ["output", "least", "mean", "most", DEVIATION],
             [
                 [name, *map(number, described(y))]
                 for name, y in list(zip(subject.outputs, Y.T))[:MOST_COLUMNS]
@@ -106,8 +117,23 @@ def data(subject):
 
 
 def described(values):
-    """Least, mean, most, deviation."""
+    """Least, mean, most, standard deviation."""
     return values.min(), values.mean(), values.max(), values.std()
+
+
+def in_words(scale, values, is_date=False):
+    """Length scale, least, mean, most and standard deviation of an input.
+
+    Examples
+    --------
+    >>> in_words(30.0, np.array([17531.0, 17533.0]), is_date=True)
+    ['30 days', '2017-12-31', '2018-01-01', '2018-01-02', '1 days']
+    """
+    *places, deviation = described(values)
+    if not is_date:
+        return [number(value) for value in (scale, *places, deviation)]
+    dates = [str(np.datetime64(0, "D") + int(np.floor(day))) for day in places]
+    return [f"{number(scale)} days", *dates, f"{number(deviation)} days"]
 
 
 def rest_of(count, word):
