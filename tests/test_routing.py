@@ -10,7 +10,7 @@ from sklearn.covariance import OAS
 
 import reference
 from overcover import GP, OverlappingCoverRegressor, routing
-from overcover.cover import cover_partition
+from overcover.cover import Cover, cover_partition
 from overcover.partition import Partition, partition_rows
 
 quick = settings(deadline=None, max_examples=40)
@@ -56,8 +56,8 @@ def test_routers_match_their_definition(name, n_consulted, covered, asked):
         slow = slow_distances(name, X, cover, query)
         assert subdomains.tolist() == reference.nearest_by(slow, n_consulted)
         if name == "density":
-            # Counted from the least log volume, so that distances have a zero.
-            slow = np.sqrt(slow - router.log_volumes.min())
+            # Counted from the least log volume of those consulted.
+            slow = np.sqrt(slow - router.log_volumes[subdomains].min())
         assert_allclose(distances, slow[subdomains], rtol=1e-6)
 
 
@@ -182,6 +182,29 @@ def test_a_diffuse_subdomain_is_near_to_everything_but_not_dense(rng):
     by_density = routing.make_router("density", X, cover, labels).route(query, 1)
     assert by_shape.subdomains.item() == 1
     assert by_density.subdomains.item() == 0
+
+
+@pytest.mark.parametrize("name", routing.NAMES)
+def test_a_pile_far_away_changes_no_distance(name, covered, asked):
+    """Equal rows have next to no volume, which is nothing to queries elsewhere."""
+    X, labels, cover = covered
+    expected = routing.make_router(name, X, cover, labels).route(asked, 3)
+    pile = np.full((40, 3), 500.0)
+    members = [*cover.members, len(X) + np.arange(40)]
+    more = Cover(members, np.append(cover.n_owned, 40))
+    labels = np.append(labels, np.full(40, 10))
+    router = routing.make_router(name, np.vstack([X, pile]), more, labels)
+    route = router.route(asked, 3)
+    assert_array_equal(route.subdomains, expected.subdomains)
+    assert_array_equal(route.distances, expected.distances)
+
+
+def test_one_consulted_by_density_is_as_far_as_by_its_covariance(covered, asked):
+    X, labels, cover = covered
+    dense = routing.make_router("density", X, cover, labels).route(asked, 1)
+    near = routing.make_router("mahalanobis", X, cover, labels).route(asked, 10)
+    which = near.subdomains == dense.subdomains
+    assert_allclose(dense.distances[:, 0], near.distances[which], rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_subdomains", [70, 200])

@@ -10,7 +10,10 @@ A subdomain is summarised by the mean (and covariance) of its members:
 - "mahalanobis": :math:`\lVert L_k^{-1} (x - \mu'_k) \rVert` with
   :math:`\Sigma'_k = L_k L_k^\top` shrunk (mode 3);
 - "density": the same squared, plus :math:`\log |\Sigma'_k|`, so that a diffuse
-  subdomain is not near to everything;
+  subdomain is not near to everything. The distance to a subdomain k that a query
+  consults, out of the set C of all that it consults, is the root of
+  :math:`\lVert L_k^{-1} (x - \mu'_k) \rVert^2 + \log |\Sigma'_k|
+  - \min_{c \in C} \log |\Sigma'_c|`;
 - "neighbors": the clusters that own most of the query's nearest rows (mode 2);
 - "variance": of the nearest few, those least in doubt; the machines decide, see
   `most_certain`, and `overcover.combination.soft_choice` where one is wanted.
@@ -128,10 +131,11 @@ class GaussianRouter(NamedTuple):
             measured[queries, slots] = dist_sq + self.log_volumes[k]
         order = np.argsort(measured, axis=1, kind="stable")[:, :n_consulted]
         nearest = np.take_along_axis(measured, order, axis=1)
-        if self.log_volumes.any():
-            # A log density has no zero: measure from below the smallest of all.
-            nearest = nearest - self.log_volumes.min()
-        return Route(np.take_along_axis(listed, order, axis=1), np.sqrt(nearest))
+        consulted = np.take_along_axis(listed, order, axis=1)
+        # A log density has no zero. It is measured from the smallest volume of those
+        # consulted, never of a subdomain far away.
+        least = self.log_volumes[consulted].min(axis=1, keepdims=True)
+        return Route(consulted, np.sqrt(nearest - least))
 
 
 class NeighborsRouter:
