@@ -207,6 +207,22 @@ def test_one_consulted_by_density_is_as_far_as_by_its_covariance(covered, asked)
     assert_allclose(dense.distances[:, 0], near.distances[which], rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["mahalanobis", "density"])
+def test_piles_of_equal_rows_are_as_near_as_they_lie(name):
+    """Rounding leaves some piles a variance of 1e-34, others none at all."""
+    places = np.array([[0.25], [0.3], [0.7], [0.1]])
+    labels = np.repeat(np.arange(4), 20)
+    members = [np.flatnonzero(labels == k) for k in range(4)]
+    cover = Cover(members, np.full(4, 20))
+    router = routing.make_router(name, places[labels], cover, labels)
+    near = places + 0.01
+    route = router.route(near, 4)
+    order = np.argsort(np.abs(near - places.T), axis=1)
+    assert_array_equal(route.subdomains, order)
+    expected = np.take_along_axis(np.abs(near - places.T), order, axis=1)
+    assert_allclose(route.distances, expected * 1e6, rtol=1e-6)
+
+
 @pytest.mark.parametrize("n_subdomains", [70, 200])
 def test_a_long_list_is_shortened_by_euclidean_distance(n_subdomains, rng):
     X = rng.normal(size=(2 * n_subdomains, 2))

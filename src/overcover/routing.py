@@ -41,6 +41,8 @@ N_CANDIDATES, REACH = 3, 1.1
 SHORTLIST = 64
 # Directions in which covariances are kept.
 MOST_DIRECTIONS = 64
+# Variance of members that all coincide: a millionth of a length scale, squared.
+LEAST_VARIANCE = 1e-12
 N_NEIGHBORS = 16
 # Rows a principal subspace is found from.
 PRINCIPAL_ROWS = 5000
@@ -244,9 +246,10 @@ def _whitener(Z):
         Sigma, _ = oas(Z)
     else:
         Sigma = np.zeros((n_directions, n_directions))
-    # Members that all coincide: any positive volume will do, as long as it is small.
-    floor = 1e-12 * np.trace(Sigma) / n_directions
-    Sigma.flat[:: n_directions + 1] += floor if floor > 0 else 1e-12
+    # Members that all coincide have the same small volume everywhere. Relative to the
+    # variance that rounding leaves them, it would differ from one place to the next.
+    floor = LEAST_VARIANCE * max(1.0, np.trace(Sigma) / n_directions)
+    Sigma.flat[:: n_directions + 1] += floor
     L = np.linalg.cholesky(Sigma)
     whitener = solve_triangular(L, np.eye(n_directions), lower=True)
     return whitener, 2.0 * np.log(np.diag(L)).sum()
