@@ -111,10 +111,21 @@ def test_most_votes_of_the_nearest_rows_win(covered, asked):
     route = routing.make_router("neighbors", X, cover, labels).route(asked, 2)
     for query, subdomains, distances in zip(asked, *route):
         votes = slow_votes(X, labels, query)
-        assert subdomains[0] == np.argmax(votes)
+        assert votes[subdomains[0]] == votes.max()
         assert votes[subdomains[1]] == np.sort(votes)[-2]
         voted = votes[subdomains] > 0
         assert_allclose(distances[voted], 1.0 / votes[subdomains[voted]])
+
+
+def test_of_as_many_votes_the_owner_of_the_nearest_row_comes_first(rng):
+    """Every row a cluster: all that are asked have one vote."""
+    X = rng.normal(size=(30, 2))
+    members = [np.array([i]) for i in range(30)]
+    cover = Cover(members, np.ones(30, dtype=int))
+    router = routing.make_router("neighbors", X, cover, np.arange(30))
+    queries = X + 1e-3
+    expected = np.argsort(np.linalg.norm(queries[:, None] - X, axis=2), axis=1)
+    assert_array_equal(router.route(queries, 3).subdomains, expected[:, :3])
 
 
 def test_clusters_without_a_vote_follow_by_distance(rng):

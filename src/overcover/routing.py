@@ -14,7 +14,8 @@ A subdomain is summarised by the mean (and covariance) of its members:
   consults, out of the set C of all that it consults, is the root of
   :math:`\lVert L_k^{-1} (x - \mu'_k) \rVert^2 + \log |\Sigma'_k|
   - \min_{c \in C} \log |\Sigma'_c|`;
-- "neighbors": the clusters that own most of the query's nearest rows (mode 2);
+- "neighbors": the clusters that own most of the query's nearest rows (mode 2), of as
+  many the owner of the nearest;
 - "variance": of the nearest few, those least in doubt; the machines decide, see
   `most_certain`, and `overcover.combination.soft_choice` where one is wanted.
 
@@ -152,27 +153,28 @@ class NeighborsRouter:
         self.index.fit(rows)
 
     def route(self, X, n_consulted, n_jobs=None) -> Route:
-        """Most votes first; clusters without a vote follow by distance."""
-        near = np.concatenate(
-            [
-                self.index.kneighbors(X[block], return_distance=False)
-                for block in slices_of(*X.shape)
-            ]
-        )
+        """Most votes first; clusters without a vote follow by distance.
+
+        Of as many votes the owner of the nearest row comes first.
+        """
+        blocks = [self.index.kneighbors(X[block]) for block in slices_of(*X.shape)]
+        row_distances, near = (np.concatenate(parts) for parts in zip(*blocks))
         n_listed = min(max(N_NEIGHBORS, n_consulted), len(self.means))
         listed, _ = nearest_centers(X, self.means, n_listed, n_jobs)
         owners = self.labels[near]
         # Every owner is a candidate, so are the nearest clusters: enough to consult.
         candidates = np.concatenate([owners, listed], axis=1)
         votes = np.sum(candidates[:, :, None] == owners[:, None, :], axis=2)
+        nearest = np.full(candidates.shape, np.inf)
+        nearest[:, : near.shape[1]] = row_distances
         subdomains = np.empty((len(X), n_consulted), dtype=np.int32)
         distances = np.empty((len(X), n_consulted))
         for q in range(len(X)):
             distinct, first = np.unique(candidates[q], return_index=True)
             count = votes[q, first]
-            # Voters tie by index; those without a vote stand in order of distance.
-            place = np.where(count > 0, distinct, len(self.means) + first)
-            order = np.lexsort((place, -count))[:n_consulted]
+            # Voters as near tie by index; others stand in order of distance already.
+            place = np.where(count > 0, distinct, first)
+            order = np.lexsort((place, nearest[q, first], -count))[:n_consulted]
             subdomains[q] = distinct[order]
             # Inverse distances are then in proportion to votes.
             distances[q] = 1.0 / np.maximum(count[order], 0.1)
