@@ -180,6 +180,14 @@ def test_nobody_has_no_say_in_the_soft_choice():
     assert_array_equal(std, [[1.0]])
 
 
+def test_a_doubt_of_zero_takes_all_the_weight():
+    means = np.array([[[1.0], [5.0], [3.0]]])
+    doubts = np.array([[[0.0], [0.1], [0.0]]])
+    mean, std = soft_choice(doubts, means, np.zeros((1, 3, 1)))
+    assert_allclose(mean, 2.0)
+    assert_allclose(std, 1.0)
+
+
 def test_the_soft_choice_is_continuous_where_a_candidate_overtakes():
     means, variances = np.array([[[1.0], [2.0]]]), np.ones((1, 2, 1))
     before, after = (

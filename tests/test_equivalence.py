@@ -216,6 +216,20 @@ def test_outputs_keep_their_own_scale(two_outputs, queries):
         check_equal((mean[:, j], std[:, j]), alone)
 
 
+@pytest.mark.parametrize("n_consulted", [1, 2])
+def test_subdomains_with_nothing_to_learn_share_their_hyperparameters(
+    n_consulted, two_outputs, queries
+):
+    shared, own = (
+        small_cover(
+            GP(per_subdomain=per_subdomain, **FIXED), n_consulted=n_consulted
+        ).fit(*two_outputs)
+        for per_subdomain in (False, True)
+    )
+    these, those = (m.predict(queries, return_std=True) for m in (shared, own))
+    check_equal(these, those, rtol=0)
+
+
 def test_scaling_and_shifting_outputs_scales_and_shifts_the_answers(surface, queries):
     X, y = surface
     mean, std = small_cover().fit(X, y).predict(queries, return_std=True)

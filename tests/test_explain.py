@@ -71,6 +71,13 @@ def test_votes_are_shares_and_give_the_prediction_back_exactly(fitted, queries):
         assert_allclose(np.sqrt(np.sum(page.votes * spread, axis=0)), page.std)
 
 
+def test_a_distance_by_doubt_is_the_root_of_the_doubt(fitted, queries):
+    """Also where one candidate was all there was, with none to compare it with."""
+    for page in fitted.explain(queries):
+        if page.measure == "distance: root of the doubt":
+            assert_allclose(page.distances**2, page.doubts, rtol=1e-6)
+
+
 def test_each_asked_subdomain_says_what_its_machine_answers(model, queries):
     for page, x in zip(model.explain(queries), queries):
         for i, k in enumerate(page.subdomains):

@@ -10,7 +10,7 @@ from sklearn.covariance import OAS
 
 import reference
 from overcover import GP, OverlappingCoverRegressor, routing
-from overcover.cover import cover_partition
+from overcover.cover import Cover, cover_partition
 from overcover.partition import Partition, partition_rows
 
 quick = settings(deadline=None, max_examples=40)
@@ -56,8 +56,8 @@ def test_routers_match_their_definition(name, n_consulted, covered, asked):
         slow = slow_distances(name, X, cover, query)
         assert subdomains.tolist() == reference.nearest_by(slow, n_consulted)
         if name == "density":
-            # Counted from the least log volume, so that distances have a zero.
-            slow = np.sqrt(slow - router.log_volumes.min())
+            # Counted from the least log volume of those consulted.
+            slow = np.sqrt(slow - router.log_volumes[subdomains].min())
         assert_allclose(distances, slow[subdomains], rtol=1e-6)
 
 
@@ -111,10 +111,21 @@ def test_most_votes_of_the_nearest_rows_win(covered, asked):
     route = routing.make_router("neighbors", X, cover, labels).route(asked, 2)
     for query, subdomains, distances in zip(asked, *route):
         votes = slow_votes(X, labels, query)
-        assert subdomains[0] == np.argmax(votes)
+        assert votes[subdomains[0]] == votes.max()
         assert votes[subdomains[1]] == np.sort(votes)[-2]
         voted = votes[subdomains] > 0
         assert_allclose(distances[voted], 1.0 / votes[subdomains[voted]])
+
+
+def test_of_as_many_votes_the_owner_of_the_nearest_row_comes_first(rng):
+    """Every row a cluster: all that are asked have one vote."""
+    X = rng.normal(size=(30, 2))
+    members = [np.array([i]) for i in range(30)]
+    cover = Cover(members, np.ones(30, dtype=int))
+    router = routing.make_router("neighbors", X, cover, np.arange(30))
+    queries = X + 1e-3
+    expected = np.argsort(np.linalg.norm(queries[:, None] - X, axis=2), axis=1)
+    assert_array_equal(router.route(queries, 3).subdomains, expected[:, :3])
 
 
 def test_clusters_without_a_vote_follow_by_distance(rng):
@@ -182,6 +193,45 @@ def test_a_diffuse_subdomain_is_near_to_everything_but_not_dense(rng):
     by_density = routing.make_router("density", X, cover, labels).route(query, 1)
     assert by_shape.subdomains.item() == 1
     assert by_density.subdomains.item() == 0
+
+
+@pytest.mark.parametrize("name", routing.NAMES)
+def test_a_pile_far_away_changes_no_distance(name, covered, asked):
+    """Equal rows have next to no volume, which is nothing to queries elsewhere."""
+    X, labels, cover = covered
+    expected = routing.make_router(name, X, cover, labels).route(asked, 3)
+    pile = np.full((40, 3), 500.0)
+    members = [*cover.members, len(X) + np.arange(40)]
+    more = Cover(members, np.append(cover.n_owned, 40))
+    labels = np.append(labels, np.full(40, 10))
+    router = routing.make_router(name, np.vstack([X, pile]), more, labels)
+    route = router.route(asked, 3)
+    assert_array_equal(route.subdomains, expected.subdomains)
+    assert_array_equal(route.distances, expected.distances)
+
+
+def test_one_consulted_by_density_is_as_far_as_by_its_covariance(covered, asked):
+    X, labels, cover = covered
+    dense = routing.make_router("density", X, cover, labels).route(asked, 1)
+    near = routing.make_router("mahalanobis", X, cover, labels).route(asked, 10)
+    which = near.subdomains == dense.subdomains
+    assert_allclose(dense.distances[:, 0], near.distances[which], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["mahalanobis", "density"])
+def test_piles_of_equal_rows_are_as_near_as_they_lie(name):
+    """Rounding leaves some piles a variance of 1e-34, others none at all."""
+    places = np.array([[0.25], [0.3], [0.7], [0.1]])
+    labels = np.repeat(np.arange(4), 20)
+    members = [np.flatnonzero(labels == k) for k in range(4)]
+    cover = Cover(members, np.full(4, 20))
+    router = routing.make_router(name, places[labels], cover, labels)
+    near = places + 0.01
+    route = router.route(near, 4)
+    order = np.argsort(np.abs(near - places.T), axis=1)
+    assert_array_equal(route.subdomains, order)
+    expected = np.take_along_axis(np.abs(near - places.T), order, axis=1)
+    assert_allclose(route.distances, expected * 1e6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("n_subdomains", [70, 200])

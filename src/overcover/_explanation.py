@@ -34,7 +34,8 @@ class Explanation:
         What these distances are.
     doubts : ndarray of shape (n_asked,) or None
         How much each doubts: posterior variance on the kernel's own scale, between the
-        noise and one plus the noise for a named kernel.
+        noise and one plus the noise for a named kernel. Where subdomains learn
+        hyperparameters of their own, and for `AnyRegressor`, on a common scale instead.
     means : ndarray of shape (n_asked, n_outputs)
         What each says.
     stds : ndarray of shape (n_asked, n_outputs) or None

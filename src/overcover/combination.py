@@ -51,11 +51,21 @@ def weights_of(rule, distances, variances=None):
         weights[:, 0] = 1.0
         return weights
     spread = distances[..., None] if rule == "inverse-distance" else variances
-    nearest = spread.min(axis=1, keepdims=True)
-    # Relative to the smallest, so that neither 1e-200 nor 1e200 overflows; where the
-    # smallest is zero, the zeros share everything.
+    return _shares(_smallest_over(spread))
+
+
+def _smallest_over(values):
+    """The smallest of each query over every value, shape as `values`.
+
+    Neither 1e-200 nor 1e200 overflows; where the smallest is zero, one for zeros and
+    zero for all else.
+    """
+    smallest = values.min(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
-        weights = np.where(nearest > 0, nearest / spread, spread == 0)
+        return np.where(smallest > 0, smallest / values, values == 0)
+
+
+def _shares(weights):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
@@ -85,7 +95,7 @@ def soft_choice(doubts, means, variances):
     Parameters
     ----------
     doubts : ndarray of shape (n_queries, n_candidates, 1)
-        Positive; infinite for nobody.
+        Infinite for nobody; a doubt of zero takes all the weight.
     means, variances : ndarray of shape (n_queries, n_candidates, n_outputs)
 
     Returns
@@ -104,8 +114,7 @@ def soft_choice(doubts, means, variances):
 
 def soft_weights(doubts):
     """The a_i of `soft_choice`, of the shape of `doubts`; zero for nobody."""
-    weights = (doubts.min(axis=1, keepdims=True) / doubts) ** SHARPNESS
-    return weights / weights.sum(axis=1, keepdims=True)
+    return _shares(_smallest_over(doubts) ** SHARPNESS)
 
 
 def mixture(weights, means, variances=None):

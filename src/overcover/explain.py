@@ -68,10 +68,14 @@ def explain(model, X, n_neighbors=5):
         asked = np.flatnonzero(route.subdomains[q] >= 0)
         subdomains, votes = route.subdomains[q, asked], weights[q, asked]
         means = answers.mean[q, asked]
-        told = {}
+        told, distances = {}, route.distances[q, asked]
         if has_variance:
             told["std"] = prediction.std[q]
             told["doubts"] = answers.doubt[q, asked, 0]
+            if is_measured_by_doubt(model):
+                # An only candidate was not asked for its doubt before it answered.
+                known = distances > 0
+                distances = np.where(known, distances, np.sqrt(told["doubts"]))
             told["stds"] = np.sqrt(answers.variance[q, asked])
         if near is not None:
             rows, told["neighbor_distances"], told["neighbor_targets"] = (
@@ -87,7 +91,7 @@ def explain(model, X, n_neighbors=5):
                 mean=prediction.mean[q],
                 subdomains=subdomains,
                 votes=np.broadcast_to(votes, means.shape).copy(),
-                distances=route.distances[q, asked],
+                distances=distances,
                 measure=measure_of(model),
                 means=means,
                 remoteness=float(remote[q]),
@@ -138,11 +142,16 @@ def names_of_features(model):
     return [f"x{i}" for i in range(model.n_features_in_)] if names is None else [*names]
 
 
+def is_measured_by_doubt(model):
+    """Whether the distances of a route are the roots of doubts."""
+    return isinstance(model.router_, routing.VarianceRouter) and (
+        model.machine_.doubts_first or model.n_consulted > 1
+    )
+
+
 def measure_of(model):
     """What the distances of a route are."""
-    if isinstance(model.router_, routing.VarianceRouter) and (
-        model.machine_.doubts_first or model.n_consulted > 1
-    ):
+    if is_measured_by_doubt(model):
         return "distance: root of the doubt"
     return MEASURES.get(type(model.router_), "distance as the router measures it")
 

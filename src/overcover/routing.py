@@ -10,8 +10,12 @@ A subdomain is summarised by the mean (and covariance) of its members:
 - "mahalanobis": :math:`\lVert L_k^{-1} (x - \mu'_k) \rVert` with
   :math:`\Sigma'_k = L_k L_k^\top` shrunk (mode 3);
 - "density": the same squared, plus :math:`\log |\Sigma'_k|`, so that a diffuse
-  subdomain is not near to everything;
-- "neighbors": the clusters that own most of the query's nearest rows (mode 2);
+  subdomain is not near to everything. The distance to a subdomain k that a query
+  consults, out of the set C of all that it consults, is the root of
+  :math:`\lVert L_k^{-1} (x - \mu'_k) \rVert^2 + \log |\Sigma'_k|
+  - \min_{c \in C} \log |\Sigma'_c|`;
+- "neighbors": the clusters that own most of the query's nearest rows (mode 2), of as
+  many the owner of the nearest;
 - "variance": of the nearest few, those least in doubt; the machines decide, see
   `most_certain`, and `overcover.combination.soft_choice` where one is wanted.
 
@@ -38,6 +42,8 @@ N_CANDIDATES, REACH = 3, 1.1
 SHORTLIST = 64
 # Directions in which covariances are kept.
 MOST_DIRECTIONS = 64
+# Variance of members that all coincide: a millionth of a length scale, squared.
+LEAST_VARIANCE = 1e-12
 N_NEIGHBORS = 16
 # Rows a principal subspace is found from.
 PRINCIPAL_ROWS = 5000
@@ -128,10 +134,11 @@ class GaussianRouter(NamedTuple):
             measured[queries, slots] = dist_sq + self.log_volumes[k]
         order = np.argsort(measured, axis=1, kind="stable")[:, :n_consulted]
         nearest = np.take_along_axis(measured, order, axis=1)
-        if self.log_volumes.any():
-            # A log density has no zero: measure from below the smallest of all.
-            nearest = nearest - self.log_volumes.min()
-        return Route(np.take_along_axis(listed, order, axis=1), np.sqrt(nearest))
+        consulted = np.take_along_axis(listed, order, axis=1)
+        # A log density has no zero. It is measured from the smallest volume of those
+        # consulted, never of a subdomain far away.
+        least = self.log_volumes[consulted].min(axis=1, keepdims=True)
+        return Route(consulted, np.sqrt(nearest - least))
 
 
 class NeighborsRouter:
@@ -146,27 +153,28 @@ class NeighborsRouter:
         self.index.fit(rows)
 
     def route(self, X, n_consulted, n_jobs=None) -> Route:
-        """Most votes first; clusters without a vote follow by distance."""
-        near = np.concatenate(
-            [
-                self.index.kneighbors(X[block], return_distance=False)
-                for block in slices_of(*X.shape)
-            ]
-        )
+        """Most votes first; clusters without a vote follow by distance.
+
+        Of as many votes the owner of the nearest row comes first.
+        """
+        blocks = [self.index.kneighbors(X[block]) for block in slices_of(*X.shape)]
+        row_distances, near = (np.concatenate(parts) for parts in zip(*blocks))
         n_listed = min(max(N_NEIGHBORS, n_consulted), len(self.means))
         listed, _ = nearest_centers(X, self.means, n_listed, n_jobs)
         owners = self.labels[near]
         # Every owner is a candidate, so are the nearest clusters: enough to consult.
         candidates = np.concatenate([owners, listed], axis=1)
         votes = np.sum(candidates[:, :, None] == owners[:, None, :], axis=2)
+        nearest = np.full(candidates.shape, np.inf)
+        nearest[:, : near.shape[1]] = row_distances
         subdomains = np.empty((len(X), n_consulted), dtype=np.int32)
         distances = np.empty((len(X), n_consulted))
         for q in range(len(X)):
             distinct, first = np.unique(candidates[q], return_index=True)
             count = votes[q, first]
-            # Voters tie by index; those without a vote stand in order of distance.
-            place = np.where(count > 0, distinct, len(self.means) + first)
-            order = np.lexsort((place, -count))[:n_consulted]
+            # Voters as near tie by index; others stand in order of distance already.
+            place = np.where(count > 0, distinct, first)
+            order = np.lexsort((place, nearest[q, first], -count))[:n_consulted]
             subdomains[q] = distinct[order]
             # Inverse distances are then in proportion to votes.
             distances[q] = 1.0 / np.maximum(count[order], 0.1)
@@ -240,9 +248,10 @@ def _whitener(Z):
         Sigma, _ = oas(Z)
     else:
         Sigma = np.zeros((n_directions, n_directions))
-    # Members that all coincide: any positive volume will do, as long as it is small.
-    floor = 1e-12 * np.trace(Sigma) / n_directions
-    Sigma.flat[:: n_directions + 1] += floor if floor > 0 else 1e-12
+    # Members that all coincide have the same small volume everywhere. Relative to the
+    # variance that rounding leaves them, it would differ from one place to the next.
+    floor = LEAST_VARIANCE * max(1.0, np.trace(Sigma) / n_directions)
+    Sigma.flat[:: n_directions + 1] += floor
     L = np.linalg.cholesky(Sigma)
     whitener = solve_triangular(L, np.eye(n_directions), lower=True)
     return whitener, 2.0 * np.log(np.diag(L)).sum()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from overcover import GP, CommitteeGP, TwinGP
 from overcover.baselines.committee import RULES, combine
@@ -44,6 +45,25 @@ def test_one_robust_expert_is_not(surface, queries):
     mean = committee("rbcm", expert_size=300).fit(*surface).predict(queries)
     expected, _ = full_gp(*surface, queries)
     assert np.abs(mean - expected).max() > 1e-4
+
+
+@each_rule
+def test_the_amplitude_of_a_kernel_object_is_scaled_away(rule, surface, queries):
+    """``c k`` with noise ``c nu`` is another name for ``k`` with noise ``nu``."""
+    expected, *others = (
+        CommitteeGP(
+            GP(ConstantKernel(c, "fixed") * RBF(1.5, "fixed"), noise=0.02 * c),
+            rule=rule,
+            expert_size=60,
+            random_state=0,
+        )
+        .fit(*surface)
+        .predict(queries, return_std=True)
+        for c in (1.0, 1e-20, 1e20)
+    )
+    for mean, std in others:
+        assert_allclose(mean, expected[0], atol=1e-9)
+        assert_allclose(std, expected[1], rtol=1e-6)
 
 
 @each_rule

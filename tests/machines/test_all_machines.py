@@ -46,6 +46,16 @@ MACHINES = [
     AnyRegressor(BayesianRidge()),
     AnyRegressor(make_pipeline(StandardScaler(), SVR(C=10.0))),
 ]
+# Without a Twin GP, which is told the units of its outputs.
+CERTAIN = [
+    GP(**FIXED),
+    GP(per_output=True, **FIXED),
+    GP(length_scale=1.5, per_subdomain=True),
+    AnyRegressor(THEIR_GP),
+    AnyRegressor(
+        BayesianRidge(tol=1e-14, alpha_1=0, alpha_2=0, lambda_1=0, lambda_2=0)
+    ),
+]
 
 
 def check_machine(machine, X, Y, queries):
@@ -103,6 +113,22 @@ def test_every_machine_learns_alone_and_in_a_cover(machine, surface):
     assert cover.score(X[left], y[left]) > least
 
 
+@pytest.mark.parametrize("n_consulted", [1, 2])
+@pytest.mark.parametrize("machine", CERTAIN, ids=str)
+def test_the_unit_of_one_output_moves_no_other(
+    machine, n_consulted, two_outputs, queries
+):
+    X, Y = two_outputs
+    options = {"overlap": 0.5, "n_consulted": n_consulted, "random_state": 0}
+    cover = OverlappingCoverRegressor(machine, subdomain_size=80, **options)
+    expected, same = (
+        cover.fit(X, Y * [1.0, unit]).predict(queries, return_std=True)
+        for unit in (1.0, 1000.0)
+    )
+    for this, that in zip(same, expected):
+        assert_allclose(this / [1.0, 1000.0], that, rtol=1e-6)
+
+
 def test_asking_for_fewer_queries_changes_no_answer(machine, two_outputs, queries):
     X, Y = two_outputs
     mean = machine.fit(X, Y).predict(queries)
@@ -134,6 +160,18 @@ def test_an_estimator_with_std_gives_its_own(two_outputs, queries):
     theirs = clone(THEIR_GP).fit(X, Y).predict(queries, return_std=True)
     for this, that in zip(ours, theirs):
         assert_allclose(this, that)
+
+
+def test_an_output_that_never_varies_does_not_decide_who_is_certain(surface, queries):
+    X, y = surface
+    cover = OverlappingCoverRegressor(
+        AnyRegressor(THEIR_GP), subdomain_size=80, overlap=0.5, random_state=0
+    )
+    alone = cover.fit(X, y).predict(queries)
+    both = cover.fit(X, np.column_stack([y, np.full(len(y), 1e6)])).predict(queries)
+    assert_allclose(both[:, 0], alone, rtol=1e-9)
+    nothing = cover.fit(X, 0.0 * y).predict(queries)
+    assert_array_equal(nothing, np.zeros(len(queries)))
 
 
 def test_their_gp_in_a_cover_answers_as_ours(surface, queries):

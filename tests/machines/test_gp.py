@@ -432,6 +432,47 @@ def test_per_subdomain_adapts_where_the_function_changes():
     assert max(left) < 0.5 * max(right)
 
 
+class Told(GP):
+    """Every subdomain is told its hyperparameters, as if it had learned them."""
+
+    def _improved(self, X, Y, sample_weight):
+        return self.told
+
+
+def test_a_model_written_with_another_amplitude_doubts_as_much(two_outputs, queries):
+    """``c k`` with noise ``c nu`` is another name for ``k`` with noise ``nu``."""
+    X, Y = two_outputs
+    machine = Told(ConstantKernel(1.0) * RBF(1.5), per_subdomain=True)
+    states = []
+    for amplitude in (1.0, 0.01, 100.0):
+        machine.told = np.log([[amplitude, 1.5, 0.02 * amplitude]])
+        states.append(machine.fit_state(X, Y))
+    machine.calibrate(states)
+    expected, *others = (machine.answer(s, queries, variance=True) for s in states)
+    for answer in others:
+        for this, that in zip(answer, expected):
+            assert_allclose(this, that, rtol=1e-6)
+
+
+def test_subdomains_that_learn_compare_variances_in_common_units():
+    """Noise differs a thousandfold, so a share of it means something else."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (400, 1))
+    y = np.sin(X[:, 0]) + np.where(X[:, 0] > 0, 0.5, 5e-4) * rng.normal(size=400)
+    model = OverlappingCoverRegressor(
+        GP(length_scale=1.0, per_subdomain=True),
+        subdomain_size=80,
+        overlap=0.5,
+        random_state=0,
+    ).fit(X, y)
+    _, answers, _ = model._consult(rng.uniform(-3, 3, (200, 1)), True)
+    asked = np.isfinite(answers.doubt[..., 0])
+    doubts, variances = answers.doubt[asked][:, 0], answers.variance[asked][:, 0]
+    apart = np.ptp(np.log(variances / doubts))
+    assert np.ptp(np.log(variances)) > np.log(1e4)
+    assert apart < np.log(10.0), "local scales are all that is left"
+
+
 # -- intervals ------------------------------------------------------------------------
 
 

@@ -53,8 +53,8 @@ from ._shared import row_noises, shared_gp
 RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
 # Queries answered at a time, whatever the number of experts.
 CHUNK = 2048
-# Posterior variances are no smaller: their inverses must exist.
-LEAST_VARIANCE = 1e-12
+# Posterior variances are no smaller share of the prior's: their inverses must exist.
+LEAST_SHARE = 1e-12
 
 
 class Expert(NamedTuple):
@@ -221,7 +221,8 @@ default="kmeans"
         answers = list(run_tasks(ask, ((e,) for e in self.experts_), self.n_jobs))
         means = np.array([mean for mean, _ in answers])
         variances = np.array([prior - explained for _, explained in answers])
-        return combine(self.rule, means, np.maximum(variances, LEAST_VARIANCE), prior)
+        variances = np.maximum(variances, LEAST_SHARE * prior)
+        return combine(self.rule, means, variances, prior)
 
 
 def make_expert(kernel, A, Y, row_noise) -> Expert:

@@ -8,6 +8,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from .._streams import moments_of
 from .base import Answer, Machine
 
 
@@ -31,6 +32,13 @@ class AnyRegressor(Machine):
         takes a single output is cloned for every output.
     random_state : int, RandomState or None, default=None
         Seeds the clones, where they have a `random_state` of None.
+
+    Attributes
+    ----------
+    output_scales_ : ndarray of shape (n_outputs,)
+        Deviation of each output among the training rows: what routing by variance
+        measures its uncertainty in. Infinite, so that it does not count, for an output
+        that never varied; ones if none did.
 
     Examples
     --------
@@ -58,7 +66,7 @@ class AnyRegressor(Machine):
         return KernelRidge(kernel="rbf") if self.estimator is None else self.estimator
 
     def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs):
-        """Fix the seed that all clones share."""
+        """Fix the seed that all clones share, and the units of the outputs."""
         if not is_regressor(self._template()):
             raise TypeError(
                 f"estimator={self.estimator!r} is not a scikit-learn regressor. Give "
@@ -68,6 +76,9 @@ class AnyRegressor(Machine):
             random_state if self.random_state is None else self.random_state
         )
         self.seed_ = int(rng.randint(2**31 - 1))
+        _, deviation, is_flat = moments_of(Y)
+        scales = np.where(is_flat, np.inf, deviation)
+        self.output_scales_ = np.ones_like(scales) if is_flat.all() else scales
 
     def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True):
         """Fit clones of the estimator."""
@@ -98,8 +109,9 @@ class AnyRegressor(Machine):
             return Answer(_columns(means, n_queries), None, None)
         pairs = [e.predict(X_query, return_std=True) for e in state.estimators]
         mean = _columns([m for m, _ in pairs], n_queries)
-        var = _columns([s for _, s in pairs], n_queries) ** 2
-        return Answer(mean, var, var.mean(axis=1))
+        std = _columns([s for _, s in pairs], n_queries)
+        doubt = np.mean((std / self.output_scales_) ** 2, axis=1)
+        return Answer(mean, std**2, doubt)
 
 
 def _columns(parts, n_queries):

@@ -58,8 +58,9 @@ class Answer(NamedTuple):
     """Variance of a new observation, mean's shape; None if not asked for or unknown."""
 
     doubt: np.ndarray | None
-    """Posterior input variance on the kernel's own scale, shape (n_queries,): what
-    routing by variance compares. None where `variance` is."""
+    """What routing by variance compares, shape (n_queries,): posterior variance on one
+    scale for all subdomains, whatever the units of the outputs. That is the kernel's
+    own scale where all subdomains have the same kernel. None where `variance` is."""
 
 
 class Predictor:
@@ -254,7 +255,7 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         raise NotImplementedError
 
     def doubt(self, state, X_query) -> np.ndarray:
-        """Posterior input variance of a batch of queries, shape (n_queries,)."""
+        """The doubt of an `Answer` to a batch of queries, shape (n_queries,)."""
         doubt = self.answer(state, X_query, variance=True).doubt
         assert doubt is not None, "a machine without a variance has no doubt"
         return doubt

@@ -95,8 +95,9 @@ class Calibration(NamedTuple):
     @classmethod
     def of_version_1(cls, **fields):
         """From a store of version 1, which says nothing of variances far away."""
-        nothing = np.zeros_like(fields["factor"])
-        return cls(output_mean=nothing, output_variance=nothing, **fields)
+        # Only compared between subdomains then, so that any unit will do.
+        size = np.ones_like(fields["factor"])
+        return cls(output_mean=np.zeros_like(size), output_variance=size, **fields)
 
 
 def squarings_for(similarity, n_rows):

@@ -348,10 +348,36 @@ class GP(CalibratedMachine):
             prior = kernels.diagonal(kernel, B) + noise
             limit = np.maximum(np.outer(prior, state.amplitude_sq[j]), spread[j])
             var[:, j] = calibration.variances_at(eta, scale, reach, prior, limit)
-            doubt += eta / n_groups
+            doubt += eta * self._doubt_scale(state, j) / n_groups
         if not variance:
             return Answer(mean, None, None)
         return Answer(mean, var, doubt)
+
+    def _doubt_scale(self, state, outputs):
+        """What makes the doubt of one subdomain comparable with that of another.
+
+        It is one where all subdomains share their hyperparameters. Where each learns
+        its own, a doubt is relative to a variance of the signal that differs from one
+        subdomain to the next. The mean squared residual estimates that variance; it is
+        taken in units of the output's variance, then averaged over outputs.
+
+        Parameters
+        ----------
+        state : GPState
+        outputs : slice
+            The outputs that the doubt is for.
+
+        Returns
+        -------
+        float
+        """
+        is_free = np.isnan(self.hyperparameters_asked_for(state.X.shape[1]))
+        if kernels.is_object(self.kernel):
+            is_free[:-1] = True
+        if not (self.per_subdomain and is_free.any()):
+            return 1.0
+        variance = self.calibration_.output_variance[outputs]
+        return np.mean(state.residuals_sq_mean[outputs] / variance)
 
     def answer_once(self, X, Y, sample_weight, X_query, variance=False):
         """The textbook's GP on these rows: variances are not calibrated."""
