@@ -4,18 +4,24 @@ import errno
 import hashlib
 import json
 import os
+import pickle
 import shutil
 import socket
 import subprocess
 import sys
+from copy import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.cluster import OPTICS, AgglomerativeClustering
 
 import overcover
 from overcover import GP, OverlappingCoverRegressor, store
 from overcover.store import _directory as directory
+from overcover.store._codec import CLUSTERERS, encode
 from overcover.store._pack import aligned, open_pack
 
 
@@ -385,6 +391,95 @@ KERNEL = {"@": "kernel", "class": "RBF", "params": {}}
 def test_hostile_models_are_refused(change, path):
     rewrite(path, directory.MODEL, change)
     check_refused(path, r"model\.pack")
+
+
+CLUSTERER = {"@": "estimator", "class": "AgglomerativeClustering", "fitted": {}}
+
+
+def partitioned_by(**record):
+    """The parameter `partition` of a model is this clusterer."""
+
+    def change(header):
+        made = {"params": {}} | CLUSTERER | record
+        model_of(header)["params"]["partition"] = made
+
+    return change
+
+
+class Payload:
+    """Unpickled, it leaves a file."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+@pytest.mark.parametrize("clusterer", [AgglomerativeClustering(4), OPTICS(eps=5.0)])
+def test_no_store_makes_a_clusterer_unpickle_a_cache(clusterer, path, tmp_path):
+    X = np.random.default_rng(0).uniform(-2, 2, (60, 2))
+    y, cache, left = np.sin(X[:, 0]), tmp_path / "cache", tmp_path / "it ran"
+    # A cache as the clusterer would leave it, with something else in its place.
+    partition = clone(clusterer).set_params(memory=str(cache))
+    overcover.load(path).set_params(partition=partition).fit(X, y)
+    planted = list(cache.rglob("output.pkl"))
+    assert planted
+    for file in planted:
+        file.write_bytes(pickle.dumps(Payload(left)))
+    params = {k: v for k, v in partition.get_params().items() if v != np.inf}
+    change = partitioned_by(**{"class": type(clusterer).__name__, "params": params})
+    rewrite(path, directory.MODEL, change)
+    with pytest.raises(store.StoreError, match=r"model\.pack.*memory"):
+        overcover.load(path).fit(X, y)
+    assert not left.exists()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"params": {"memory": "."}},
+        {"params": {"memory": {"@": "tuple", "items": ["."]}}},
+        {"params": {"metric": ["."]}},
+        {"params": {"connectivity": {"@": "strings", "items": ["."]}}},
+        {"params": {"connectivity": {"@": "estimator", "class": "GP", "params": {},
+                                     "fitted": {}}}},
+        {"class": "OPTICS", "params": {"metric_params": {"@": "dict", "items": [
+            ["file", "."]]}}},
+        {"class": "FeatureAgglomeration"},
+        {"class": "Birch", "params": {"n_clusters": CLUSTERER | {"params": {
+            "memory": "."}}}},
+        {"fitted": {"labels_": 1}},
+    ],
+)  # fmt: skip
+def test_no_stored_clusterer_names_files_or_code(record, path):
+    rewrite(path, directory.MODEL, partitioned_by(params={"n_clusters": 2}))
+    store.verify(path)
+    rewrite(path, directory.MODEL, partitioned_by(**record))
+    check_refused(path, r"model\.pack")
+
+
+def test_a_clusterer_with_a_cache_is_not_saved(model, tmp_path):
+    clusterer = AgglomerativeClustering(memory=str(tmp_path / "cache"))
+    cached = copy(model).set_params(partition=clusterer)
+    with pytest.raises(store.StoreError, match=r"partition\.memory.*default, None"):
+        cached.save(tmp_path / "model.ocm")
+    with pytest.raises(store.StoreError, match=r"partition\.memory"):
+        store.fit_into(cached, [[0.0], [1.0]], [0.0, 1.0], tmp_path / "model.ocm")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_parameter_that_takes_any_word_is_stored():
+    """Of all classes of scikit-learn that a store can make: what can name a file."""
+    n_refused = 0
+    for kind in CLUSTERERS.values():
+        for name, allowed in kind._parameter_constraints.items():
+            if isinstance(allowed, list) and str in allowed:
+                with pytest.raises(store.StoreError, match=name):
+                    encode(kind(**{name: "folder"}))
+                n_refused += 1
+        encode(kind())  # as it comes
+    assert n_refused >= 2
 
 
 def test_records_nested_without_end_are_refused(path):
