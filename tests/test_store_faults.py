@@ -359,6 +359,7 @@ def in_machine(**changes):
 
 
 KERNEL = {"@": "kernel", "class": "RBF", "params": {}}
+SUM = KERNEL | {"class": "Sum"}
 
 
 @pytest.mark.parametrize(
@@ -371,6 +372,12 @@ KERNEL = {"@": "kernel", "class": "RBF", "params": {}}
         in_machine(params={"more": 1}),
         in_machine(params={"kernel": KERNEL | {"class": "Kernel"}}),
         in_machine(params={"kernel": KERNEL | {"params": {"more": 1}}}),
+        in_machine(params={"kernel": "odd"}),
+        in_machine(params={"kernel": KERNEL | {"params": {"length_scale": "odd"}}}),
+        in_machine(params={"kernel": SUM | {"params": {"k1": 1, "k2": KERNEL}}}),
+        in_machine(params={"keep_factors": "odd"}),
+        in_machine(params={"noise": [1]}),
+        in_machine(fitted={"theta_": 1}),
         in_machine(fitted={"predict": 1}),
         in_machine(fitted={"__class__": 1}),
         in_machine(fitted={"length_scale_": 1}),
@@ -384,6 +391,11 @@ KERNEL = {"@": "kernel", "class": "RBF", "params": {}}
         lambda header: model_of(header)["fitted"].update(n_subdomains_=1),
         lambda header: model_of(header)["fitted"].update(length_scales_=None),
         lambda header: model_of(header)["fitted"].update(_y_ndim=3),
+        lambda header: model_of(header)["fitted"].update(n_lenders_="odd"),
+        lambda header: model_of(header)["fitted"].update(timings_=[1]),
+        lambda header: model_of(header)["params"].update(router="odd"),
+        lambda header: model_of(header)["params"].update(n_consulted=0),
+        lambda header: model_of(header)["params"].update(n_jobs="odd"),
         lambda header: header["tree"]["items"].pop(),
         lambda header: header.update(tree=[]),
     ],

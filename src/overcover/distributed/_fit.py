@@ -168,7 +168,7 @@ class _Spread(Draft):
             self.futures.append(self.outline)
         elif self.sharding is not None:
             with suppress(_NotYet):  # of an interrupted fit
-                return super().stage(name, rng, _not_yet)
+                return super().stage(name, rng, _not_yet, *args)
             self._do_stage(self.sharding, name, *args)
         seen_done = None
         while True:
@@ -178,7 +178,7 @@ class _Spread(Draft):
             if self.outline is not None and self.outline.done():
                 self.outline.result()
             try:
-                return super().stage(name, rng, _not_yet)
+                return super().stage(name, rng, _not_yet, *args)
             except _NotYet:
                 late = seen_done and time.monotonic() - seen_done > PATIENCE
             if late:
@@ -240,5 +240,5 @@ class _NotYet(Exception):
     """A stage is not written yet."""
 
 
-def _not_yet():
+def _not_yet(*args):
     raise _NotYet

@@ -49,6 +49,7 @@ RECORDS: dict[str, tuple[type, tuple[str, ...]]] = {
     },
     "NeighborsRouter": (NeighborsRouter, ("rows", "labels", "means")),
 }
+ROUTERS = (VarianceRouter, EuclideanRouter, GaussianRouter, NeighborsRouter)
 MACHINES = (GP, TwinGP, ImportanceWeightedTwinGP, SharmaMittalTwinGP)
 ESTIMATORS: dict[str, type] = {
     kind.__name__: kind

@@ -8,12 +8,12 @@ import numpy as np
 from .._validation import check_count
 from ..cover import Cover
 from ..machines import AnyRegressor
-from ..machines.calibration import Calibration
+from ..machines.calibration import LEVELS, Calibration
 from ..regressor import OverlappingCoverRegressor
 from . import _directory as directory
-from ._codec import MACHINES, RECORDS, decode, encode, refusal
+from ._codec import MACHINES, ROUTERS, decode, encode, refusal
 from ._pack import StoreError, write_pack
-from ._shapes import check_record
+from ._shapes import RANGES, check_array, check_machine, check_record
 from ._subdomains import (
     MOST_OPEN,
     StoredMembers,
@@ -260,21 +260,45 @@ def check_model(tree, n_subdomains):
         raise StoreError(f"It lacks {', '.join(missing)}.")
     if type(model.machine_) not in MACHINES:
         raise StoreError("Its machine is of another class.")
-    routers = [kind for name, (kind, _) in RECORDS.items() if name.endswith("Router")]
-    if type(model.router_) not in routers:
+    if type(model.router_) not in ROUTERS:
         raise StoreError("Its router is of another class.")
     sizes = sizes_of(model)
-    same = model.n_subdomains_ == n_subdomains == sizes["K"] > 0
-    if not same or np.shape(n_owned) != (n_subdomains,):
+    if sizes["K"] != n_subdomains:
         raise StoreError(f"It is not one of {n_subdomains} subdomains.")
-    if np.shape(model.length_scales_) != (sizes["d"],) or model._y_ndim not in (1, 2):
-        raise StoreError("Its inputs, or outputs, are of another shape.")
+    check_array(n_owned, "K", sizes, "n_owned", RANGES["n_owned"])
+    sizes["N"] = sum(n_owned.tolist())
+    allowed = RANGES["length_scales_"]
+    check_array(model.length_scales_, "d", sizes, "length_scales_", allowed)
+    if model._y_ndim not in (1, 2) or (model._y_ndim == 1 and sizes["q"] > 1):
+        raise StoreError("Its outputs are of another shape.")
+    check_details(model, sizes)
     check_record(model.router_, dict(sizes), "router")
+    check_machine(model.machine_, sizes)
     calibration = getattr(model.machine_, "calibration_", None)
     if type(calibration) is not Calibration:
         raise StoreError("Its variances are not calibrated.")
-    check_record(calibration, dict(sizes), "calibration")
+    check_record(calibration, sizes | {"v": len(LEVELS)}, "calibration")
     return model, n_owned, sizes
+
+
+def check_details(model, sizes):
+    """Refuse parameters, and counts and words beside the arrays, that make no sense."""
+    try:
+        model._check_options()
+        # One of a partition is looked at when it is fitted again.
+        check_count("n_jobs", abs(1 if model.n_jobs is None else model.n_jobs))
+        size = getattr(model, "subdomain_size_", 1)  # old stores have none
+        check_count("subdomain_size_", size)
+        check_count("n_lenders_", model.n_lenders_, 0)
+        names = getattr(model, "feature_names_in_", np.empty(0, dtype=object))
+        words = [name for name in names if isinstance(name, str)]
+        seconds = [float(value) for value in model.timings_.values()]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise StoreError(f"It makes no sense: {error}") from error
+    if len(words) != len(names) or len(words) not in (0, sizes["d"]):
+        raise StoreError("The names of its columns are not words, one for each.")
+    if not np.isfinite(seconds).all():
+        raise StoreError("Its stages took no number of seconds.")
 
 
 def sizes_of(model):

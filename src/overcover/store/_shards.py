@@ -47,6 +47,7 @@ from ..partition._shards import (
 )
 from ..routing import make_router, subdomain_means
 from ._codec import encode
+from ._draft import fingerprint_in
 from ._pack import SUFFIX, StoreError, identity_of, open_pack, write_pack
 from ._subdomains import decode_pack
 
@@ -127,9 +128,10 @@ def cluster_ranges(job: Sharding) -> list[tuple[int, int]]:
 def _write(path, make):
     """Write what `make` gives, unless it is there."""
     try:
-        open_pack(path)
-    except StoreError:  # not there, or damaged
-        write_pack(path, *encode(make(), path.stem))
+        open_pack(path, draft=_fingerprint(path.parent))
+    except StoreError:  # not there, damaged, or of another fit
+        made = encode(make(), path.stem)
+        write_pack(path, *made, _fingerprint(path.parent))
 
 
 def _read(path) -> Any:
@@ -147,9 +149,11 @@ def _read(path) -> Any:
                     "meanwhile."
                 ) from error
         time.sleep(PAUSE)
-    return decode_pack(path, known=known)[0]
+    return decode_pack(path, known=known, draft=_fingerprint(path.parent))[0]
 
 
+# Read once per process: the name of a draft's folder is used once.
+_fingerprint = lru_cache(maxsize=8)(fingerprint_in)
 # Opened once per process: files of a draft never change.
 _opened = lru_cache(maxsize=64)(_read)
 
@@ -180,7 +184,7 @@ def _shares(job) -> Shares:
 
 def forget() -> None:
     """Close all files."""
-    for cache in (_opened, _X, _scaled):
+    for cache in (_opened, _X, _scaled, _fingerprint):
         cache.cache_clear()
 
 

@@ -40,16 +40,16 @@ def file_of(k):
     return f"{k:06d}{SUFFIX}"
 
 
-def write_subdomain(folder, k, members, state, dtype) -> str:
+def write_subdomain(folder, k, members, state, dtype, draft="") -> str:
     """Write one subdomain; returns the digest of its file."""
     tree = {"members": members, "state": state}
     made = encode(tree, f"subdomain {k}", dtype)
-    return write_pack(Path(folder) / file_of(k), *made)
+    return write_pack(Path(folder) / file_of(k), *made, draft)
 
 
-def decode_pack(path, digest=None, known=None):
+def decode_pack(path, digest=None, known=None, draft=None):
     """The tree in a file, and the open file; errors name it."""
-    pack = open_pack(path, digest, known)
+    pack = open_pack(path, digest, known, draft)
     try:
         return decode(pack.tree, pack.arrays), pack
     except StoreError as error:
@@ -116,11 +116,14 @@ class Subdomains:
 
     def _read(self, k):
         path = self.folder / file_of(k)
-        tree, pack = decode_pack(path, self.digests[k], self.checked.get(k))
+        known = self.checked.get(k)
+        tree, pack = decode_pack(path, self.digests[k], known)
         if type(tree) is not dict or set(tree) != set(Subdomain._fields):
             raise StoreError(f"{path} does not hold a subdomain.")
         subdomain = Subdomain(**tree)
-        check_state(self.machine, *subdomain, self.sizes, str(path))
+        # Values of a file that is the same have been looked at.
+        is_new = pack.identity != known
+        check_state(self.machine, *subdomain, self.sizes, str(path), is_new)
         self.checked[k] = pack.identity
         return subdomain, pack.n_bytes
 
