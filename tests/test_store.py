@@ -1,7 +1,10 @@
 """A stored model answers as the one that was saved, bit by bit, and lazily."""
 
 import json
+import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -225,6 +228,48 @@ def test_few_subdomains_stay_open(surface, queries, tmp_path):
         assert len(loaded.states_.subdomains.open) == most
     with pytest.raises(ValueError, match="max_open=0"):
         overcover.load(tmp_path / "model.ocm", max_open=0)
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+import overcover
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+models = [overcover.load(path) for path in sys.argv[1:] * 2]
+X = np.random.default_rng(0).uniform(-2, 2, (100, 2))
+answers = [model.set_params(n_jobs=2).predict(X) for model in models * 2]
+assert all((answer == answers[0]).all() for answer in answers)
+n_open = [len(model.states_.subdomains.open) for model in models]
+assert sum(n_open) <= 32 and max(n_open) > 5, n_open
+models[0].states_.subdomains[0]  # one that is open is not opened again
+held = []
+try:
+    while True:
+        held.append(open(sys.argv[1] + "/manifest.json"))
+except OSError:
+    pass
+try:
+    models[0].states_[:]
+except overcover.store.StoreError as error:
+    assert "64 files open" in str(error) and "ulimit -n" in str(error), error
+else:
+    raise AssertionError("there was a file left to open")
+"""
+
+
+def test_models_together_keep_to_the_files_that_a_process_may_open(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (120, 2))
+    machine = GP(length_scale=1.0, noise=0.1)
+    options = {"subdomain_size": 6, "overlap": 0.5, "random_state": 0}
+    model = OverlappingCoverRegressor(machine, **options).fit(X, X[:, 0])
+    assert model.n_subdomains_ >= 40
+    model.save(tmp_path / "model.ocm")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", LIMITED, str(tmp_path / "model.ocm")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_subdomain_opened_again_is_the_same(surface, tmp_path):

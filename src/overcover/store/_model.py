@@ -191,7 +191,8 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     ----------
     path : str or path-like
     max_open : int, default=512
-        Subdomains to keep open; each takes a file descriptor.
+        Subdomains to keep open; each takes a file descriptor, and all models of a
+        process together take at most half of those that it may have.
     max_bytes : int or None, default=None
         What open subdomains may occupy; None for 4 GiB, or a quarter of the computer's
         memory if that is less.

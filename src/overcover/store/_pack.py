@@ -8,6 +8,7 @@ bytes are the SHA-256 of all before. A file is written under another name, flush
 the disk, and renamed: under its own name it is whole.
 """
 
+import errno
 import hashlib
 import json
 import math
@@ -15,6 +16,7 @@ import mmap
 import os
 import secrets
 import stat
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -185,12 +187,31 @@ def open_regular(path) -> tuple[int, os.stat_result]:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(path, flags)
     except OSError as error:
-        raise StoreError(f"{path} cannot be opened: {error.strerror}.") from error
+        raise StoreError(f"{path} cannot be opened: {_reason(error)}.") from error
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
         raise StoreError(f"{path} is not a regular file.")
     return descriptor, found
+
+
+def most_files() -> int:
+    """How many files this process may hold open."""
+    import resource  # which only POSIX systems have
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
+def _reason(error):
+    """Why a file could not be opened, and what to do if too many are."""
+    if getattr(error, "errno", None) not in (errno.EMFILE, errno.ENFILE):
+        return getattr(error, "strerror", None) or error
+    return (
+        f"{error.strerror}. This process may hold {most_files()} files open: allow it "
+        "more (ulimit -n 4096), close files of its own, or load models with a smaller "
+        "max_open"
+    )
 
 
 def identity_of(found: os.stat_result) -> tuple:
@@ -226,7 +247,7 @@ def open_pack(path, digest=None, known=None, draft=None) -> Pack:
     except (OSError, ValueError) as error:
         if isinstance(error, StoreError):
             raise
-        raise StoreError(f"{path} cannot be mapped: {error}.") from error
+        raise StoreError(f"{path} cannot be mapped: {_reason(error)}.") from error
     finally:
         os.close(descriptor)
     end = size - DIGEST_SIZE

@@ -1,7 +1,8 @@
 """Subdomains that stay on the disk until a query needs them.
 
 The files of the subdomains asked last are kept open, up to a number and to so many
-bytes; each is checked against its checksum when it is first opened.
+bytes; each is checked against its checksum when it is first opened. All models of a
+process together keep half as many files open as the system allows it.
 """
 
 from collections import OrderedDict
@@ -9,14 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from ..machines.base import KEPT_BYTES, memory_of_computer
 from ._codec import decode, encode
-from ._pack import SUFFIX, StoreError, open_pack, write_pack
+from ._pack import SUFFIX, StoreError, most_files, open_pack, write_pack
 from ._shapes import check_state
 
 # Each open file holds a descriptor, and 1024 is what most systems allow a process.
 MOST_OPEN = 512
+# The subdomains of all models of this process, and the lock on what they keep open.
+_everyone: "WeakSet[Subdomains]" = WeakSet()
+_lock = Lock()
 
 
 class Subdomain(NamedTuple):
@@ -86,10 +91,11 @@ class Subdomains:
         self._start()
 
     def _start(self):
-        self.lock = Lock()
         self.checked: dict[int, tuple] = {}
         self.open: OrderedDict[int, tuple[Subdomain, int]] = OrderedDict()
         self.n_bytes = 0
+        with _lock:
+            _everyone.add(self)
 
     def __len__(self):
         return len(self.digests)
@@ -97,22 +103,26 @@ class Subdomains:
     def __getitem__(self, k) -> Subdomain:
         if not 0 <= k < len(self):
             raise IndexError(f"There are {len(self)} subdomains, and no number {k}.")
-        with self.lock:
+        with _lock:
             if k in self.open:
                 self.open.move_to_end(k)
                 return self.open[k][0]
         # Not under the lock: threads open different files at the same time.
         subdomain, n_bytes = self._read(k)
-        with self.lock:
+        with _lock:
             if k not in self.open:
                 self.open[k] = subdomain, n_bytes
                 self.n_bytes += n_bytes
             while len(self.open) > 1 and (
                 len(self.open) > self.max_open or self.n_bytes > self.max_bytes
             ):
-                _, (_, dropped) = self.open.popitem(last=False)
-                self.n_bytes -= dropped
+                self._close_oldest()
+            _close_some(self)
         return subdomain
+
+    def _close_oldest(self):
+        _, (_, n_bytes) = self.open.popitem(last=False)
+        self.n_bytes -= n_bytes
 
     def _read(self, k):
         path = self.folder / file_of(k)
@@ -130,12 +140,23 @@ class Subdomains:
     # What is open belongs to this process: a copy, or another process, opens anew.
 
     def __getstate__(self):
-        private = ("lock", "checked", "open", "n_bytes")
+        private = ("checked", "open", "n_bytes")
         return {k: v for k, v in vars(self).items() if k not in private}
 
     def __setstate__(self, state):
         vars(self).update(state)
         self._start()
+
+
+def _close_some(last):
+    """Keep to half of the files that this process may open; `last` keeps one."""
+    # Each model holds one more file, of what its subdomains share.
+    n_open = sum(1 + len(model.open) for model in _everyone)
+    for _ in range(n_open - most_files() // 2):
+        model = max(_everyone, key=lambda m: len(m.open) - (m is last))
+        if len(model.open) - (model is last) <= 0:
+            return
+        model._close_oldest()
 
 
 class _Part(Sequence):
