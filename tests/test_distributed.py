@@ -96,6 +96,19 @@ def test_a_fit_on_a_cluster_is_the_local_fit(client, expected, path):
         assert folder.exists()
 
 
+@pytest.mark.parametrize("partition", ["kmeans", TwoLevelKMeans(n_shards=2)])
+def test_sizes_by_the_rule_of_auto_are_the_local_ones(
+    partition, client, path, tmp_path
+):
+    options = {"subdomain_size": "auto", "overlap": 0.0, "partition": partition}
+    model = make_model(GP(length_scale=1.0, noise=0.01), **options)
+    X, Y = data(850)
+    on_cluster.fit(model, X, Y, path, client)
+    assert (model.subdomain_size_, model.n_subdomains_) == (400, 3)
+    store.fit_into(model, X, Y, tmp_path / "local.ocm")
+    check_equal_stores(path, tmp_path / "local.ocm")
+
+
 @pytest.mark.parametrize("router", ["variance", "neighbors"])
 def test_twin_gps_with_weights_and_targets_too(router, client, path, tmp_path):
     X, Y = data(120)

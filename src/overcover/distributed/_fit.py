@@ -149,8 +149,8 @@ class _Spread(Draft):
         self.client, self.inputs = client, inputs
         self.given = model, inputs, str(folder), dtype
         self.outline, self.futures, self.unfinished = None, [], []
-        X = shared.map_rows(inputs.X)
-        self.sharding = shards.sharding_of(model, X, inputs.X, folder)
+        X, y = shared.map_rows(inputs.X), shared.map_rows(inputs.y)
+        self.sharding = shards.sharding_of(model, X, y, inputs.X, folder)
 
     def __enter__(self):
         return self

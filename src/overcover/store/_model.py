@@ -240,7 +240,7 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     model.states_ = StoredStates(subdomains)
     model.cover_ = Cover(StoredMembers(subdomains), n_owned)
     if not hasattr(model, "subdomain_size_"):  # stores of before it was kept
-        model.subdomain_size_ = min(model.subdomain_size, int(np.sum(n_owned)))
+        model.subdomain_size_ = model._size(sizes["N"], sizes["q"])
     return model
 
 

@@ -81,21 +81,23 @@ class Sharding(NamedTuple):
         return Path(self.folder) / f"{numbered}{SUFFIX}"
 
 
-def sharding_of(model, X, path, folder) -> Sharding | None:
+def sharding_of(model, X, y, path, folder) -> Sharding | None:
     """How a model's rows are to be sharded; None if they fit in one shard.
 
     Parameters
     ----------
     model : OverlappingCoverRegressor
     X : array of shape (n_samples, n_features)
+    y : array of shape (n_samples,) or (n_samples, n_outputs)
     path : str
         Of the file that X is mapped from.
     folder : path
         Of the draft.
     """
-    if X.ndim != 2 or 0 in X.shape:
+    if X.ndim != 2 or 0 in X.shape or len(y) != len(X):
         return None  # refused elsewhere
-    size = min(model.subdomain_size, len(X))
+    n_outputs = y.shape[1] if y.ndim > 1 else 1
+    size = model._size(len(X), n_outputs)
     n_clusters = count_subdomains(len(X), size, model.overlap)
     clusterer = resolve(model.partition, n_clusters, 1, None)
     if not isinstance(clusterer, TwoLevelKMeans):
