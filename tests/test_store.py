@@ -168,7 +168,21 @@ def test_an_unfitted_model_is_refused(tmp_path):
     with pytest.raises(NotFittedError):
         OverlappingCoverRegressor().save(tmp_path / "model.ocm")
     with pytest.raises(store.StoreError, match="Fit it first"):
+        store.save(OverlappingCoverRegressor(), tmp_path / "model.ocm")
+    with pytest.raises(store.StoreError, match="Give it the machine, and fit it"):
         store.save(GP(), tmp_path / "model.ocm")
+
+
+def test_a_machine_fitted_alone_is_refused_with_what_to_do(surface, tmp_path):
+    X, y = (array[:50] for array in surface)
+    alone = GP(length_scale=1.0, noise=0.1).fit(X, y)
+    with pytest.raises(store.StoreError, match=r"GP.*fitted alone.*one subdomain"):
+        store.save(alone, tmp_path / "model.ocm")
+    # And that is the same model.
+    model = OverlappingCoverRegressor(clone(alone), subdomain_size=len(X)).fit(X, y)
+    model.save(tmp_path / "model.ocm")
+    loaded = overcover.load(tmp_path / "model.ocm")
+    assert_allclose(loaded.predict(X), alone.predict(X), rtol=1e-12)
 
 
 def test_single_precision_halves_the_factors_and_keeps_the_rows(surface, tmp_path):

@@ -137,8 +137,14 @@ def test_a_file_that_changes_after_it_was_checked_is_checked_again(path, asked):
 def test_a_store_that_was_overwritten_must_be_loaded_again(path, asked):
     loaded = overcover.load(path)
     small_model(noise=0.5).save(path)
-    with pytest.raises(store.StoreError, match="pack"):
+    with pytest.raises(store.StoreError, match=r"pack.*overwritten.*Load it again"):
         loaded.predict(asked)
+
+
+def test_a_path_that_is_not_there_is_said_to_be_missing(tmp_path):
+    for read in (overcover.load, store.inspect, store.verify):
+        with pytest.raises(store.StoreError, match="nothere does not exist"):
+            read(tmp_path / "nothere")
 
 
 @pytest.mark.parametrize("kind", ["nothing", "empty", "foreign", "file", "half"])
@@ -195,6 +201,9 @@ def check_refused(path, match):
         {"summary": ...},
         {"summary": []},
         {"notes": []},
+        {"written_by": None},
+        {"written_by": [1]},
+        {"fingerprint": None},
         {"dtype": "object"},
         {"files": {}},
         {"files": []},
@@ -632,6 +641,26 @@ def test_a_lock_whose_number_was_used_again_or_never_written_is_stale(model, pat
     model.save(path)
     (path / directory.LOCK).write_text("")
     model.save(path)
+
+
+@pytest.mark.parametrize("pid", ["1", None, 1.5, True, 0, -1, 2**31, 2**80, [1]])
+def test_a_lock_that_names_no_process_is_a_clear_error(pid, model, path):
+    lock_of(path, pid)
+    with pytest.raises(store.StoreError, match=r"writer\.lock names .* Remove it"):
+        model.save(path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
+def test_a_lock_that_is_no_file_is_a_clear_error(kind, model, path):
+    lock = path / directory.LOCK
+    if kind == "pipe":
+        os.mkfifo(lock)  # which to read would wait for ever
+    elif kind == "folder":
+        lock.mkdir()
+    else:
+        lock.symlink_to(path / directory.MANIFEST)
+    with pytest.raises(store.StoreError, match=r"writer\.lock"):
+        model.save(path)
 
 
 def test_leftovers_of_a_dead_writer_are_cleared_away(model, path, asked):

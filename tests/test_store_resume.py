@@ -203,6 +203,30 @@ def test_a_draft_whose_fingerprint_is_lost_is_not_resumed(text, path):
         store.fit_into(make_model(), *data(), path)
 
 
+def test_what_a_fit_killed_after_its_commit_left_is_cleared_away(
+    expected, path, monkeypatch
+):
+    def stop(place):
+        store._directory.read_manifest(place)  # fails while there is none
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr("overcover.store._directory.tidy_model", stop)
+        with pytest.raises(Interrupted):
+            store.fit_into(make_model(), *data(), path)
+    check_same(overcover.load(path), expected)
+    assert list(path.glob("data-*/draft.json"))
+    # An unfinished fit beside it is not what it left.
+    unfinished = path / "data-0123456789abcdef"
+    unfinished.mkdir()
+    (unfinished / "000000.pack").write_bytes(b"")
+    store.fit_into(make_model(), *data(), path)
+    assert [file.name for file in unfinished.iterdir()] == ["000000.pack"]
+    (unfinished / "000000.pack").unlink()
+    unfinished.rmdir()
+    check_whole(path, expected)
+
+
 def test_other_data_or_parameters_do_not_resume(expected, path):
     X, Y = data()
     assert interrupt(12, make_model(), X, Y, path)

@@ -43,7 +43,6 @@ from ._subdomains import (
     StoredStates,
     Subdomains,
     decode_pack,
-    file_of,
     write_subdomain,
 )
 
@@ -102,7 +101,9 @@ class Draft:
     def state(self, local, k):
         """The digest of a subdomain's file, which is written unless it is there."""
         try:
-            return open_pack(self.folder / file_of(k), draft=self.fingerprint).digest
+            return open_pack(
+                self.folder / directory.file_of(k), draft=self.fingerprint
+            ).digest
         except StoreError:
             made = local.cover.members[k], local.fit(k), self.dtype, self.fingerprint
             return write_subdomain(self.folder, k, *made)
@@ -223,6 +224,7 @@ def fit_draft(model, store, fit_rows, fingerprint, resume, dtype, notes=None, ke
     model
     """
     if resume and _is_finished(store, fingerprint):
+        directory.tidy_model(store)
         return adopt(model, load(store))
     found = find_draft(store, fingerprint) if resume else None
     directory.tidy(store, keep=[*keep, found.name] if found else keep)
@@ -234,9 +236,6 @@ def fit_draft(model, store, fit_rows, fingerprint, resume, dtype, notes=None, ke
             directory.keep_only(folder)
     commit(store, folder, model, digests, dtype, notes, fingerprint)
     directory.tidy(store)
-    directory.keep_only(
-        folder, {directory.MODEL, *(file_of(k) for k in range(len(digests)))}
-    )
     return adopt(model, load(store))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._validation import check_count
 from ..cover import Cover
-from ..machines import AnyRegressor
+from ..machines import AnyRegressor, Machine
 from ..machines.calibration import LEVELS, Calibration
 from ..regressor import OverlappingCoverRegressor
 from . import _directory as directory
@@ -20,7 +20,6 @@ from ._subdomains import (
     StoredStates,
     Subdomains,
     decode_pack,
-    file_of,
     write_subdomain,
 )
 
@@ -112,13 +111,20 @@ def warn_of_rounding(machine):
 
 def check_storable(model):
     """Refuse early what cannot be stored."""
-    if not isinstance(model, OverlappingCoverRegressor) or not hasattr(
-        model, "states_"
-    ):
+    if isinstance(model, Machine) and hasattr(model, "state_"):
+        name = type(model).__name__
+        raise StoreError(
+            f"{model!r} was fitted alone, and only an OverlappingCoverRegressor can be "
+            f"saved. Cover the same rows with one subdomain: OverlappingCoverRegressor("
+            f"{name}(...), subdomain_size=len(X)).fit(X, y)."
+        )
+    if not isinstance(model, OverlappingCoverRegressor):
         raise StoreError(
             f"{model!r} cannot be saved: only a fitted OverlappingCoverRegressor can. "
-            "Fit it first."
+            "Give it the machine, and fit it."
         )
+    if not hasattr(model, "states_"):
+        raise StoreError(f"{model!r} cannot be saved yet. Fit it first.")
     if isinstance(model.machine_, AnyRegressor):
         raise StoreError(refusal(model.machine_, "machine"))
 
@@ -143,7 +149,9 @@ def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
         "summary": encode(summary_of(model)).tree,
         "files": {
             "model": entry(directory.MODEL, digest),
-            "subdomains": [entry(file_of(k), d) for k, d in enumerate(digests)],
+            "subdomains": [
+                entry(directory.file_of(k), d) for k, d in enumerate(digests)
+            ],
         },
         "fingerprint": fingerprint,
     }

@@ -14,7 +14,8 @@ from weakref import WeakSet
 
 from ..machines.base import KEPT_BYTES, memory_of_computer
 from ._codec import decode, encode
-from ._pack import SUFFIX, StoreError, most_files, open_pack, write_pack
+from ._directory import file_of, read_manifest
+from ._pack import StoreError, most_files, open_pack, write_pack
 from ._shapes import check_state
 
 # Each open file holds a descriptor, and 1024 is what most systems allow a process.
@@ -32,17 +33,6 @@ class Subdomain(NamedTuple):
 
     state: Any
     """What its machine has precomputed."""
-
-
-def file_of(k):
-    """The name of a subdomain's file.
-
-    Examples
-    --------
-    >>> file_of(12)
-    '000012.pack'
-    """
-    return f"{k:06d}{SUFFIX}"
 
 
 def write_subdomain(folder, k, members, state, dtype, draft="") -> str:
@@ -127,7 +117,15 @@ class Subdomains:
     def _read(self, k):
         path = self.folder / file_of(k)
         known = self.checked.get(k)
-        tree, pack = decode_pack(path, self.digests[k], known)
+        try:
+            tree, pack = decode_pack(path, self.digests[k], known)
+        except StoreError as error:
+            if not self._is_overwritten():
+                raise
+            raise StoreError(
+                f"{path} is not there any more: {self.folder.parent} was overwritten, "
+                "and holds another model. Load it again."
+            ) from error
         if type(tree) is not dict or set(tree) != set(Subdomain._fields):
             raise StoreError(f"{path} does not hold a subdomain.")
         subdomain = Subdomain(**tree)
@@ -136,6 +134,13 @@ class Subdomains:
         check_state(self.machine, *subdomain, self.sizes, str(path), is_new)
         self.checked[k] = pack.identity
         return subdomain, pack.n_bytes
+
+    def _is_overwritten(self):
+        """Whether the store holds another model now."""
+        try:
+            return read_manifest(self.folder.parent)["data"] != self.folder.name
+        except StoreError:
+            return False
 
     # What is open belongs to this process: a copy, or another process, opens anew.
 
