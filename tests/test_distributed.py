@@ -126,6 +126,16 @@ def test_twin_gps_with_weights_and_targets_too(router, client, path, tmp_path):
     check_equal_stores(path, tmp_path / "local.ocm")
 
 
+def test_what_a_worker_warns_of_is_noted(client, path):
+    X, Y = data(120)
+    machine = overcover.ImportanceWeightedTwinGP(0.9, 0.9, 0.02, 0.02)
+    model = make_model(machine)
+    on_cluster.fit(model, X, Y, path, client, X_target=X[:20] + 50.0)
+    (note,) = model.notes_
+    assert note.startswith("Training and target rows hardly overlap")
+    assert overcover.load(path).notes_ == model.notes_
+
+
 def test_files_frames_and_dask_collections_give_the_same_model(
     client, expected, tmp_path
 ):

@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._linalg import add_to_diagonal, cholesky, inverse_from_cholesky
+from .._notes import noted, warn
 from .._validation import check_choice, check_count
 from ..density_ratio import RelativeDensityRatio
 from . import kernels
@@ -168,11 +169,9 @@ class ImportanceWeightedTwinGP(TwinGP):
     def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs):
         """As `TwinGP.tune`, with a word on the printed formula."""
         if self.inverse == "paper":
-            warnings.warn(
+            warn(
                 "inverse='paper' is the printed formula, which is wrong by a factor on "
-                "most data: use it for comparison only.",
-                UserWarning,
-                stacklevel=2,
+                "most data: use it for comparison only."
             )
         super().tune(X, Y, sample_weight, subdomain_size, random_state, n_jobs)
 
@@ -192,7 +191,7 @@ class ImportanceWeightedTwinGP(TwinGP):
     def _weighed_by_queries(self, state, X_query):
         rows = state.rows
         B = X_query / rows.input_scales - rows.center
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), noted():
             # A handful of queries seldom resembles a subdomain, and that is no news.
             warnings.simplefilter("ignore", UserWarning)
             found = self._ratio(0).fit(rows.A, B)

@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from .._notes import noted, remember
 from .._parallel import run_tasks
 from .._streams import blocks_of
 from .._validation import check_training_data
@@ -27,7 +28,7 @@ from ..partition import Partition
 from ..regressor import OverlappingCoverRegressor
 from . import _directory as directory
 from ._codec import FITTED, MACHINES, ROUTERS, encode, refusal
-from ._model import check_dtype, commit, load
+from ._model import check_dtype, check_texts, commit, load
 from ._pack import (
     SUFFIX,
     StoreError,
@@ -77,10 +78,12 @@ class Draft:
         try:
             return self._read_stage(path, rng if seeded else None, args)
         except StoreError:  # not there, damaged, or of another fit: made again
-            value = make(*args)
+            with noted() as notes:
+                value = make(*args)
+            remember(notes)
             after = rng.get_state() if seeded else None
-            made = encode({"value": value, "random_state": after}, name)
-            write_pack(path, *made, self.fingerprint)
+            tree = {"value": value, "random_state": after, "notes": notes}
+            write_pack(path, *encode(tree, name), self.fingerprint)
             return value
 
     def _read_stage(self, path, rng, args):
@@ -88,10 +91,12 @@ class Draft:
         try:
             value, after = found["value"], found["random_state"]
             check_stage(path.stem, value, args)
+            notes = check_texts(found.get("notes", []))
             if rng is not None:
                 rng.set_state(after)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{path} makes no sense: {error}") from error
+        remember(notes)
         return value
 
     def states(self, local, n_jobs):

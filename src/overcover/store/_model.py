@@ -185,6 +185,7 @@ def summary_of(model):
         "subdomain_size": int(asked if isinstance(asked, Integral) else used),
         "overlap": float(model.overlap),
         "router": type(model.router_).__name__,
+        "fit_notes": getattr(model, "notes_", []),
     }
 
 
@@ -281,6 +282,7 @@ def check_model(tree, n_subdomains):
     if model._y_ndim not in (1, 2) or (model._y_ndim == 1 and sizes["q"] > 1):
         raise StoreError("Its outputs are of another shape.")
     check_details(model, sizes)
+    model.notes_ = check_texts(getattr(model, "notes_", []))  # old stores have none
     check_record(model.router_, dict(sizes), "router")
     check_machine(model.machine_, sizes)
     calibration = getattr(model.machine_, "calibration_", None)
@@ -310,6 +312,13 @@ def check_details(model, sizes):
         raise StoreError("Its stages took no number of seconds.")
 
 
+def check_texts(notes):
+    """Notes of a fit, if they are a list of texts."""
+    if type(notes) is not list or not all(isinstance(text, str) for text in notes):
+        raise StoreError(f"{notes!r} are not the notes of a fit.")
+    return notes
+
+
 def sizes_of(model):
     """Sizes that shapes in a store must agree with."""
     counts = {"d": "n_features_in_", "q": "n_outputs_", "K": "n_subdomains_"}
@@ -331,7 +340,8 @@ def inspect(path):
     dict
         machine, machine_parameters, hyperparameters, parameters (as text), n_rows,
         n_features, n_outputs, n_subdomains, subdomain_size, overlap, router, dtype,
-        bytes, format, versions, notes.
+        bytes, format, versions, notes (given to `save`), fit_notes (what the fit
+        warned of).
     """
     manifest = directory.read_manifest(path)
     try:
@@ -339,13 +349,17 @@ def inspect(path):
     except (TypeError, ValueError) as error:
         raise StoreError(f"{path}: its manifest has no summary. {error}") from error
     files = [manifest["files"]["model"], *manifest["files"]["subdomains"]]
-    return summary | {
-        "dtype": manifest["dtype"],
-        "bytes": sum(n_bytes for _, n_bytes in files),
-        "format": manifest["version"],
-        "versions": dict(manifest["written_by"]),
-        "notes": manifest.get(directory.NOTES, {}),
-    }
+    return (
+        {"fit_notes": []}
+        | summary
+        | {
+            "dtype": manifest["dtype"],
+            "bytes": sum(n_bytes for _, n_bytes in files),
+            "format": manifest["version"],
+            "versions": dict(manifest["written_by"]),
+            "notes": manifest.get(directory.NOTES, {}),
+        }
+    )
 
 
 def verify(path):
