@@ -96,6 +96,19 @@ def test_a_fit_on_a_cluster_is_the_local_fit(client, expected, path):
         assert folder.exists()
 
 
+@pytest.mark.parametrize("partition", ["kmeans", TwoLevelKMeans(n_shards=2)])
+def test_sizes_by_the_rule_of_auto_are_the_local_ones(
+    partition, client, path, tmp_path
+):
+    options = {"subdomain_size": "auto", "overlap": 0.0, "partition": partition}
+    model = make_model(GP(length_scale=1.0, noise=0.01), **options)
+    X, Y = data(850)
+    on_cluster.fit(model, X, Y, path, client)
+    assert (model.subdomain_size_, model.n_subdomains_) == (400, 3)
+    store.fit_into(model, X, Y, tmp_path / "local.ocm")
+    check_equal_stores(path, tmp_path / "local.ocm")
+
+
 @pytest.mark.parametrize("router", ["variance", "neighbors"])
 def test_twin_gps_with_weights_and_targets_too(router, client, path, tmp_path):
     X, Y = data(120)
@@ -111,6 +124,16 @@ def test_twin_gps_with_weights_and_targets_too(router, client, path, tmp_path):
     store.fit_into(model, X, Y, tmp_path / "local.ocm", **arguments)
     on_cluster.fit(model, X, Y, path, client, **arguments)
     check_equal_stores(path, tmp_path / "local.ocm")
+
+
+def test_what_a_worker_warns_of_is_noted(client, path):
+    X, Y = data(120)
+    machine = overcover.ImportanceWeightedTwinGP(0.9, 0.9, 0.02, 0.02)
+    model = make_model(machine)
+    on_cluster.fit(model, X, Y, path, client, X_target=X[:20] + 50.0)
+    (note,) = model.notes_
+    assert note.startswith("Training and target rows hardly overlap")
+    assert overcover.load(path).notes_ == model.notes_
 
 
 def test_files_frames_and_dask_collections_give_the_same_model(

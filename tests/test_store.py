@@ -1,7 +1,10 @@
 """A stored model answers as the one that was saved, bit by bit, and lazily."""
 
 import json
+import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -165,7 +168,21 @@ def test_an_unfitted_model_is_refused(tmp_path):
     with pytest.raises(NotFittedError):
         OverlappingCoverRegressor().save(tmp_path / "model.ocm")
     with pytest.raises(store.StoreError, match="Fit it first"):
+        store.save(OverlappingCoverRegressor(), tmp_path / "model.ocm")
+    with pytest.raises(store.StoreError, match="Give it the machine, and fit it"):
         store.save(GP(), tmp_path / "model.ocm")
+
+
+def test_a_machine_fitted_alone_is_refused_with_what_to_do(surface, tmp_path):
+    X, y = (array[:50] for array in surface)
+    alone = GP(length_scale=1.0, noise=0.1).fit(X, y)
+    with pytest.raises(store.StoreError, match=r"GP.*fitted alone.*one subdomain"):
+        store.save(alone, tmp_path / "model.ocm")
+    # And that is the same model.
+    model = OverlappingCoverRegressor(clone(alone), subdomain_size=len(X)).fit(X, y)
+    model.save(tmp_path / "model.ocm")
+    loaded = overcover.load(tmp_path / "model.ocm")
+    assert_allclose(loaded.predict(X), alone.predict(X), rtol=1e-12)
 
 
 def test_single_precision_halves_the_factors_and_keeps_the_rows(surface, tmp_path):
@@ -225,6 +242,48 @@ def test_few_subdomains_stay_open(surface, queries, tmp_path):
         assert len(loaded.states_.subdomains.open) == most
     with pytest.raises(ValueError, match="max_open=0"):
         overcover.load(tmp_path / "model.ocm", max_open=0)
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+import overcover
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+models = [overcover.load(path) for path in sys.argv[1:] * 2]
+X = np.random.default_rng(0).uniform(-2, 2, (100, 2))
+answers = [model.set_params(n_jobs=2).predict(X) for model in models * 2]
+assert all((answer == answers[0]).all() for answer in answers)
+n_open = [len(model.states_.subdomains.open) for model in models]
+assert sum(n_open) <= 32 and max(n_open) > 5, n_open
+models[0].states_.subdomains[0]  # one that is open is not opened again
+held = []
+try:
+    while True:
+        held.append(open(sys.argv[1] + "/manifest.json"))
+except OSError:
+    pass
+try:
+    models[0].states_[:]
+except overcover.store.StoreError as error:
+    assert "64 files open" in str(error) and "ulimit -n" in str(error), error
+else:
+    raise AssertionError("there was a file left to open")
+"""
+
+
+def test_models_together_keep_to_the_files_that_a_process_may_open(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (120, 2))
+    machine = GP(length_scale=1.0, noise=0.1)
+    options = {"subdomain_size": 6, "overlap": 0.5, "random_state": 0}
+    model = OverlappingCoverRegressor(machine, **options).fit(X, X[:, 0])
+    assert model.n_subdomains_ >= 40
+    model.save(tmp_path / "model.ocm")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", LIMITED, str(tmp_path / "model.ocm")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_subdomain_opened_again_is_the_same(surface, tmp_path):
@@ -426,7 +485,7 @@ def test_what_is_not_data_is_refused_with_its_place(value):
         encode({"here": [value]})
 
 
-def test_every_record_has_its_shapes_but_those_of_a_draft():
-    assert set(SHAPES) == set(RECORDS) - {"Partition", "Cover"}
+def test_every_record_has_its_shapes():
+    assert set(SHAPES) == set(RECORDS)
     for name, fields in SHAPES.items():
         assert set(fields) == set(RECORDS[name][1])

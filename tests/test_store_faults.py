@@ -4,18 +4,24 @@ import errno
 import hashlib
 import json
 import os
+import pickle
 import shutil
 import socket
 import subprocess
 import sys
+from copy import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.cluster import OPTICS, AgglomerativeClustering
 
 import overcover
 from overcover import GP, OverlappingCoverRegressor, store
 from overcover.store import _directory as directory
+from overcover.store._codec import CLUSTERERS, encode
 from overcover.store._pack import aligned, open_pack
 
 
@@ -131,8 +137,14 @@ def test_a_file_that_changes_after_it_was_checked_is_checked_again(path, asked):
 def test_a_store_that_was_overwritten_must_be_loaded_again(path, asked):
     loaded = overcover.load(path)
     small_model(noise=0.5).save(path)
-    with pytest.raises(store.StoreError, match="pack"):
+    with pytest.raises(store.StoreError, match=r"pack.*overwritten.*Load it again"):
         loaded.predict(asked)
+
+
+def test_a_path_that_is_not_there_is_said_to_be_missing(tmp_path):
+    for read in (overcover.load, store.inspect, store.verify):
+        with pytest.raises(store.StoreError, match="nothere does not exist"):
+            read(tmp_path / "nothere")
 
 
 @pytest.mark.parametrize("kind", ["nothing", "empty", "foreign", "file", "half"])
@@ -189,6 +201,9 @@ def check_refused(path, match):
         {"summary": ...},
         {"summary": []},
         {"notes": []},
+        {"written_by": None},
+        {"written_by": [1]},
+        {"fingerprint": None},
         {"dtype": "object"},
         {"files": {}},
         {"files": []},
@@ -353,6 +368,7 @@ def in_machine(**changes):
 
 
 KERNEL = {"@": "kernel", "class": "RBF", "params": {}}
+SUM = KERNEL | {"class": "Sum"}
 
 
 @pytest.mark.parametrize(
@@ -365,6 +381,12 @@ KERNEL = {"@": "kernel", "class": "RBF", "params": {}}
         in_machine(params={"more": 1}),
         in_machine(params={"kernel": KERNEL | {"class": "Kernel"}}),
         in_machine(params={"kernel": KERNEL | {"params": {"more": 1}}}),
+        in_machine(params={"kernel": "odd"}),
+        in_machine(params={"kernel": KERNEL | {"params": {"length_scale": "odd"}}}),
+        in_machine(params={"kernel": SUM | {"params": {"k1": 1, "k2": KERNEL}}}),
+        in_machine(params={"keep_factors": "odd"}),
+        in_machine(params={"noise": [1]}),
+        in_machine(fitted={"theta_": 1}),
         in_machine(fitted={"predict": 1}),
         in_machine(fitted={"__class__": 1}),
         in_machine(fitted={"length_scale_": 1}),
@@ -378,6 +400,11 @@ KERNEL = {"@": "kernel", "class": "RBF", "params": {}}
         lambda header: model_of(header)["fitted"].update(n_subdomains_=1),
         lambda header: model_of(header)["fitted"].update(length_scales_=None),
         lambda header: model_of(header)["fitted"].update(_y_ndim=3),
+        lambda header: model_of(header)["fitted"].update(n_lenders_="odd"),
+        lambda header: model_of(header)["fitted"].update(timings_=[1]),
+        lambda header: model_of(header)["params"].update(router="odd"),
+        lambda header: model_of(header)["params"].update(n_consulted=0),
+        lambda header: model_of(header)["params"].update(n_jobs="odd"),
         lambda header: header["tree"]["items"].pop(),
         lambda header: header.update(tree=[]),
     ],
@@ -385,6 +412,95 @@ KERNEL = {"@": "kernel", "class": "RBF", "params": {}}
 def test_hostile_models_are_refused(change, path):
     rewrite(path, directory.MODEL, change)
     check_refused(path, r"model\.pack")
+
+
+CLUSTERER = {"@": "estimator", "class": "AgglomerativeClustering", "fitted": {}}
+
+
+def partitioned_by(**record):
+    """The parameter `partition` of a model is this clusterer."""
+
+    def change(header):
+        made = {"params": {}} | CLUSTERER | record
+        model_of(header)["params"]["partition"] = made
+
+    return change
+
+
+class Payload:
+    """Unpickled, it leaves a file."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+@pytest.mark.parametrize("clusterer", [AgglomerativeClustering(4), OPTICS(eps=5.0)])
+def test_no_store_makes_a_clusterer_unpickle_a_cache(clusterer, path, tmp_path):
+    X = np.random.default_rng(0).uniform(-2, 2, (60, 2))
+    y, cache, left = np.sin(X[:, 0]), tmp_path / "cache", tmp_path / "it ran"
+    # A cache as the clusterer would leave it, with something else in its place.
+    partition = clone(clusterer).set_params(memory=str(cache))
+    overcover.load(path).set_params(partition=partition).fit(X, y)
+    planted = list(cache.rglob("output.pkl"))
+    assert planted
+    for file in planted:
+        file.write_bytes(pickle.dumps(Payload(left)))
+    params = {k: v for k, v in partition.get_params().items() if v != np.inf}
+    change = partitioned_by(**{"class": type(clusterer).__name__, "params": params})
+    rewrite(path, directory.MODEL, change)
+    with pytest.raises(store.StoreError, match=r"model\.pack.*memory"):
+        overcover.load(path).fit(X, y)
+    assert not left.exists()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"params": {"memory": "."}},
+        {"params": {"memory": {"@": "tuple", "items": ["."]}}},
+        {"params": {"metric": ["."]}},
+        {"params": {"connectivity": {"@": "strings", "items": ["."]}}},
+        {"params": {"connectivity": {"@": "estimator", "class": "GP", "params": {},
+                                     "fitted": {}}}},
+        {"class": "OPTICS", "params": {"metric_params": {"@": "dict", "items": [
+            ["file", "."]]}}},
+        {"class": "FeatureAgglomeration"},
+        {"class": "Birch", "params": {"n_clusters": CLUSTERER | {"params": {
+            "memory": "."}}}},
+        {"fitted": {"labels_": 1}},
+    ],
+)  # fmt: skip
+def test_no_stored_clusterer_names_files_or_code(record, path):
+    rewrite(path, directory.MODEL, partitioned_by(params={"n_clusters": 2}))
+    store.verify(path)
+    rewrite(path, directory.MODEL, partitioned_by(**record))
+    check_refused(path, r"model\.pack")
+
+
+def test_a_clusterer_with_a_cache_is_not_saved(model, tmp_path):
+    clusterer = AgglomerativeClustering(memory=str(tmp_path / "cache"))
+    cached = copy(model).set_params(partition=clusterer)
+    with pytest.raises(store.StoreError, match=r"partition\.memory.*default, None"):
+        cached.save(tmp_path / "model.ocm")
+    with pytest.raises(store.StoreError, match=r"partition\.memory"):
+        store.fit_into(cached, [[0.0], [1.0]], [0.0, 1.0], tmp_path / "model.ocm")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_parameter_that_takes_any_word_is_stored():
+    """Of all classes of scikit-learn that a store can make: what can name a file."""
+    n_refused = 0
+    for kind in CLUSTERERS.values():
+        for name, allowed in kind._parameter_constraints.items():
+            if isinstance(allowed, list) and str in allowed:
+                with pytest.raises(store.StoreError, match=name):
+                    encode(kind(**{name: "folder"}))
+                n_refused += 1
+        encode(kind())  # as it comes
+    assert n_refused >= 2
 
 
 def test_records_nested_without_end_are_refused(path):
@@ -525,6 +641,26 @@ def test_a_lock_whose_number_was_used_again_or_never_written_is_stale(model, pat
     model.save(path)
     (path / directory.LOCK).write_text("")
     model.save(path)
+
+
+@pytest.mark.parametrize("pid", ["1", None, 1.5, True, 0, -1, 2**31, 2**80, [1]])
+def test_a_lock_that_names_no_process_is_a_clear_error(pid, model, path):
+    lock_of(path, pid)
+    with pytest.raises(store.StoreError, match=r"writer\.lock names .* Remove it"):
+        model.save(path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
+def test_a_lock_that_is_no_file_is_a_clear_error(kind, model, path):
+    lock = path / directory.LOCK
+    if kind == "pipe":
+        os.mkfifo(lock)  # which to read would wait for ever
+    elif kind == "folder":
+        lock.mkdir()
+    else:
+        lock.symlink_to(path / directory.MANIFEST)
+    with pytest.raises(store.StoreError, match=r"writer\.lock"):
+        model.save(path)
 
 
 def test_leftovers_of_a_dead_writer_are_cleared_away(model, path, asked):

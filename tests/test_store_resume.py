@@ -178,6 +178,55 @@ def test_damaged_parts_of_a_draft_are_made_again(expected, path):
     check_whole(path, expected)
 
 
+@pytest.mark.parametrize("name", ["metric", "partition", "cover", "router", "000001"])
+def test_files_of_another_draft_are_made_again(name, expected, path, tmp_path):
+    X, Y = data()
+    drafts = [(path, Y), (tmp_path / "other.ocm", Y[::-1])]
+    for place, outputs in drafts:
+        assert interrupt(2 + 4 * 2 + 3 * 2, make_model(), X, outputs, place)
+    mine, other = (next(p.glob(f"data-*/{name}.pack")) for p, _ in drafts)
+    mine.write_bytes(other.read_bytes())
+    store.fit_into(make_model(), X, Y, path)
+    check_whole(path, expected)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"fingerprint": 7}', "[" * 4000, None])
+def test_a_draft_whose_fingerprint_is_lost_is_not_resumed(text, path):
+    assert interrupt(12, make_model(), *data(), path)
+    (file,) = path.glob("data-*/draft.json")
+    file.unlink()
+    if text is None:
+        os.mkfifo(file)  # which to read would wait for ever
+    else:
+        file.write_text(text)
+    with pytest.raises(store.StoreError, match="unfinished fit of other data"):
+        store.fit_into(make_model(), *data(), path)
+
+
+def test_what_a_fit_killed_after_its_commit_left_is_cleared_away(
+    expected, path, monkeypatch
+):
+    def stop(place):
+        store._directory.read_manifest(place)  # fails while there is none
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr("overcover.store._directory.tidy_model", stop)
+        with pytest.raises(Interrupted):
+            store.fit_into(make_model(), *data(), path)
+    check_same(overcover.load(path), expected)
+    assert list(path.glob("data-*/draft.json"))
+    # An unfinished fit beside it is not what it left.
+    unfinished = path / "data-0123456789abcdef"
+    unfinished.mkdir()
+    (unfinished / "000000.pack").write_bytes(b"")
+    store.fit_into(make_model(), *data(), path)
+    assert [file.name for file in unfinished.iterdir()] == ["000000.pack"]
+    (unfinished / "000000.pack").unlink()
+    unfinished.rmdir()
+    check_whole(path, expected)
+
+
 def test_other_data_or_parameters_do_not_resume(expected, path):
     X, Y = data()
     assert interrupt(12, make_model(), X, Y, path)

@@ -20,8 +20,10 @@ from overcover.partition import (
     partition_rows,
     resolve,
 )
+from overcover.planning import auto_size
 from overcover.store import _shards as on_disk
 from overcover.store import _shared, fit_into
+from overcover.store._draft import new_draft
 
 quick = settings(deadline=None, max_examples=60)
 
@@ -235,8 +237,9 @@ def test_tasks_look_at_a_block_a_shard_or_a_subdomain(
 
     monkeypatch.setattr(_streams.Rows, "__getitem__", watched)
     inputs = _shared.Inputs(str(tmp_path / "X.npy"), str(tmp_path / "y.npy"))
-    _shared.tune(model, inputs, str(tmp_path), "float64")
-    job = on_disk.sharding_of(model, X, inputs.X, tmp_path)
+    folder = new_draft(tmp_path, "0" * 64)
+    _shared.tune(model, inputs, str(folder), "float64")
+    job = on_disk.sharding_of(model, X, X[:, 0], inputs.X, folder)
     on_disk.split(job)
     for step in (on_disk.assign, on_disk.share, on_disk.list_movers, on_disk.move):
         over = on_disk.block_numbers(job) if "number" in step.__annotations__ else [()]
@@ -265,12 +268,26 @@ def test_rows_of_one_shard_are_no_sharding(tmp_path):
     X = cloud(300)
     for partition in ("two-level", "kmeans", TwoLevelKMeans(n_shards=1)):
         model = OverlappingCoverRegressor(partition=partition, subdomain_size=20)
-        assert on_disk.sharding_of(model, X, "X.npy", tmp_path) is None
+        assert on_disk.sharding_of(model, X, X, "X.npy", tmp_path) is None
     model = OverlappingCoverRegressor(
         partition=TwoLevelKMeans(n_shards=3), subdomain_size=20, overlap=0.5
     )
-    job = on_disk.sharding_of(model, X, "X.npy", tmp_path)
+    job = on_disk.sharding_of(model, X, X, "X.npy", tmp_path)
     assert (job.n_shards, job.clusterer.n_clusters) == (3, 30)
+
+
+@pytest.mark.parametrize("outputs", [(), (1,), (2,)])
+def test_shards_of_an_auto_size_are_those_of_the_fit(outputs, tmp_path):
+    """More outputs with hyperparameters of their own make smaller subdomains."""
+    X, y = np.zeros((100_000, 1)), np.zeros((100_000, *outputs))
+    model = OverlappingCoverRegressor(
+        GP(per_output=True),
+        partition=TwoLevelKMeans(n_shards=3),
+        subdomain_size="auto",
+    )
+    job = on_disk.sharding_of(model, X, y, "X.npy", tmp_path)
+    assert job.cover[0] == auto_size(len(X), y[0].size, 0.9, model.machine)
+    assert job.cover[0] == (400 if outputs == (2,) else 800)
 
 
 def test_very_many_clusters_are_made_in_two_levels(monkeypatch):

@@ -22,7 +22,6 @@ Rows enter by H and h alone, so J of a fold costs the same however many rows it 
 Notation: a is ``alpha`` (1 - a in some codes), tau ``length_scale``, nu ``ridge``.
 """
 
-import warnings
 from numbers import Real
 
 import numpy as np
@@ -31,6 +30,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._linalg import add_to_diagonal, cholesky, solve_cholesky, squared_distances
+from ._notes import warn
 from ._parallel import one_thread_per_worker
 from ._validation import all_or_nothing, check_count
 
@@ -281,7 +281,7 @@ class RelativeDensityRatio(BaseEstimator):
         # By the sum too: rows that are all far from the target get tiny, equal weights.
         overlap = min(self.effective_sample_size_, ratios.sum())
         if overlap < min(LEAST_OVERLAP, len(ratios) / 2):
-            warnings.warn(self._shift_message(ratios), UserWarning, stacklevel=3)
+            warn(self._shift_message(ratios), stacklevel=3)
         negligible = self.effective_sample_size_ == 0
         self.weights_ = np.ones_like(ratios) if negligible else ratios
         return self

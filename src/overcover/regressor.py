@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import combination, routing
 from ._markup import element
+from ._notes import keep_notes
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
 from ._streams import Rows
 from ._validation import (
@@ -113,6 +114,8 @@ default="variance"
     router_ : router
     timings_ : dict
         Seconds of the stages tuning, partition, cover, machines.
+    notes_ : list of str
+        What the fit warned of, such as a poor choice of M; a stored model keeps it.
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         When X was a data frame with string column names.
@@ -187,6 +190,7 @@ default="variance"
 
     @all_or_nothing
     @with_callbacks
+    @keep_notes
     def _fit(self, X, y, sample_weight, X_target, work):
         """`fit`, keeping what it does in `work`: `InMemory`, or a draft on disk."""
         X, Y, weight, rows = check_training_data(

@@ -150,8 +150,8 @@ class _Spread(Draft):
         self.client, self.inputs = client, inputs
         self.given = model, inputs, str(folder), dtype
         self.outline, self.futures, self.unfinished = None, [], []
-        X = shared.map_rows(inputs.X)
-        self.sharding = shards.sharding_of(model, X, inputs.X, folder)
+        X, y = shared.map_rows(inputs.X), shared.map_rows(inputs.y)
+        self.sharding = shards.sharding_of(model, X, y, inputs.X, folder)
 
     def __enter__(self):
         return self
@@ -169,7 +169,7 @@ class _Spread(Draft):
             self.futures.append(self.outline)
         elif self.sharding is not None:
             with suppress(_NotYet):  # of an interrupted fit
-                return super().stage(name, rng, _not_yet)
+                return super().stage(name, rng, _not_yet, *args)
             self._do_stage(self.sharding, name, *args)
         seen_done = None
         while True:
@@ -179,7 +179,7 @@ class _Spread(Draft):
             if self.outline is not None and self.outline.done():
                 self.outline.result()
             try:
-                return super().stage(name, rng, _not_yet)
+                return super().stage(name, rng, _not_yet, *args)
             except _NotYet:
                 late = seen_done and time.monotonic() - seen_done > PATIENCE
             if late:
@@ -241,5 +241,5 @@ class _NotYet(Exception):
     """A stage is not written yet."""
 
 
-def _not_yet():
+def _not_yet(*args):
     raise _NotYet

@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._notes import keep_notes
 from .._streams import moments_of
 from .._validation import (
     all_or_nothing,
@@ -329,6 +330,7 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._fit(X, y, sample_weight)
 
     @all_or_nothing
+    @keep_notes
     def _fit(self, X, y, sample_weight, X_target=None):
         X, Y, sample_weight, _ = check_training_data(self, X, y, sample_weight)
         self._check_alone(len(X))

@@ -30,7 +30,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._linalg import add_to_diagonal, cholesky, inverse_from_cholesky
-from .._validation import check_choice
+from .._notes import noted, warn
+from .._validation import check_choice, check_count
 from ..density_ratio import RelativeDensityRatio
 from . import kernels
 from .twin_gp import TwinGP
@@ -165,6 +166,15 @@ class ImportanceWeightedTwinGP(TwinGP):
         weights = np.maximum(self.importance_.weights_, LEAST_WEIGHT)
         return weights if sample_weight is None else weights * sample_weight
 
+    def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs):
+        """As `TwinGP.tune`, with a word on the printed formula."""
+        if self.inverse == "paper":
+            warn(
+                "inverse='paper' is the printed formula, which is wrong by a factor on "
+                "most data: use it for comparison only."
+            )
+        super().tune(X, Y, sample_weight, subdomain_size, random_state, n_jobs)
+
     def _ratio(self, random_state):
         return RelativeDensityRatio(
             self.alpha, n_centers=self.n_centers, random_state=random_state
@@ -181,7 +191,7 @@ class ImportanceWeightedTwinGP(TwinGP):
     def _weighed_by_queries(self, state, X_query):
         rows = state.rows
         B = X_query / rows.input_scales - rows.center
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), noted():
             # A handful of queries seldom resembles a subdomain, and that is no news.
             warnings.simplefilter("ignore", UserWarning)
             found = self._ratio(0).fit(rows.A, B)
@@ -234,13 +244,6 @@ class ImportanceWeightedTwinGP(TwinGP):
     def _check_options(self, n_features, n_outputs):
         super()._check_options(n_features, n_outputs)
         self._check_weighing()
-        if self.inverse == "paper":
-            warnings.warn(
-                "inverse='paper' is the printed formula, which is wrong by a factor on "
-                "most data: use it for comparison only.",
-                UserWarning,
-                stacklevel=2,
-            )
 
     def _check_weighing(self):
         check_choice("inverse", self.inverse, ("exact", "paper"))
@@ -249,6 +252,7 @@ class ImportanceWeightedTwinGP(TwinGP):
                 f"alpha={self.alpha!r} must be between 0 and 1: 0.5 is robust, 1 the "
                 "plain ratio of densities."
             )
+        check_count("n_centers", self.n_centers, 1, "100 suits most data.")
 
 
 class PaperCore(NamedTuple):

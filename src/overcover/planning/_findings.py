@@ -5,10 +5,10 @@ fewer, and certain: no data is well served by them, and whoever made the choice 
 another one. They become warnings when a model is fitted.
 """
 
-import warnings
 from typing import NamedTuple
 
 from .._markup import number, percent, size_of
+from .._notes import warn
 from ..machines.base import memory_of_computer
 from ..tuning._problem import MOST_SCALES
 
@@ -121,7 +121,7 @@ def _too_large(shape, machine):
 def warn_of_poor_choices(shape, machine, in_memory=True):
     """A `PoorCoverWarning` for every poor choice, before any work is done."""
     for text in poor_choices(shape, machine, in_memory):
-        warnings.warn(text, PoorCoverWarning, stacklevel=2)
+        warn(text, PoorCoverWarning)
 
 
 def about_cover(model):

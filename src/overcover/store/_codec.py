@@ -49,17 +49,25 @@ RECORDS: dict[str, tuple[type, tuple[str, ...]]] = {
     },
     "NeighborsRouter": (NeighborsRouter, ("rows", "labels", "means")),
 }
+ROUTERS = (VarianceRouter, EuclideanRouter, GaussianRouter, NeighborsRouter)
 MACHINES = (GP, TwinGP, ImportanceWeightedTwinGP, SharmaMittalTwinGP)
 ESTIMATORS: dict[str, type] = {
     kind.__name__: kind
     for kind in (*MACHINES, OverlappingCoverRegressor, RelativeDensityRatio)
     + (EqualSizeKMeans, RecursiveProjection, TwoLevelKMeans)
 }
+# Fields that stores of version 1 lack.
+ADDED = {
+    "GPState": ("Y_variance", "amplitude_sq", "left_out"),
+    "TwinState": ("reach",),
+    "Calibration": ("output_mean", "output_variance"),
+}
 # As the parameter `partition`: unfitted, so their parameters say everything.
 CLUSTERERS: dict[str, type] = {
     name: getattr(sklearn.cluster, name)
     for name in sklearn.cluster.__all__
     if hasattr(getattr(sklearn.cluster, name), "fit_predict")
+    and name != "FeatureAgglomeration"  # clusters columns, and wants a function
 }
 KERNELS: dict[str, type] = {
     name: kind
@@ -68,6 +76,13 @@ KERNELS: dict[str, type] = {
     and issubclass(kind, sklearn_kernels.Kernel)
     and not inspect.isabstract(kind)
 }
+# Parameters of clusterers and kernels that may hold a word, each a choice among a few.
+# No other may: a word may also name a file, and `memory` names a folder of pickles.
+WORDS = {"affinity", "algorithm", "assign_labels", "bisecting_strategy"}
+WORDS |= {"cluster_method", "cluster_selection_method", "compute_full_tree"}
+WORDS |= {"eigen_solver", "eigen_tol", "init", "linkage", "metric", "n_init"}
+WORDS |= {"store_centers"}
+BOUNDS = "_bounds"  # of a kernel's hyperparameter, or "fixed"
 # What an estimator learned ends in an underscore, or is one of these.
 FITTED = re.compile(r"[a-z][A-Za-z0-9_]*_|_y_ndim|_center|_scale")
 # What dtype="float32" narrows: factors, which are the bulk, and which only variances
@@ -194,7 +209,9 @@ class _Encoder:
             name: _recipe(item) if isinstance(item, BaseEstimator) else item
             for name, item in given.items()
         }
-        return {k: self.tree_of(v, f"{where}.{k}") for k, v in given.items()}
+        made = {k: self.tree_of(v, f"{where}.{k}") for k, v in given.items()}
+        check_harmless(type(value), given, where)
+        return made
 
     def fitted(self, value, where):
         given = value.get_params(deep=False)
@@ -208,6 +225,46 @@ class _Encoder:
 def _recipe(estimator):
     """An estimator with the same parameters that has learned nothing."""
     return type(estimator)(**estimator.get_params(deep=False))
+
+
+def check_harmless(kind, params, where):
+    """Refuse parameters by which an object of scikit-learn could reach files or code.
+
+    Fitted again, an estimator acts on its parameters: with a `memory` it unpickles what
+    it finds there. The package's classes check their words themselves.
+
+    Raises
+    ------
+    StoreError
+        If a parameter is neither numbers, nor a word where a word is a choice, nor an
+        object that a store can make.
+    """
+    if kind not in (*CLUSTERERS.values(), *KERNELS.values()):
+        return
+    defaults = inspect.signature(kind).parameters
+    for name, value in params.items():
+        is_default = isinstance(value, str) and value == defaults[name].default
+        may_be_word = is_default or name in WORDS or name.endswith(BOUNDS)
+        if not _is_harmless(value, may_be_word):
+            raise StoreError(
+                f"{where}.{name} is {value!r}. A stored {kind.__name__} may hold "
+                "numbers, and words that are choices, but nothing that could name a "
+                f"file or a function. Leave {name} at its default, "
+                f"{defaults[name].default!r}, and save again."
+            )
+
+
+def _is_harmless(value, may_be_word=False):
+    if isinstance(value, str):
+        return may_be_word
+    if isinstance(value, list | tuple):
+        return all(map(_is_harmless, value))
+    if isinstance(value, dict):
+        return all(map(_is_harmless, value.values()))
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.str in DTYPES
+    kinds = (*CLUSTERERS.values(), *KERNELS.values(), np.random.RandomState)
+    return value is None or type(value) in (bool, int, float, *kinds)
 
 
 def refusal(value, where):
@@ -308,18 +365,23 @@ class _Decoder:
 
     def record(self, name, depth, fields):
         kind, names = RECORDS[name]
+        values = {k: self.value_of(v, depth) for k, v in fields.items()}
+        if set(fields) == set(names) - set(ADDED.get(name, ())):
+            return kind.of_version_1(**values) if name in ADDED else kind(**values)
         if set(fields) != set(names):
             raise StoreError(
                 f"{name} should have the fields {', '.join(names)}, and has "
                 f"{', '.join(map(str, fields))}."
             )
-        return kind(**{k: self.value_of(v, depth) for k, v in fields.items()})
+        return kind(**values)
 
     def kernel(self, depth, params, **named):
         return self.made(KERNELS, named, params, depth)
 
     def estimator(self, depth, params, fitted, **named):
         made = self.made(ESTIMATORS | CLUSTERERS, named, params, depth)
+        if fitted and type(made).__name__ in CLUSTERERS:
+            raise StoreError(f"{type(made).__name__} is stored unfitted.")
         for name, value in fitted.items():
             if not FITTED.fullmatch(name):
                 raise StoreError(f"{type(made).__name__} does not learn {name!r}.")
@@ -335,4 +397,6 @@ class _Decoder:
         unknown = set(params) - set(inspect.signature(kind).parameters)
         if unknown:
             raise StoreError(f"{name} does not take {', '.join(sorted(unknown))}.")
-        return kind(**{k: self.value_of(v, depth) for k, v in params.items()})
+        values = {k: self.value_of(v, depth) for k, v in params.items()}
+        check_harmless(kind, values, name)
+        return kind(**values)

@@ -32,7 +32,9 @@ from ._pack import (
     parse_json,
 )
 
-FORMAT, VERSION = "overcover-model", 1
+FORMAT, VERSION = "overcover-model", 2
+# Versions that can be read. Version 1 says nothing of variances far from the rows.
+READABLE = (1, 2)
 MANIFEST, LOCK, MODEL = "manifest.json", "writer.lock", f"model{SUFFIX}"
 KEYS = {"format", "version", "written_by", "data", "dtype", "summary", "files"}
 KEYS |= {"fingerprint", "checksum"}
@@ -47,6 +49,7 @@ DELETABLE = re.compile(rf"([a-z]+|([a-z]+-)?\d{{6,}})({SUFFIX}|\.json|\.npy)({TO
 HALF_A_MANIFEST = re.compile(re.escape(MANIFEST) + TOKEN)
 # 125,000 subdomains (10^7 rows) take 10 MB.
 MOST_MANIFEST = 2**28
+MOST_LOCK = 2**12
 
 
 def versions():
@@ -111,6 +114,11 @@ def read_manifest(store):
         If there is none, or it is damaged, foreign, or of another version.
     """
     path = Path(store) / MANIFEST
+    if not os.path.lexists(store):
+        raise StoreError(
+            f"{store} does not exist. Give the directory that model.save wrote; "
+            f"relative paths start at {os.getcwd()}."
+        )
     if not path.parent.is_dir() or not os.path.lexists(path):
         raise StoreError(
             f"{store} is not a store: it has no {MANIFEST}. Give the directory that "
@@ -136,10 +144,10 @@ def _check_manifest(manifest):
     if manifest.get("format") != FORMAT:
         raise StoreError("is not the manifest of an overcover model.")
     version = manifest.get("version")
-    if version != VERSION or type(version) is not int:
+    if version not in READABLE or type(version) is not int:
         raise StoreError(
-            f"has format version {version!r}, and this overcover reads {VERSION}. A "
-            "newer overcover wrote it: update, or save the model again."
+            f"has format version {version!r}, and this overcover reads up to {VERSION}."
+            " A newer overcover wrote it: update, or save the model again."
         )
     if set(manifest) - {NOTES} != KEYS:
         odd = ", ".join(sorted(set(manifest) - {NOTES} ^ KEYS))
@@ -165,6 +173,10 @@ def _check_manifest(manifest):
         raise StoreError(f"names {name!r} as its data, which must be data-<16 digits>.")
     if manifest["dtype"] not in ("float64", "float32"):
         raise StoreError(f"has the unknown dtype {manifest['dtype']!r}.")
+    if not isinstance(manifest["written_by"], dict):
+        raise StoreError("should hold the versions it was written by.")
+    if not isinstance(manifest["fingerprint"], str):
+        raise StoreError("should hold a fingerprint, or an empty one.")
     if not isinstance(manifest["summary"], dict):
         raise StoreError("should hold a summary.")
     if not isinstance(manifest.get(NOTES, {}), dict):
@@ -277,12 +289,25 @@ def acquire(store):
 
 
 def _owner_of(path):
-    """Who holds the lock, None if nobody who lives."""
+    """Who holds the lock, None if no process that lives.
+
+    Raises
+    ------
+    StoreError
+        If it is not a file, or names something else than a process.
+    """
+    if not os.path.lexists(path):
+        return None
+    descriptor, _ = open_regular(path)
+    with open(descriptor, "rb") as file:
+        data = file.read(MOST_LOCK)
     try:
-        owner = parse_json(path.read_bytes())
+        owner = parse_json(data)
         pid, host, started = owner["pid"], owner["host"], owner["started"]
-    except (FileNotFoundError, KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         return None  # a lock that was never finished is nobody's
+    if type(pid) is not int or not 0 < pid < 2**31:
+        raise StoreError(f"{path} names {pid!r} as a process. Remove it.")
     if host != socket.gethostname():
         return owner
     try:
@@ -302,6 +327,17 @@ def _started(pid):
     except OSError:
         return None
     return after_name.split()[19]
+
+
+def file_of(k):
+    """The name of a subdomain's file.
+
+    Examples
+    --------
+    >>> file_of(12)
+    '000012.pack'
+    """
+    return f"{k:06d}{SUFFIX}"
 
 
 def new_data_folder(store):
@@ -326,10 +362,26 @@ def keep_only(folder, names=frozenset()):
         folder.rmdir()
 
 
+def tidy_model(store):
+    """Delete what the fit of a store's model left beside it, if it was ended too early.
+
+    Returns
+    -------
+    str
+        The name of the model's folder.
+    """
+    manifest = read_manifest(store)
+    folder = Path(store) / manifest["data"]
+    n_subdomains = len(manifest["files"]["subdomains"])
+    if folder.is_dir():
+        keep_only(folder, {MODEL, *map(file_of, range(n_subdomains))})
+    return folder.name
+
+
 def tidy(store, keep=()):
     """Delete what interrupted writers left, and what `keep` and the manifest do not."""
     try:
-        keep = {*keep, read_manifest(store)["data"]}
+        keep = {*keep, tidy_model(store)}
     except StoreError:
         if os.path.lexists(Path(store) / MANIFEST):
             return  # damaged: leave everything to whoever repairs it

@@ -3,8 +3,9 @@
 A draft is a folder of data in a store that its manifest does not name yet. Stages and
 subdomains become files in it as they are done, the stages with the state of the random
 numbers after them; a fit that starts again reads what is there, does what is missing,
-and so makes the same model. A fingerprint of data and parameters keeps another fit from
-taking it up. The model that the store held before stays until the new one is whole.
+and so makes the same model. A fingerprint of data and parameters, in the folder and in
+each of its files, keeps another fit from taking them up. The model that the store held
+before stays until the new one is whole.
 """
 
 import hashlib
@@ -17,25 +18,38 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from .._notes import noted, remember
 from .._parallel import run_tasks
 from .._streams import blocks_of
 from .._validation import check_training_data
+from ..cover import Cover
 from ..machines import AnyRegressor, make_machine
+from ..partition import Partition
 from ..regressor import OverlappingCoverRegressor
 from . import _directory as directory
-from ._codec import FITTED, encode, refusal
-from ._model import check_dtype, commit, load
-from ._pack import SUFFIX, StoreError, new_file, open_pack, write_pack
+from ._codec import FITTED, MACHINES, ROUTERS, encode, refusal
+from ._model import check_dtype, check_texts, commit, load
+from ._pack import (
+    SUFFIX,
+    StoreError,
+    new_file,
+    open_pack,
+    open_regular,
+    parse_json,
+    write_pack,
+)
 from ._rows import mapped_as_float, write_used
+from ._shapes import RANGES, check_array, check_machine, check_record
 from ._subdomains import (
     StoredStates,
     Subdomains,
     decode_pack,
-    file_of,
     write_subdomain,
 )
 
-DRAFT = "draft.json"
+DRAFT, MOST_DRAFT = "draft.json", 2**12
+# What stages make, other than the metric, which is a machine and weights.
+STAGES = {"partition": (Partition,), "cover": (Cover,), "router": ROUTERS}
 # Results do not depend on these.
 INDIFFERENT = {"n_jobs": None, "verbose": 0}
 
@@ -55,6 +69,7 @@ class Draft:
 
     def __init__(self, folder, dtype):
         self.folder, self.dtype = Path(folder), dtype
+        self.fingerprint = fingerprint_in(folder)
         self.digests: list[str] = []
 
     def stage(self, name, rng, make, *args):
@@ -63,15 +78,28 @@ class Draft:
         # Numbers that nobody seeded are NumPy's own, and not ours to set back.
         seeded = rng is not check_random_state(None)
         try:
-            found, _ = decode_pack(path)
-        except StoreError:  # not there, or damaged: then it is made again
-            value = make(*args)
+            return self._read_stage(path, rng if seeded else None, args)
+        except StoreError:  # not there, damaged, or of another fit: made again
+            with noted() as notes:
+                value = make(*args)
+            remember(notes)
             after = rng.get_state() if seeded else None
-            write_pack(path, *encode({"value": value, "random_state": after}, name))
+            tree = {"value": value, "random_state": after, "notes": notes}
+            write_pack(path, *encode(tree, name), self.fingerprint)
             return value
-        if seeded:
-            rng.set_state(found["random_state"])
-        return found["value"]
+
+    def _read_stage(self, path, rng, args):
+        found, _ = decode_pack(path, draft=self.fingerprint)
+        try:
+            value, after = found["value"], found["random_state"]
+            check_stage(path.stem, value, args)
+            notes = check_texts(found.get("notes", []))
+            if rng is not None:
+                rng.set_state(after)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise StoreError(f"{path} makes no sense: {error}") from error
+        remember(notes)
+        return value
 
     def take_used(self, X, y, weight):
         """Mapped rows that the fit uses, which it would otherwise copy to memory."""
@@ -88,10 +116,12 @@ class Draft:
     def state(self, local, k):
         """The digest of a subdomain's file, which is written unless it is there."""
         try:
-            return open_pack(self.folder / file_of(k)).digest
+            return open_pack(
+                self.folder / directory.file_of(k), draft=self.fingerprint
+            ).digest
         except StoreError:
-            state, members = local.fit(k), local.members(k)
-            return write_subdomain(self.folder, k, members, state, self.dtype)
+            made = local.members(k), local.fit(k), self.dtype, self.fingerprint
+            return write_subdomain(self.folder, k, *made)
 
     def gathered(self, machine, states):
         """States that are read from their files, a few at a time."""
@@ -212,6 +242,7 @@ def fit_draft(model, store, fit_rows, fingerprint, resume, dtype, notes=None, ke
     model
     """
     if resume and _is_finished(store, fingerprint):
+        directory.tidy_model(store)
         return adopt(model, load(store))
     found = find_draft(store, fingerprint) if resume else None
     directory.tidy(store, keep=[*keep, found.name] if found else keep)
@@ -223,9 +254,6 @@ def fit_draft(model, store, fit_rows, fingerprint, resume, dtype, notes=None, ke
             directory.keep_only(folder)
     commit(store, folder, model, digests, dtype, notes, fingerprint)
     directory.tidy(store)
-    directory.keep_only(
-        folder, {directory.MODEL, *(file_of(k) for k in range(len(digests)))}
-    )
     return adopt(model, load(store))
 
 
@@ -297,8 +325,8 @@ def find_draft(store, fingerprint):
         if not is_begun(path.parent):
             continue
         try:
-            found = json.loads(path.read_bytes()).get("fingerprint")
-        except (AttributeError, ValueError):
+            found = fingerprint_in(path.parent)
+        except StoreError:
             found = None
         if found == fingerprint:
             return path.parent
@@ -309,6 +337,62 @@ def find_draft(store, fingerprint):
                 "called with, discard it with resume=False, or choose another path."
             )
     return None
+
+
+def check_stage(name, value, args):
+    """Refuse what a stage could not have made of these arguments.
+
+    Parameters
+    ----------
+    name : {"metric", "partition", "cover", "router"}
+    value : what a file gave
+    args : tuple
+        Of the function that makes the stage; rows are the first with two axes.
+
+    Raises
+    ------
+    StoreError
+    """
+    rows = next(a for a in args if len(getattr(a, "shape", ())) == 2)
+    sizes = dict(zip("Nd", rows.shape))
+    for known in args:
+        if isinstance(known, Cover):
+            sizes["K"] = len(known.members)
+        if isinstance(known, Partition):
+            sizes["K"] = len(known.centers)
+    if name == "metric":
+        machine, weight = value
+        sizes["q"] = args[1].shape[1]
+        if type(machine) not in MACHINES:
+            raise StoreError("The machine is of another class.")
+        check_machine(machine, sizes)
+        if weight is not None:
+            check_array(weight, "N", sizes, "weights", RANGES["weights"])
+    elif type(value) not in STAGES[name]:
+        raise StoreError(f"It holds no {name}.")
+    else:
+        check_record(value, sizes, name)
+
+
+def fingerprint_in(folder):
+    """Of the fit that a draft is of.
+
+    Raises
+    ------
+    StoreError
+        If the folder is no draft.
+    """
+    path = Path(folder) / DRAFT
+    descriptor, _ = open_regular(path)
+    with open(descriptor, "rb") as file:
+        data = file.read(MOST_DRAFT)
+    try:
+        found = parse_json(data)["fingerprint"]
+    except (KeyError, ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged: {error!r}.") from error
+    if not isinstance(found, str) or not directory.DIGEST.fullmatch(found):
+        raise StoreError(f"{path} is damaged: {found!r} is no fingerprint.")
+    return found
 
 
 def is_begun(folder):

@@ -7,20 +7,19 @@ import numpy as np
 
 from .._validation import check_count
 from ..cover import Cover
-from ..machines import AnyRegressor
-from ..machines.calibration import Calibration
+from ..machines import AnyRegressor, Machine
+from ..machines.calibration import LEVELS, Calibration
 from ..regressor import OverlappingCoverRegressor
 from . import _directory as directory
-from ._codec import MACHINES, RECORDS, decode, encode, refusal
+from ._codec import MACHINES, ROUTERS, decode, encode, refusal
 from ._pack import StoreError, write_pack
-from ._shapes import check_record
+from ._shapes import RANGES, check_array, check_machine, check_record
 from ._subdomains import (
     MOST_OPEN,
     StoredMembers,
     StoredStates,
     Subdomains,
     decode_pack,
-    file_of,
     write_subdomain,
 )
 
@@ -112,13 +111,20 @@ def warn_of_rounding(machine):
 
 def check_storable(model):
     """Refuse early what cannot be stored."""
-    if not isinstance(model, OverlappingCoverRegressor) or not hasattr(
-        model, "states_"
-    ):
+    if isinstance(model, Machine) and hasattr(model, "state_"):
+        name = type(model).__name__
+        raise StoreError(
+            f"{model!r} was fitted alone, and only an OverlappingCoverRegressor can be "
+            f"saved. Cover the same rows with one subdomain: OverlappingCoverRegressor("
+            f"{name}(...), subdomain_size=len(X)).fit(X, y)."
+        )
+    if not isinstance(model, OverlappingCoverRegressor):
         raise StoreError(
             f"{model!r} cannot be saved: only a fitted OverlappingCoverRegressor can. "
-            "Fit it first."
+            "Give it the machine, and fit it."
         )
+    if not hasattr(model, "states_"):
+        raise StoreError(f"{model!r} cannot be saved yet. Fit it first.")
     if isinstance(model.machine_, AnyRegressor):
         raise StoreError(refusal(model.machine_, "machine"))
 
@@ -143,7 +149,9 @@ def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
         "summary": encode(summary_of(model)).tree,
         "files": {
             "model": entry(directory.MODEL, digest),
-            "subdomains": [entry(file_of(k), d) for k, d in enumerate(digests)],
+            "subdomains": [
+                entry(directory.file_of(k), d) for k, d in enumerate(digests)
+            ],
         },
         "fingerprint": fingerprint,
     }
@@ -177,6 +185,7 @@ def summary_of(model):
         "subdomain_size": int(asked if isinstance(asked, Integral) else used),
         "overlap": float(model.overlap),
         "router": type(model.router_).__name__,
+        "fit_notes": getattr(model, "notes_", []),
     }
 
 
@@ -191,7 +200,8 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     ----------
     path : str or path-like
     max_open : int, default=512
-        Subdomains to keep open; each takes a file descriptor.
+        Subdomains to keep open; each takes a file descriptor, and all models of a
+        process together take at most half of those that it may have.
     max_bytes : int or None, default=None
         What open subdomains may occupy; None for 4 GiB, or a quarter of the computer's
         memory if that is less.
@@ -239,7 +249,7 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     model.states_ = StoredStates(subdomains)
     model.cover_ = Cover(StoredMembers(subdomains), n_owned)
     if not hasattr(model, "subdomain_size_"):  # stores of before it was kept
-        model.subdomain_size_ = min(model.subdomain_size, int(np.sum(n_owned)))
+        model.subdomain_size_ = model._size(sizes["N"], sizes["q"])
     return model
 
 
@@ -260,21 +270,53 @@ def check_model(tree, n_subdomains):
         raise StoreError(f"It lacks {', '.join(missing)}.")
     if type(model.machine_) not in MACHINES:
         raise StoreError("Its machine is of another class.")
-    routers = [kind for name, (kind, _) in RECORDS.items() if name.endswith("Router")]
-    if type(model.router_) not in routers:
+    if type(model.router_) not in ROUTERS:
         raise StoreError("Its router is of another class.")
     sizes = sizes_of(model)
-    same = model.n_subdomains_ == n_subdomains == sizes["K"] > 0
-    if not same or np.shape(n_owned) != (n_subdomains,):
+    if sizes["K"] != n_subdomains:
         raise StoreError(f"It is not one of {n_subdomains} subdomains.")
-    if np.shape(model.length_scales_) != (sizes["d"],) or model._y_ndim not in (1, 2):
-        raise StoreError("Its inputs, or outputs, are of another shape.")
+    check_array(n_owned, "K", sizes, "n_owned", RANGES["n_owned"])
+    sizes["N"] = sum(n_owned.tolist())
+    allowed = RANGES["length_scales_"]
+    check_array(model.length_scales_, "d", sizes, "length_scales_", allowed)
+    if model._y_ndim not in (1, 2) or (model._y_ndim == 1 and sizes["q"] > 1):
+        raise StoreError("Its outputs are of another shape.")
+    check_details(model, sizes)
+    model.notes_ = check_texts(getattr(model, "notes_", []))  # old stores have none
     check_record(model.router_, dict(sizes), "router")
+    check_machine(model.machine_, sizes)
     calibration = getattr(model.machine_, "calibration_", None)
     if type(calibration) is not Calibration:
         raise StoreError("Its variances are not calibrated.")
-    check_record(calibration, dict(sizes), "calibration")
+    check_record(calibration, sizes | {"v": len(LEVELS)}, "calibration")
     return model, n_owned, sizes
+
+
+def check_details(model, sizes):
+    """Refuse parameters, and counts and words beside the arrays, that make no sense."""
+    try:
+        model._check_options()
+        # One of a partition is looked at when it is fitted again.
+        check_count("n_jobs", abs(1 if model.n_jobs is None else model.n_jobs))
+        size = getattr(model, "subdomain_size_", 1)  # old stores have none
+        check_count("subdomain_size_", size)
+        check_count("n_lenders_", model.n_lenders_, 0)
+        names = getattr(model, "feature_names_in_", np.empty(0, dtype=object))
+        words = [name for name in names if isinstance(name, str)]
+        seconds = [float(value) for value in model.timings_.values()]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise StoreError(f"It makes no sense: {error}") from error
+    if len(words) != len(names) or len(words) not in (0, sizes["d"]):
+        raise StoreError("The names of its columns are not words, one for each.")
+    if not np.isfinite(seconds).all():
+        raise StoreError("Its stages took no number of seconds.")
+
+
+def check_texts(notes):
+    """Notes of a fit, if they are a list of texts."""
+    if type(notes) is not list or not all(isinstance(text, str) for text in notes):
+        raise StoreError(f"{notes!r} are not the notes of a fit.")
+    return notes
 
 
 def sizes_of(model):
@@ -298,7 +340,8 @@ def inspect(path):
     dict
         machine, machine_parameters, hyperparameters, parameters (as text), n_rows,
         n_features, n_outputs, n_subdomains, subdomain_size, overlap, router, dtype,
-        bytes, format, versions, notes.
+        bytes, format, versions, notes (given to `save`), fit_notes (what the fit
+        warned of).
     """
     manifest = directory.read_manifest(path)
     try:
@@ -306,13 +349,17 @@ def inspect(path):
     except (TypeError, ValueError) as error:
         raise StoreError(f"{path}: its manifest has no summary. {error}") from error
     files = [manifest["files"]["model"], *manifest["files"]["subdomains"]]
-    return summary | {
-        "dtype": manifest["dtype"],
-        "bytes": sum(n_bytes for _, n_bytes in files),
-        "format": manifest["version"],
-        "versions": dict(manifest["written_by"]),
-        "notes": manifest.get(directory.NOTES, {}),
-    }
+    return (
+        {"fit_notes": []}
+        | summary
+        | {
+            "dtype": manifest["dtype"],
+            "bytes": sum(n_bytes for _, n_bytes in files),
+            "format": manifest["version"],
+            "versions": dict(manifest["written_by"]),
+            "notes": manifest.get(directory.NOTES, {}),
+        }
+    )
 
 
 def verify(path):

@@ -8,6 +8,7 @@ bytes are the SHA-256 of all before. A file is written under another name, flush
 the disk, and renamed: under its own name it is whole.
 """
 
+import errno
 import hashlib
 import json
 import math
@@ -15,6 +16,7 @@ import mmap
 import os
 import secrets
 import stat
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +35,8 @@ DTYPES = {
 # More than the header of a subdomain, or of a model, will ever need.
 MOST_HEADER = 2**26
 HEADER_KEYS = {"name", "arrays", "tree"}
+# Only in what a fit wrote into a draft: the fingerprint of its data and parameters.
+OF_DRAFT = "draft"
 
 
 class StoreError(ValueError):
@@ -73,6 +77,9 @@ class Pack(NamedTuple):
     identity: tuple
     """Changes when the file does; see `identity_of`."""
 
+    draft: str
+    """Fingerprint of the fit that wrote it into a draft, else empty."""
+
 
 def aligned(offset):
     """The next multiple of `ALIGNMENT`.
@@ -85,7 +92,7 @@ def aligned(offset):
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
-def write_pack(path, tree, arrays, stored) -> str:
+def write_pack(path, tree, arrays, stored, draft="") -> str:
     """Write a file, whole or not at all; returns its digest as hexadecimal digits.
 
     Parameters
@@ -95,6 +102,8 @@ def write_pack(path, tree, arrays, stored) -> str:
     arrays : list of ndarray
     stored : list of str
         Of each array, its type on disk.
+    draft : str
+        Fingerprint of the fit that the file is a part of; empty for none.
     """
     specs, offset = list[ArraySpec](), 0
     for array, kind in zip(arrays, stored):
@@ -103,6 +112,7 @@ def write_pack(path, tree, arrays, stored) -> str:
         specs.append(ArraySpec(array.dtype.str, kind, order, shape, offset))
         offset = aligned(offset + array.size * np.dtype(kind).itemsize)
     content = {"name": path.name, "arrays": specs, "tree": tree}
+    content |= {OF_DRAFT: draft} if draft else {}
     header = json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
     with new_file(path) as file:
         hashing = hashlib.sha256()
@@ -177,7 +187,7 @@ def open_regular(path) -> tuple[int, os.stat_result]:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(path, flags)
     except OSError as error:
-        raise StoreError(f"{path} cannot be opened: {error.strerror}.") from error
+        raise StoreError(f"{path} cannot be opened: {_reason(error)}.") from error
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
@@ -185,12 +195,31 @@ def open_regular(path) -> tuple[int, os.stat_result]:
     return descriptor, found
 
 
+def most_files() -> int:
+    """How many files this process may hold open."""
+    import resource  # which only POSIX systems have
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
+def _reason(error):
+    """Why a file could not be opened, and what to do if too many are."""
+    if getattr(error, "errno", None) not in (errno.EMFILE, errno.ENFILE):
+        return getattr(error, "strerror", None) or error
+    return (
+        f"{error.strerror}. This process may hold {most_files()} files open: allow it "
+        "more (ulimit -n 4096), close files of its own, or load models with a smaller "
+        "max_open"
+    )
+
+
 def identity_of(found: os.stat_result) -> tuple:
     """What changes when a file is written to, or replaced."""
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def open_pack(path, digest=None, known=None) -> Pack:
+def open_pack(path, digest=None, known=None, draft=None) -> Pack:
     """Map a file and check it.
 
     Parameters
@@ -201,6 +230,8 @@ def open_pack(path, digest=None, known=None) -> Pack:
     known : tuple or None
         The identity of a file that has been checked before: not read again, if it is
         still the same.
+    draft : str or None
+        The fingerprint of the fit that must have written it; None accepts any.
 
     Raises
     ------
@@ -216,7 +247,7 @@ def open_pack(path, digest=None, known=None) -> Pack:
     except (OSError, ValueError) as error:
         if isinstance(error, StoreError):
             raise
-        raise StoreError(f"{path} cannot be mapped: {error}.") from error
+        raise StoreError(f"{path} cannot be mapped: {_reason(error)}.") from error
     finally:
         os.close(descriptor)
     end = size - DIGEST_SIZE
@@ -235,21 +266,25 @@ def open_pack(path, digest=None, known=None) -> Pack:
                 "it from a copy, or save the model again."
             )
     try:
-        tree, arrays = _parse(path, mapped, end)
+        content, arrays = _parse(path, mapped, end)
     except StoreError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise StoreError(f"{path} has a header that makes no sense: {error}") from error
-    return Pack(tree, arrays, sum(a.nbytes for a in arrays), written, identity)
+    writer = content.get(OF_DRAFT, "")
+    if draft is not None and writer != draft:
+        raise StoreError(f"{path} is part of a fit of other data or parameters.")
+    n_bytes = sum(a.nbytes for a in arrays)
+    return Pack(content["tree"], arrays, n_bytes, written, identity, writer)
 
 
 def _parse(path, mapped, end):
-    """The tree and the arrays of a mapped file, distrusting every number."""
+    """The header and the arrays of a mapped file, distrusting every number."""
     length = int.from_bytes(mapped[8:16], "little")
     if mapped[:8] != MAGIC or length > min(end - 16, MOST_HEADER):
         raise StoreError(f"{path} is not a file of an overcover store.")
     content = parse_json(mapped[16 : 16 + length])
-    if set(content) != HEADER_KEYS or content["name"] != Path(path).name:
+    if set(content) - {OF_DRAFT} != HEADER_KEYS or content["name"] != Path(path).name:
         raise StoreError(
             f"{path} does not belong here: its header names {content.get('name')!r} "
             f"and holds {sorted(content)}."
@@ -280,7 +315,7 @@ def _parse(path, mapped, end):
         values = flat.astype(dtype, copy=False)
         in_order = values.reshape(spec.shape[::-1] if spec.order == "F" else spec.shape)
         arrays.append(in_order.T if spec.order == "F" else in_order)
-    return content["tree"], arrays
+    return content, arrays
 
 
 def parse_json(data):

@@ -47,6 +47,7 @@ from ..partition._shards import (
 )
 from ..routing import make_router, subdomain_means
 from ._codec import encode
+from ._draft import fingerprint_in
 from ._pack import SUFFIX, StoreError, identity_of, open_pack, write_pack
 from ._subdomains import decode_pack
 
@@ -80,21 +81,23 @@ class Sharding(NamedTuple):
         return Path(self.folder) / f"{numbered}{SUFFIX}"
 
 
-def sharding_of(model, X, path, folder) -> Sharding | None:
+def sharding_of(model, X, y, path, folder) -> Sharding | None:
     """How a model's rows are to be sharded; None if they fit in one shard.
 
     Parameters
     ----------
     model : OverlappingCoverRegressor
     X : array of shape (n_samples, n_features)
+    y : array of shape (n_samples,) or (n_samples, n_outputs)
     path : str
         Of the file that X is mapped from.
     folder : path
         Of the draft.
     """
-    if X.ndim != 2 or 0 in X.shape:
+    if X.ndim != 2 or 0 in X.shape or len(y) != len(X):
         return None  # refused elsewhere
-    size = min(model.subdomain_size, len(X))
+    n_outputs = y.shape[1] if y.ndim > 1 else 1
+    size = model._size(len(X), n_outputs)
     n_clusters = count_subdomains(len(X), size, model.overlap)
     clusterer = resolve(model.partition, n_clusters, 1, None)
     if not isinstance(clusterer, TwoLevelKMeans):
@@ -127,9 +130,10 @@ def cluster_ranges(job: Sharding) -> list[tuple[int, int]]:
 def _write(path, make):
     """Write what `make` gives, unless it is there."""
     try:
-        open_pack(path)
-    except StoreError:  # not there, or damaged
-        write_pack(path, *encode(make(), path.stem))
+        open_pack(path, draft=_fingerprint(path.parent))
+    except StoreError:  # not there, damaged, or of another fit
+        made = encode(make(), path.stem)
+        write_pack(path, *made, _fingerprint(path.parent))
 
 
 def _read(path) -> Any:
@@ -147,9 +151,11 @@ def _read(path) -> Any:
                     "meanwhile."
                 ) from error
         time.sleep(PAUSE)
-    return decode_pack(path, known=known)[0]
+    return decode_pack(path, known=known, draft=_fingerprint(path.parent))[0]
 
 
+# Read once per process: the name of a draft's folder is used once.
+_fingerprint = lru_cache(maxsize=8)(fingerprint_in)
 # Opened once per process: files of a draft never change.
 _opened = lru_cache(maxsize=64)(_read)
 
@@ -180,7 +186,7 @@ def _shares(job) -> Shares:
 
 def forget() -> None:
     """Close all files."""
-    for cache in (_opened, _X, _scaled):
+    for cache in (_opened, _X, _scaled, _fingerprint):
         cache.cache_clear()
 
 

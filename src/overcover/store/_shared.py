@@ -190,15 +190,16 @@ def fit_subdomains(job, ids) -> list[str]:
             f"{error.filename} is not there: {error.strerror}. Every worker must see "
             "the store under the same path, and nobody may discard the fit meanwhile."
         ) from error
-    local, draft = _local_fits(job, found), Draft(job.folder, job.dtype)
+    draft = Draft(job.folder, job.dtype)
+    local = _local_fits(job, draft.fingerprint, found)
     return list(run_tasks(draft.state, ((local, k) for k in ids), n_jobs=1))
 
 
 @lru_cache(maxsize=1)
-def _local_fits(job, identities) -> LocalFits:
+def _local_fits(job, fingerprint, identities) -> LocalFits:
     """What tasks of one fit share, opened once per process."""
     (machine, weight), cover = (
-        decode_pack(Path(job.folder) / f"{name}{SUFFIX}")[0]["value"]
+        decode_pack(Path(job.folder) / f"{name}{SUFFIX}", draft=fingerprint)[0]["value"]
         for name in ("metric", "cover")
     )
     X, y, _, _, rows = job.inputs.mapped()

@@ -1,7 +1,8 @@
 """Subdomains that stay on the disk until a query needs them.
 
 The files of the subdomains asked last are kept open, up to a number and to so many
-bytes; each is checked against its checksum when it is first opened.
+bytes; each is checked against its checksum when it is first opened. All models of a
+process together keep half as many files open as the system allows it.
 """
 
 from collections import OrderedDict
@@ -9,14 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from ..machines.base import KEPT_BYTES, memory_of_computer
 from ._codec import decode, encode
-from ._pack import SUFFIX, StoreError, open_pack, write_pack
+from ._directory import file_of, read_manifest
+from ._pack import StoreError, most_files, open_pack, write_pack
 from ._shapes import check_state
 
 # Each open file holds a descriptor, and 1024 is what most systems allow a process.
 MOST_OPEN = 512
+# The subdomains of all models of this process, and the lock on what they keep open.
+_everyone: "WeakSet[Subdomains]" = WeakSet()
+_lock = Lock()
 
 
 class Subdomain(NamedTuple):
@@ -29,27 +35,16 @@ class Subdomain(NamedTuple):
     """What its machine has precomputed."""
 
 
-def file_of(k):
-    """The name of a subdomain's file.
-
-    Examples
-    --------
-    >>> file_of(12)
-    '000012.pack'
-    """
-    return f"{k:06d}{SUFFIX}"
-
-
-def write_subdomain(folder, k, members, state, dtype) -> str:
+def write_subdomain(folder, k, members, state, dtype, draft="") -> str:
     """Write one subdomain; returns the digest of its file."""
     tree = {"members": members, "state": state}
     made = encode(tree, f"subdomain {k}", dtype)
-    return write_pack(Path(folder) / file_of(k), *made)
+    return write_pack(Path(folder) / file_of(k), *made, draft)
 
 
-def decode_pack(path, digest=None, known=None):
+def decode_pack(path, digest=None, known=None, draft=None):
     """The tree in a file, and the open file; errors name it."""
-    pack = open_pack(path, digest, known)
+    pack = open_pack(path, digest, known, draft)
     try:
         return decode(pack.tree, pack.arrays), pack
     except StoreError as error:
@@ -86,10 +81,11 @@ class Subdomains:
         self._start()
 
     def _start(self):
-        self.lock = Lock()
         self.checked: dict[int, tuple] = {}
         self.open: OrderedDict[int, tuple[Subdomain, int]] = OrderedDict()
         self.n_bytes = 0
+        with _lock:
+            _everyone.add(self)
 
     def __len__(self):
         return len(self.digests)
@@ -97,42 +93,75 @@ class Subdomains:
     def __getitem__(self, k) -> Subdomain:
         if not 0 <= k < len(self):
             raise IndexError(f"There are {len(self)} subdomains, and no number {k}.")
-        with self.lock:
+        with _lock:
             if k in self.open:
                 self.open.move_to_end(k)
                 return self.open[k][0]
         # Not under the lock: threads open different files at the same time.
         subdomain, n_bytes = self._read(k)
-        with self.lock:
+        with _lock:
             if k not in self.open:
                 self.open[k] = subdomain, n_bytes
                 self.n_bytes += n_bytes
             while len(self.open) > 1 and (
                 len(self.open) > self.max_open or self.n_bytes > self.max_bytes
             ):
-                _, (_, dropped) = self.open.popitem(last=False)
-                self.n_bytes -= dropped
+                self._close_oldest()
+            _close_some(self)
         return subdomain
+
+    def _close_oldest(self):
+        _, (_, n_bytes) = self.open.popitem(last=False)
+        self.n_bytes -= n_bytes
 
     def _read(self, k):
         path = self.folder / file_of(k)
-        tree, pack = decode_pack(path, self.digests[k], self.checked.get(k))
+        known = self.checked.get(k)
+        try:
+            tree, pack = decode_pack(path, self.digests[k], known)
+        except StoreError as error:
+            if not self._is_overwritten():
+                raise
+            raise StoreError(
+                f"{path} is not there any more: {self.folder.parent} was overwritten, "
+                "and holds another model. Load it again."
+            ) from error
         if type(tree) is not dict or set(tree) != set(Subdomain._fields):
             raise StoreError(f"{path} does not hold a subdomain.")
         subdomain = Subdomain(**tree)
-        check_state(self.machine, *subdomain, self.sizes, str(path))
+        # Values of a file that is the same have been looked at.
+        is_new = pack.identity != known
+        check_state(self.machine, *subdomain, self.sizes, str(path), is_new)
         self.checked[k] = pack.identity
         return subdomain, pack.n_bytes
+
+    def _is_overwritten(self):
+        """Whether the store holds another model now."""
+        try:
+            return read_manifest(self.folder.parent)["data"] != self.folder.name
+        except StoreError:
+            return False
 
     # What is open belongs to this process: a copy, or another process, opens anew.
 
     def __getstate__(self):
-        private = ("lock", "checked", "open", "n_bytes")
+        private = ("checked", "open", "n_bytes")
         return {k: v for k, v in vars(self).items() if k not in private}
 
     def __setstate__(self, state):
         vars(self).update(state)
         self._start()
+
+
+def _close_some(last):
+    """Keep to half of the files that this process may open; `last` keeps one."""
+    # Each model holds one more file, of what its subdomains share.
+    n_open = sum(1 + len(model.open) for model in _everyone)
+    for _ in range(n_open - most_files() // 2):
+        model = max(_everyone, key=lambda m: len(m.open) - (m is last))
+        if len(model.open) - (model is last) <= 0:
+            return
+        model._close_oldest()
 
 
 class _Part(Sequence):
