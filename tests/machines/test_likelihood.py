@@ -73,9 +73,24 @@ def test_a_weight_of_two_is_a_duplicated_row(kernel, theta, data):
     weighted = negative_log_likelihood(theta, kernel, X, Y, weights.astype(float))
     repeated = (np.repeat(A, weights, axis=0) for A in (X, Y))
     expected = negative_log_likelihood(theta, kernel, *repeated)
-    # The square root in Matern-1/2 turns the rounding of distances into 1e-8.
     for this, that in zip(weighted, expected):
-        assert_allclose(this, that, rtol=1e-6, atol=1e-7)
+        assert_allclose(this, that, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", NAMES)
+def test_rows_that_nearly_coincide_spoil_neither_value_nor_gradient(kernel, data, rng):
+    X, Y = (np.vstack([A, A]) for A in data)
+    X[25:] += 1e-6 * rng.normal(size=(25, 2))
+    theta = np.append(THETA[:-1], np.log(1e-5))
+    value, gradient = negative_log_likelihood(theta, kernel, X, Y)
+    K_xx = noisy_kernel(kernel, theta, X)
+    log_p = [reference.profile_log_likelihood(K_xx, y) for y in Y.T]
+    constant = 0.5 * (np.log(2 * np.pi) + 1)
+    assert_allclose(value + constant, -np.sum(log_p) / Y.size, rtol=1e-8)
+    expected = reference.numerical_gradient(
+        lambda moved: negative_log_likelihood(moved, kernel, X, Y)[0], theta
+    )
+    assert_allclose(gradient, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_weights_of_one_change_nothing(data):

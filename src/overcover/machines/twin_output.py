@@ -66,7 +66,6 @@ class OutputSide(NamedTuple):
 def gaussian_gram(Z):
     """``exp(-|z - z'|^2 / 2)`` between rows in kernel units, shape (n, n)."""
     K = squared_distances(Z, Z)
-    np.fill_diagonal(K, 0.0)
     K *= -0.5
     return np.exp(K, out=K)
 
