@@ -109,6 +109,17 @@ def test_where_rows_explain_a_query_the_answer_is_the_minimum(rows):
 
 
 @each_of_the_family
+def test_company_does_not_change_an_answer(kind):
+    """Where outputs are ambiguous, so that searches are long."""
+    rng = np.random.default_rng(0)
+    X, queries = rng.uniform(-1, 1, (100, 2)), rng.uniform(-1, 1, (20, 2))
+    Y = rng.choice([-3.0, 3.0], (100, 1)) + 0.3 * rng.normal(size=(100, 3))
+    model = kind(0.5, 1.0, 0.1, 0.01).fit(X, Y)
+    alone = np.vstack([model.predict(query[None]) for query in queries])
+    assert_allclose(model.predict(queries), alone, atol=1e-8)
+
+
+@each_of_the_family
 def test_no_query_stays_between_two_outputs_far_apart(kind):
     """Nine output scales, so that nothing is steep halfway."""
     rng = np.random.default_rng(0)
