@@ -42,6 +42,17 @@ def test_squared_distances_match_the_double_loop(seed, n, d):
     assert (np.diag(squared_differences(A, A)) == 0).all()
 
 
+@pytest.mark.parametrize("shift", [0.0, 1e3])
+@pytest.mark.parametrize("gap", [0.0, 1e-12, 1e-8, 1e-4, 1.0])
+@pytest.mark.parametrize("d", [2, 11, 12, 40])
+def test_distances_of_rows_that_nearly_coincide_are_not_rounding(d, gap, shift, rng):
+    A = rng.normal(size=(20, d)) + shift
+    B = np.vstack([A + gap * rng.normal(size=A.shape), rng.normal(size=A.shape)])
+    expected = np.array([[np.sum((a - b) ** 2) for b in B] for a in A])
+    assert_allclose(squared_distances(A, B), expected, rtol=1e-8)
+    assert_array_equal(np.diag(squared_distances(A, A)), 0.0)
+
+
 @each_size
 def test_the_cholesky_factor_multiplies_back(n, rng):
     A = positive_definite(n, rng)

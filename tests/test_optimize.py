@@ -37,7 +37,7 @@ def rosenbrock(points, problems):
     )
 
 
-def scipy_minimum(objective, start, problem):
+def scipy_minimum(objective, start, problem, method="L-BFGS-B"):
     """What scipy finds for one problem alone."""
     which = np.array([problem])
 
@@ -45,8 +45,10 @@ def scipy_minimum(objective, start, problem):
         values, gradients = objective(point[None], which)
         return values[0], gradients[0]
 
-    options = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-9}
-    return minimize(one, start, jac=True, method="L-BFGS-B", options=options)
+    options = {"gtol": 1e-7}
+    if method == "L-BFGS-B":
+        options = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-9}
+    return minimize(one, start, jac=True, method=method, options=options)
 
 
 @settings(max_examples=20, deadline=None)
@@ -287,3 +289,70 @@ def test_where_rounding_hides_descent_the_gradient_still_tells(shift):
     found = minimize_batch(rounded, bowls.starts)
     assert found.converged.all()
     assert_allclose(found.points, bowls.centers, atol=1e-5)
+
+
+# -- plateaus and negative curvature --------------------------------------------------
+
+
+class Valleys:
+    """``-sum_i a_i exp(-|x - c_i|^2 / 2)``: flat but for a few valleys per problem."""
+
+    def __init__(self, seed, n_variables, apart, n_problems=30, n_valleys=3):
+        rng = np.random.default_rng(seed)
+        ways = rng.normal(size=(n_problems, n_valleys, n_variables))
+        ways /= np.linalg.norm(ways, axis=2, keepdims=True)
+        self.centers = apart * ways
+        self.depths = rng.uniform(0.3, 1.0, (n_problems, n_valleys))
+        self.starts = 0.2 * rng.normal(size=(n_problems, n_variables))
+
+    def __call__(self, points, problems):
+        offsets = points[:, None] - self.centers[problems]
+        parts = self.depths[problems] * np.exp(-0.5 * np.sum(offsets**2, axis=2))
+        return -parts.sum(axis=1), np.einsum("nv,nvf->nf", parts, offsets)
+
+
+def of_kind(kind):
+    """An objective and its starts."""
+    if kind == "bowls":
+        return (bowls := Bowls(0, 20, 4)), bowls.starts
+    if kind == "rosenbrock":
+        return rosenbrock, STARTS
+    if kind == "wavy":
+
+        def wavy(points, problems):
+            values = np.sum(0.05 * points**2 + np.cos(points), axis=1)
+            return values, 0.1 * points - np.sin(points)
+
+        return wavy, np.random.default_rng(0).uniform(-0.05, 0.05, (20, 3))
+    valleys = Valleys(0, *kind)
+    return valleys, valleys.starts
+
+
+KINDS = ["bowls", "rosenbrock", "wavy", (1, 2.0), (1, 4.5), (2, 5.5), (10, 3.0)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_minima_are_as_low_as_those_of_scipy_and_found_as_quickly(kind):
+    objective, starts = of_kind(kind)
+    found = minimize_batch(objective, starts)
+    assert found.converged.all()
+    theirs = [scipy_minimum(objective, s, i, "BFGS") for i, s in enumerate(starts)]
+    values = np.array([one.fun for one in theirs])
+    apart = [np.linalg.norm(f - t.x) for f, t in zip(found.points, theirs)]
+    same = np.array(apart) < 0.5
+    assert (found.values - values)[same].max() < 1e-10
+    # Other valleys are found now and then, and no worse ones on average.
+    assert same.mean() > 0.8
+    assert np.mean(found.values) < np.mean(values) + 0.01
+    assert found.n_evaluations.mean() < 1.2 * np.mean([one.nfev for one in theirs])
+
+
+def test_nothing_counts_as_found_on_a_plateau():
+    """However coarse the tolerance: the gradient there is small as well."""
+    valleys = Valleys(0, 1, 4.5)
+    _, gradients = valleys(valleys.starts, np.arange(30))
+    assert np.mean(np.abs(gradients) < 1e-3) > 0.5, "or nothing is tested here"
+    found = minimize_batch(valleys, valleys.starts, tolerance=1e-3, max_evaluations=40)
+    assert found.converged.all()
+    away = np.abs(found.points[:, None] - valleys.centers).min(axis=(1, 2))
+    assert away.max() < 0.1

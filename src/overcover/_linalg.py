@@ -23,6 +23,11 @@ FEW_COLUMNS = 60
 # So many columns at a time stay in cache beside six rows of the factor.
 CACHED_COLUMNS = 128
 
+# From this many columns on, a matrix product beats subtracting one by one.
+WIDE = 12
+# Squared distances below this share of both squared norms have lost ten digits.
+CLOSE = 1e-6
+
 # Sums may be reordered, or they could not be vectorised; nothing else is relaxed.
 compiled_loosely = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
@@ -30,8 +35,10 @@ compiled_loosely = njit(cache=True, nogil=True, fastmath={"reassoc", "contract",
 def squared_distances(A, B):
     """Squared Euclidean distances between the rows of A and of B.
 
-    The GEMM form ``|a|^2 + |b|^2 - 2 a.b`` cancels when the rows lie far from the
-    origin, so callers centre both on a common point first.
+    Differences, squared, for few columns; for many a matrix product, ``|a|^2 + |b|^2 -
+    2 a.b``. That cancels where rows nearly coincide, or lie far from the origin beside
+    their distance: such pairs are computed again as differences. Callers centre both on
+    a common point first, so that they are few.
 
     Parameters
     ----------
@@ -40,24 +47,41 @@ def squared_distances(A, B):
 
     Returns
     -------
-    ndarray of shape (n, m), non-negative
+    ndarray of shape (n, m), non-negative, 0 between equal rows
 
     Examples
     --------
     >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])).tolist()
     [[25.0]]
     """
+    if A.shape[1] < WIDE:
+        return squared_differences(A, B)
+    norms_A, norms_B = np.einsum("ij,ij->i", A, A), np.einsum("ij,ij->i", B, B)
     # The norms ride along as two more columns: one product, no further passes.
     lifted_A = np.empty((len(A), A.shape[1] + 2))
     np.multiply(A, -2.0, out=lifted_A[:, :-2])
-    lifted_A[:, -2] = np.einsum("ij,ij->i", A, A)
+    lifted_A[:, -2] = norms_A
     lifted_A[:, -1] = 1.0
     lifted_B = np.empty((len(B), B.shape[1] + 2))
     lifted_B[:, :-2] = B
     lifted_B[:, -2] = 1.0
-    lifted_B[:, -1] = np.einsum("ij,ij->i", B, B)
+    lifted_B[:, -1] = norms_B
     dist_sq = lifted_A @ lifted_B.T
-    return np.maximum(dist_sq, 0.0, out=dist_sq)
+    _recompute_close(A, B, CLOSE * norms_A, CLOSE * norms_B, dist_sq)
+    return dist_sq
+
+
+@compiled_loosely
+def _recompute_close(A, B, close_A, close_B, dist_sq):
+    """Differences, squared, for the pairs of `squared_distances` that cancelled."""
+    for i in range(len(A)):
+        row = dist_sq[i]
+        for j in range(len(row)):
+            if row[j] < close_A[i] + close_B[j]:
+                row[j] = 0.0
+                for f in range(A.shape[1]):
+                    difference = A[i, f] - B[j, f]
+                    row[j] += difference * difference
 
 
 def squared_differences(A, B):

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numba import njit
 
+from ._linalg import WIDE
 from ._parallel import run_tasks
 from ._streams import slices_of
 
@@ -18,9 +19,6 @@ compiled = njit(cache=True, nogil=True)
 
 BLOCK_ELEMENTS = 2**18
 """Distances held at once by each worker: 2 MB, so that a block stays in cache."""
-
-WIDE = 12
-"""From this many features on, a matrix product beats subtracting one by one."""
 
 
 def block_rows(n_columns: int) -> int:

@@ -8,6 +8,11 @@ finds enough descent there takes the step and gets a new direction
 :math:`-H_q \nabla f_q` from its own last few steps (two-loop recursion); who does not,
 tries a shorter step in the next round; who has converged leaves.
 
+A step that shows no curvature, or a negative one, says that the minimum lies farther on
+and nothing about how far: the next step is then as long as a step may be. Otherwise a
+problem would creep over a plateau between two valleys, by steps as small as the
+gradient there.
+
 Nothing here knows what is minimised. Variables should be scaled so that a step of about
 one is sensible and gradients are of order one.
 """
@@ -30,6 +35,9 @@ LEAST_CURVATURE = 1e-8
 NOISE = 1e-10
 # Promises below this are not worth another evaluation.
 ROUNDING = np.finfo(float).eps
+# A start with a larger gradient may lie on a plateau, whatever the tolerance: one step
+# has to show curvature first.
+FLAT = 1e-7
 
 ACTIVE, CONVERGED, STALLED = 0, 1, 2
 
@@ -87,8 +95,9 @@ def minimize_batch(objective, starts, *, tolerance=1e-7, max_evaluations=200) ->
         and gradients of shape (n, n_variables).
     starts : ndarray of shape (n_problems, n_variables)
     tolerance : float
-        A problem has converged when no entry of its gradient is larger. It then takes
-        one more quasi-Newton step, unseen; values and gradients are those before it.
+        A problem has converged when no entry of its gradient is larger, unless the
+        last step showed that it is still on a plateau. It then takes one more
+        quasi-Newton step, unseen; values and gradients are those before it.
     max_evaluations : int
         Of any one problem.
 
@@ -151,7 +160,7 @@ def _aim_from_starts(p, tolerance):
         if not np.isfinite(p.values[q]):
             p.status[q] = STALLED
         else:
-            _aim(p, q, tolerance)
+            _aim(p, q, min(tolerance, FLAT), True)
 
 
 @compiled_loosely
@@ -169,18 +178,18 @@ def _advance(p, active, values, gradients, tolerance):
         if values[i] <= least or (
             blind and flatter and values[i] <= p.values[q] + noise
         ):
-            _remember(p, q, step, gradients[i])
+            is_convex = _remember(p, q, step, gradients[i])
             p.points[q] = p.trials[q]
             p.values[q] = values[i]
             p.gradients[q] = gradients[i]
-            _aim(p, q, tolerance)
+            _aim(p, q, tolerance, is_convex)
         else:
             _shorten(p, q, slope, values[i])
 
 
 @compiled_loosely
 def _remember(p, q, step, gradient):
-    """Keep a step and what it did to the gradient, if it shows curvature."""
+    """Keep a step and what it did to the gradient, if it shows curvature: does it?"""
     slot = p.n_moves[q] % MEMORY
     move, change = p.moves[q, slot], p.changes[q, slot]
     product = move_sq = change_sq = 0.0
@@ -193,18 +202,27 @@ def _remember(p, q, step, gradient):
     if product > LEAST_CURVATURE * np.sqrt(move_sq * change_sq):
         p.inverse_curvatures[q, slot] = 1.0 / product
         p.n_moves[q] += 1
+        return True
+    return False
 
 
 @compiled_loosely
-def _aim(p, q, tolerance):
-    """A new direction and trial point; the last step, where the gradient vanishes."""
+def _aim(p, q, tolerance, is_convex):
+    """A new direction and trial point; the last step, where the gradient vanishes.
+
+    `is_convex` is whether the last step showed curvature.
+    """
     _point_downhill(p, q)
-    if np.max(np.abs(p.gradients[q])) <= tolerance:
+    steepest = np.max(np.abs(p.gradients[q]))
+    noise = NOISE * (1.0 + abs(p.values[q]))
+    # Rounding may hide curvature where nothing is left to descend.
+    is_plateau = not is_convex and LONGEST_STEP * steepest > noise
+    if steepest <= tolerance and not is_plateau:
         # The quasi-Newton step is known by now, and a decade for nothing.
         p.points[q] += p.directions[q]
         p.status[q] = CONVERGED
     else:
-        _start_step(p, q)
+        _start_step(p, q, LONGEST_STEP if is_plateau else 0.0)
 
 
 @compiled_loosely
@@ -235,11 +253,13 @@ def _point_downhill(p, q):
 
 
 @compiled_loosely
-def _start_step(p, q):
-    """The trial point of a new direction."""
+def _start_step(p, q, least_length):
+    """The trial point of a new direction, at least so far away."""
     direction = p.directions[q]
     length = np.sqrt(np.dot(direction, direction))
-    p.steps[q] = min(1.0, LONGEST_STEP / length) if length > 0 else 1.0
+    p.steps[q] = 1.0
+    if length > 0:
+        p.steps[q] = min(max(1.0, least_length / length), LONGEST_STEP / length)
     p.trials[q] = p.points[q] + p.steps[q] * direction
 
 
@@ -269,4 +289,4 @@ def _settle(p, q):
         return
     p.n_moves[q] = 0
     p.directions[q] = -p.gradients[q]
-    _start_step(p, q)
+    _start_step(p, q, 0.0)

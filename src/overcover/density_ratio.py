@@ -188,7 +188,7 @@ class RelativeDensityRatio(BaseEstimator):
     ----------
     alpha : float in [0, 1], default=0.5
         Share of the training density in the mixture: 1 is the plain ratio
-        p_target / p_train; towards 0 the weights become flatter, 1 everywhere.
+        p_target / p_train; towards 0 the weights become flatter, at 0 all are one.
     length_scale : float or "auto", default="auto"
         tau, in standard deviations: every column is divided by its own, over both
         samples, each counting one half. "auto" tries 4 down to 1/16 median distances
@@ -326,6 +326,9 @@ class RelativeDensityRatio(BaseEstimator):
         return np.clip((X - self._center) / self._scale, -FAR, FAR)
 
     def _ratios(self, X):
+        if self.alpha == 0:
+            # p_target / p_target: nothing to estimate.
+            return np.ones(len(X))
         centers = self._standardize(self.centers_)
         ratios = np.empty(len(X))
         for first in range(0, len(X), BLOCK):

@@ -121,6 +121,22 @@ def test_units_do_not_matter(method, scale, two_outputs, queries):
     assert_allclose(said, plain * scale, rtol=1e-4, atol=1e-4 * scale)
 
 
+@pytest.mark.parametrize("inputs", [1e-9, 1.0, 1e6])
+@pytest.mark.parametrize("outputs", [1e-6, 1.0, 1e6])
+@each_method
+def test_answers_stay_near_the_outputs_at_any_scale(
+    method, inputs, outputs, two_outputs, queries
+):
+    X, Y = two_outputs
+    model = StructuredNeighbors(
+        method, input_length_scale=inputs, output_length_scale=outputs
+    )
+    said = model.fit(X, Y).predict(queries)
+    low, high = Y.min(axis=0), Y.max(axis=0)
+    margin = 0.5 * (high - low)
+    assert ((said >= low - margin) & (said <= high + margin)).all()
+
+
 @each_method
 def test_one_row_and_constant_columns_are_answered(method):
     alone = StructuredNeighbors(method).fit([[1.0, 2.0]], [[3.0, 4.0]])

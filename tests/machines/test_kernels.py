@@ -31,6 +31,30 @@ def test_kernel_matrices_match_the_double_loop(name, rows):
 
 
 @each_kernel
+@pytest.mark.parametrize("gap", [0.0, 1e-8, 1e-5])
+@pytest.mark.parametrize("d", [3, 15])
+def test_rows_that_nearly_coincide_match_the_double_loop(name, d, gap, rng):
+    """Where Matern 1/2 has a kink, a rounded distance would be felt at its root."""
+    A = rng.normal(size=(10, d))
+    A = np.vstack([A, A + gap * rng.normal(size=A.shape)])
+    expected = reference.kernel_matrix(name, A, A, np.ones(d))
+    assert_allclose(kernels.gram(name, A), expected, rtol=0, atol=1e-14)
+    assert_allclose(kernels.cross(name, A, A), expected, rtol=0, atol=1e-14)
+
+
+@each_kernel
+def test_sums_over_pairs_that_nearly_coincide_match_the_double_loop(name, rng):
+    A = rng.normal(size=(10, 3))
+    A = np.vstack([A, A + 1e-8 * rng.normal(size=A.shape)])
+    Q = rng.normal(size=(20, 20))
+    offsets_sq = (A[:, None] - A[None]) ** 2
+    _, slopes = kernels.apply_with_slope(name, offsets_sq.sum(axis=2))
+    expected = np.einsum("ab,ab,abf->f", Q, slopes, offsets_sq)
+    found = kernels.weighted_differences(Q, slopes.copy(), A, A)
+    assert_allclose(found, expected, atol=1e-12)
+
+
+@each_kernel
 def test_a_row_is_exactly_like_itself(name, rng):
     A = 1e4 * rng.normal(size=(20, 3))
     assert_array_equal(np.diag(kernels.gram(name, A)), np.ones(20))

@@ -84,6 +84,22 @@ def test_a_weight_divides_the_noise_of_its_row(kernel, theta, data):
     assert_allclose(gradient, slopes, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("kernel", NAMES)
+def test_rows_that_nearly_coincide_spoil_neither_value_nor_gradient(kernel, data, rng):
+    X, Y = (np.vstack([A, A]) for A in data)
+    X[25:] += 1e-6 * rng.normal(size=(25, 2))
+    theta = np.append(THETA[:-1], np.log(1e-5))
+    value, gradient = negative_log_likelihood(theta, kernel, X, Y)
+    K_xx = noisy_kernel(kernel, theta, X)
+    log_p = [reference.profile_log_likelihood(K_xx, y) for y in Y.T]
+    constant = 0.5 * (np.log(2 * np.pi) + 1)
+    assert_allclose(value + constant, -np.sum(log_p) / Y.size, rtol=1e-8)
+    expected = reference.numerical_gradient(
+        lambda moved: negative_log_likelihood(moved, kernel, X, Y)[0], theta
+    )
+    assert_allclose(gradient, expected, rtol=1e-4, atol=1e-6)
+
+
 def test_weights_of_one_change_nothing(data):
     X, Y = data
     plain = negative_log_likelihood(THETA, "rbf", X, Y)

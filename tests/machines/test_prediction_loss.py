@@ -79,6 +79,19 @@ def test_the_gradient_matches_finite_differences(kernel, weighted, rng):
     assert_allclose(gradient, expected, rtol=1e-5, atol=1e-8)
 
 
+@each_kernel
+def test_neighbours_that_nearly_coincide_do_not_spoil_the_gradient(kernel, rng):
+    sets = make_sets(rng)
+    theta = np.append(THETA[:-1], np.log(1e-5))
+    for X, _, _ in sets:
+        X[:, 2:6:2] = X[:, 1:5:2] + 1e-7 * rng.normal(size=(4, 2, 2))
+    _, gradient = prediction_loss(theta, kernel, sets)
+    expected = reference.numerical_gradient(
+        lambda moved: prediction_loss(moved, kernel, sets)[0], theta
+    )
+    assert_allclose(gradient, expected, rtol=1e-3, atol=1e-6)
+
+
 def test_neither_the_split_into_sets_nor_the_workers_matter(rng):
     [whole] = make_sets(rng, n_sets=1, n_anchors=6)
     parts = [tuple(a[i : i + 2] for a in whole) for i in (0, 2, 4)]

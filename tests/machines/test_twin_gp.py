@@ -109,6 +109,30 @@ def test_where_rows_explain_a_query_the_answer_is_the_minimum(rows):
 
 
 @each_of_the_family
+def test_company_does_not_change_an_answer(kind):
+    """Where outputs are ambiguous, so that searches are long."""
+    rng = np.random.default_rng(0)
+    X, queries = rng.uniform(-1, 1, (100, 2)), rng.uniform(-1, 1, (20, 2))
+    Y = rng.choice([-3.0, 3.0], (100, 1)) + 0.3 * rng.normal(size=(100, 3))
+    model = kind(0.5, 1.0, 0.1, 0.01).fit(X, Y)
+    alone = np.vstack([model.predict(query[None]) for query in queries])
+    assert_allclose(model.predict(queries), alone, atol=1e-8)
+
+
+@each_of_the_family
+def test_no_query_stays_between_two_outputs_far_apart(kind):
+    """Nine output scales, so that nothing is steep halfway."""
+    rng = np.random.default_rng(0)
+    X, queries = rng.uniform(-1, 1, (100, 2)), rng.uniform(-1, 1, (50, 2))
+    y = rng.choice([-4.5, 4.5], 100) + 0.3 * rng.normal(size=100)
+    model = kind(1.0, 1.0, 0.1, 0.01).fit(X, y)
+    found = model.search(model.state_, queries)
+    assert found.converged.all()
+    assert found.n_evaluations.mean() < 20
+    assert np.abs(model.predict(queries)).min() > 2.5
+
+
+@each_of_the_family
 def test_where_a_gp_is_off_every_branch_a_twin_gp_is_on_one(kind, ambiguous):
     X = np.linspace(0.31, 0.57, 41)[:, None]
     gp = GP(kernel="rbf", length_scale=0.1, noise=1e-3).fit(*ambiguous)

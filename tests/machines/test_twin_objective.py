@@ -127,7 +127,7 @@ def test_what_is_said_of_a_row_left_out_is_what_a_refit_says(name, is_weighted, 
         rest = without(rows, i)
         core, _ = machine._make_core(rest, NOBODY)
         looks = machine._look(core, rest.similarities(few[0][[i]]), rest.Z)
-        expected = rest.back(machine._search(core, looks).points)[0]
+        expected = rest.back(machine._search(core, looks, rest.Z).points)[0]
         assert_allclose(said[i], expected, atol=1e-6)
 
 

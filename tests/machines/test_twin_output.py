@@ -139,7 +139,7 @@ def test_outputs_that_differ_a_lot_take_the_exact_path():
     assert outputs.pivots is Z and outputs.unseen == 0.0
 
 
-@pytest.mark.parametrize("noise", [1e-3, 1e-5])
+@pytest.mark.parametrize("noise", [1e-2, 1e-4])
 def test_less_noise_calls_for_more_pivots(noise):
     Z = smooth_outputs(0, 100, 3)
     outputs, _ = make_output_side(Z, noise, np.ones(100), "auto")
@@ -166,6 +166,39 @@ def test_pivots_move_predictions_by_less_than_a_thousandth_of_a_deviation(noise)
     assert 0 < np.sqrt(np.mean(moved**2)) < 1e-3
     these, those = (m.predict(Xq, return_std=True)[1] for m in (quick, exact))
     assert_allclose(these, those, rtol=0.01)
+
+
+@pytest.mark.parametrize("scale", [10.0, 100.0, 1e4])
+@pytest.mark.parametrize("noise", [1e-1, 1e-3])
+def test_pivots_hold_outputs_that_are_narrow_beside_their_scale(scale, noise):
+    rng = np.random.default_rng(0)
+    X, Xq = rng.uniform(-2, 2, (150, 2)), rng.uniform(-2, 2, (50, 2))
+    Y = np.column_stack([np.sin(X[:, 0]), 1e-2 * X[:, 0] * X[:, 1], np.ones(150)])
+    Y[:, :2] += 0.02 * Y[:, :2].std(axis=0) * rng.normal(size=(150, 2))
+    scales = scale * np.append(Y.std(axis=0)[:2], 1.0)
+    scales[1] *= 3.0
+    exact, quick = (
+        TwinGP(0.8, scales, noise, noise, rank=rank).fit(X, Y)
+        for rank in ("full", "auto")
+    )
+    moved = (quick.predict(Xq) - exact.predict(Xq))[:, :2] / Y.std(axis=0)[:2]
+    assert np.abs(moved).mean() < 1e-3
+
+
+def test_answers_are_bounded_by_the_range_of_all_rows():
+    """Not by that of a few pivots, which says little of the outputs."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.uniform(-2, 2, (100, 1)), rng.uniform(-1, 1, (100, 2))
+    model = TwinGP(0.5, 1.0, 0.1, 0.1, rank=1).fit(X, Y)
+    core, rows = model.state_.core, model.state_.rows
+    assert len(core.pivots) == 1
+    looks = model._look(core, rows.similarities(X), rows.Z)
+    looks = looks._replace(
+        means=1e3 * np.ones_like(looks.means), unexplained=np.ones(100)
+    )
+    low, high = rows.Z.min(axis=0), rows.Z.max(axis=0)
+    points = model._search(core, looks, rows.Z).points
+    assert_allclose(points, np.tile(high + 0.5 * (high - low), (100, 1)))
 
 
 def test_fewer_pivots_than_needed_are_less_accurate_but_sane():

@@ -145,8 +145,7 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
         W = (V.T * (0.5 * n_outputs / lam)[:, None]) @ B_inv
         W -= V.T * by_missed[:, None]
         W = W @ L_inv - 0.5 * R @ right.T
-        W *= slopes
-        by_scale = 2.0 * kernels.weighted_differences(W, A[rows], A_Z)
+        by_scale = 2.0 * kernels.weighted_differences(W, slopes, A[rows], A_Z)
         return value, by_scale, by_noise, (V * by_missed) @ V.T
 
     parts = run_tasks(backpropagate, zip(inducing.chunks(len(A))), n_jobs)
@@ -154,8 +153,8 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
     value, by_scale, by_noise, spread = reduce(_add, parts)
     inner = 0.5 * n_outputs * add_to_diagonal(-B_inv, 1.0) - spread
     W = L_inv.T @ inner @ L_inv - 0.5 * right @ right.T
-    W *= kernels.apply_with_slope(kernel, squared_distances(A_Z, A_Z))[1]
-    by_scale = by_scale - kernels.weighted_differences(W, A_Z, A_Z)
+    slopes = kernels.apply_with_slope(kernel, squared_distances(A_Z, A_Z))[1]
+    by_scale = by_scale - kernels.weighted_differences(W, slopes, A_Z, A_Z)
     value = n_outputs * (np.log(np.diag(state.L_B)).sum() + 0.5 * value)
     value += 0.5 * n * np.log(energy / n).sum()
     gradient = np.append(-2.0 * by_scale, noise * by_noise)

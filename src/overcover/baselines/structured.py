@@ -17,7 +17,8 @@ A query's n nearest rows vote for one output y, all its columns together. With
       c_0 = 1 + \langle K_X, K_Y \rangle, \quad c_1 = 1 + \lVert K_Y \rVert^2 .
 
 The last two are minimised for many queries together (`overcover._optimize`), from the
-first one's answer. None has a standard deviation.
+first one's answer, and kept within half a range of the neighbours' outputs. None has a
+standard deviation.
 """
 
 import numpy as np
@@ -45,6 +46,8 @@ BLOCK_VALUES = 2**22
 # the error of rows held out. Neighbours are much nearer than that.
 FACTORS = (0.02, 0.06, 0.2, 0.6, 1.8)
 N_HELD_OUT = 200
+# No answer is farther outside the range of the neighbours' outputs, in ranges.
+MARGIN = 0.5
 
 
 class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -232,11 +235,23 @@ def answer(method, A, Z, B):
     k_x = np.exp(-0.5 * dist_sq)
     K_xx = np.exp(-0.5 * pairwise_sq(A))
     if method == "hsic":
-        return minimize_batch(HSIC(Z, centered_column(K_xx, k_x)), start).points
+        objective = HSIC(Z, centered_column(K_xx, k_x))
+        return near_outputs(minimize_batch(objective, start).points, Z)
     K_yy = np.exp(-0.5 * pairwise_sq(Z))
     c_0 = 1.0 + np.sum(K_xx * K_yy, axis=(1, 2))
     c_1 = 1.0 + np.sum(K_yy**2, axis=(1, 2))
-    return minimize_batch(KTA(Z, k_x, c_0, c_1), start).points
+    return near_outputs(minimize_batch(KTA(Z, k_x, c_0, c_1), start).points, Z)
+
+
+def near_outputs(points, Z):
+    """Answers, kept near the outputs of the neighbours.
+
+    A kernel wider than the outputs hardly holds them: the best of all outputs may lie
+    where every row with a negative weight is far away, and there is no end to that.
+    """
+    low, high = Z.min(axis=1), Z.max(axis=1)
+    margin = MARGIN * (high - low)
+    return np.clip(points, low - margin, high + margin)
 
 
 def inverse_square_weights(dist_sq):

@@ -9,11 +9,12 @@ object sees the inputs as they are and may have any diagonal.
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._linalg import squared_differences, squared_distances
-from .._neighbors import WIDE
+from .._linalg import compiled_loosely, squared_distances
 
 # Rows per block of a kernel matrix: 400 kB at n = 800.
 BLOCK = 64
+# Slopes beyond this are those of "matern12" within 1 / 20 of a length scale.
+STEEP = 10.0
 NAMES = ("rbf", "matern12", "matern32", "matern52")
 
 
@@ -106,12 +107,11 @@ def cross(kernel, A, B):
     """
     if is_object(kernel):
         return kernel(A, B)
-    measure = squared_distances if A.shape[1] >= WIDE else squared_differences
-    return apply(kernel, measure(A, B))
+    return apply(kernel, squared_distances(A, B))
 
 
 def gram(kernel, A):
-    """Kernel matrix of one set of rows with itself; its diagonal is exact.
+    """Kernel matrix of one set of rows with itself; 1 between equal rows.
 
     Parameters
     ----------
@@ -148,21 +148,23 @@ def gram_lower(kernel, A):
     for top in range(0, len(A), BLOCK):
         bottom = min(top + BLOCK, len(A))
         dist_sq = squared_distances(A[top:bottom], A[:bottom])
-        # Rounding leaves ~1e-16 here, whose square root a Matern kernel would feel.
-        np.fill_diagonal(dist_sq[:, top:], 0.0)
         K_xx[top:bottom, :bottom] = apply(kernel, dist_sq)
     return K_xx
 
 
-def weighted_differences(W, A, B):
-    r"""Sums :math:`\sum_{ab} W_{ab} (A_{af} - B_{bf})^2` without a tensor.
+def weighted_differences(Q, slopes, A, B):
+    r"""Sums :math:`\sum_{ab} W_{ab} (A_{af} - B_{bf})^2`, :math:`W = Q \circ \kappa'`.
 
-    What a derivative by length scales comes down to: with W the derivative by kernel
-    values times their slopes, :math:`\partial / \partial \log \rho_f` is -2 times it.
+    What a derivative by length scales comes down to: with Q the derivative by kernel
+    values, :math:`\partial / \partial \log \rho_f` is -2 times it. A matrix product
+    instead of a tensor of shape (n, m, d), but for pairs so close that their slope is
+    steep, where it would cancel: that of "matern12" has no bound.
 
     Parameters
     ----------
-    W : ndarray of shape (n, m)
+    Q : ndarray of shape (n, m)
+    slopes : ndarray of shape (n, m)
+        From `apply_with_slope`; overwritten.
     A : ndarray of shape (n, d)
     B : ndarray of shape (m, d)
 
@@ -170,8 +172,25 @@ def weighted_differences(W, A, B):
     -------
     ndarray of shape (d,)
     """
-    ends = W.sum(axis=1) @ (A * A) + W.sum(axis=0) @ (B * B)
-    return ends - 2.0 * np.einsum("af,af->f", A, W @ B)
+    sums = take_steep(Q, slopes, A, B)
+    W = np.multiply(Q, slopes, out=slopes)
+    sums += W.sum(axis=1) @ (A * A) + W.sum(axis=0) @ (B * B)
+    return sums - 2.0 * np.einsum("af,af->f", A, W @ B)
+
+
+@compiled_loosely
+def take_steep(Q, slopes, A, B):
+    """The part of `weighted_differences` due to steep slopes, which become zero."""
+    sums = np.zeros(A.shape[1])
+    for i in range(slopes.shape[0]):
+        for j in range(slopes.shape[1]):
+            if slopes[i, j] < -STEEP:
+                w = Q[i, j] * slopes[i, j]
+                slopes[i, j] = 0.0
+                for f in range(A.shape[1]):
+                    difference = A[i, f] - B[j, f]
+                    sums[f] += w * difference * difference
+    return sums
 
 
 def diagonal(kernel, A):

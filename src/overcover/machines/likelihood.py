@@ -74,12 +74,5 @@ def _kernel_and_gradient(theta, kernel, X):
         return K_xx, lambda Q: 0.5 * np.einsum("ab,abt->t", Q, K_gradient)
 
     A = X / np.exp(theta)
-    dist_sq = squared_distances(A, A)
-    np.fill_diagonal(dist_sq, 0.0)
-    K_xx, slopes = kernels.apply_with_slope(kernel, dist_sq)
-
-    def backpropagate(Q):
-        W = np.multiply(Q, slopes, out=slopes)
-        return -kernels.weighted_differences(W, A, A)
-
-    return K_xx, backpropagate
+    K_xx, slopes = kernels.apply_with_slope(kernel, squared_distances(A, A))
+    return K_xx, lambda Q: -kernels.weighted_differences(Q, slopes, A, A)

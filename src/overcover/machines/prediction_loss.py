@@ -19,7 +19,7 @@ repeat, and unlike that of random rows it does not see the data thinned out.
 
 import numpy as np
 
-from .._linalg import add_to_diagonal, cholesky, solve_lower
+from .._linalg import add_to_diagonal, cholesky, solve_lower, squared_distances
 from .._parallel import run_tasks
 from . import kernels
 
@@ -101,15 +101,9 @@ def _answer_anchors(theta, kernel, X, Y, weights):
     n_anchors, n, _ = X.shape
     noise = np.exp(theta[-1]) / weights
     A = (X - X[:, :1]) / np.exp(theta[:-1])
-    norms_sq = np.einsum("aif,aif->ai", A, A)
-    dist_sq = A @ A.transpose(0, 2, 1)
-    dist_sq *= -2.0
-    dist_sq += norms_sq[:, :, None]
-    dist_sq += norms_sq[:, None, :]
-    np.maximum(dist_sq, 0.0, out=dist_sq)
-    diagonal = np.arange(n)
-    dist_sq[:, diagonal, diagonal] = 0.0
+    dist_sq = np.stack([squared_distances(rows, rows) for rows in A])
     K, slopes = kernels.apply_with_slope(kernel, dist_sq)
+    diagonal = np.arange(n)
     K[:, diagonal, diagonal] += noise
     right = np.zeros((n_anchors, n, 1 + Y.shape[2]))
     right[:, 0, 0] = 1.0
@@ -125,13 +119,14 @@ def _backpropagate(errors, eta, A, slopes, noise, b, alpha, by_error, by_eta):
     r"""Gradient of the loss from its derivatives by errors and variances.
 
     :math:`dF = \sum Q \circ dA` with :math:`Q = b u^\top`; the sum over length scales
-    avoids a tensor just as in `overcover.machines.likelihood`.
+    avoids a tensor just as in `overcover.machines.kernels.weighted_differences`.
     """
     own = np.sum(by_error * errors, axis=1) * eta + by_eta * eta**2
     u = own[:, None] * b - eta[:, None] * np.einsum("aio,ao->ai", alpha, by_error)
-    W = b[:, :, None] * u[:, None, :]
-    W *= slopes
+    Q = b[:, :, None] * u[:, None, :]
+    by_scale = sum(kernels.take_steep(*one) for one in zip(Q, slopes, A, A))
+    W = np.multiply(Q, slopes, out=slopes)
     sums = W.sum(axis=1) + W.sum(axis=2)
-    by_scale = np.einsum("ai,aif->f", sums, A * A)
+    by_scale += np.einsum("ai,aif->f", sums, A * A)
     by_scale -= 2.0 * np.einsum("aif,aif->f", A, W @ A)
     return np.append(-2.0 * by_scale, np.sum(b * u * noise))

@@ -207,7 +207,7 @@ class SharmaMittalTwinGP(TwinGP):
         """As `TwinGP.answer_fresh`; the mixture leaves nothing that could be kept."""
         core, _ = self._make_core(rows, np.empty(0, dtype=np.intp))
         looks = self._look(core, rows.similarities(X_query), rows.Z)
-        mean = rows.back(self._search(core, looks).points)
+        mean = rows.back(self._search(core, looks, rows.Z).points)
         if not variance:
             return Answer(mean, None, None)
         eta, L = self._eta(looks), twin_state.factorize_inputs(rows, self.input_noise_)

@@ -237,7 +237,9 @@ class TwinGP(CalibratedMachine):
         left = rows_to_leave_out(len(X) if n_owned is None else n_owned)
         core, looks = self._make_core(rows, left)
         # One row alone, left out, leaves nothing to learn from.
-        points = self._search(core, looks).points if len(X) > 1 else rows.Z[left]
+        points = (
+            self._search(core, looks, rows.Z).points if len(X) > 1 else rows.Z[left]
+        )
         residuals_sq = (
             (rows.Z[left] - points) * finite(self.output_length_scale_)
         ) ** 2
@@ -294,7 +296,7 @@ class TwinGP(CalibratedMachine):
             spread = self.calibration_.spread_around(state.rows.Y_mean)
         for K_xq in self._similarities(state, X_query):
             looks = self._look(core, K_xq, state.rows.Z)
-            points = self._search(core, looks).points
+            points = self._search(core, looks, state.rows.Z).points
             mean = state.rows.back(points)
             if not variance:
                 parts.append((mean,))
@@ -352,13 +354,13 @@ class TwinGP(CalibratedMachine):
     def _eta(self, looks):
         return looks.unexplained + (self._scales.own_input - 1.0)
 
-    def _search(self, core, looks) -> Minima:
+    def _search(self, core, looks, Z) -> Minima:
         """Minima, drawn towards what a GP says where the rows explain little, and kept
         near the outputs that have been seen."""
         found = self._minimize(core, looks)
         trust = np.clip((1.0 - looks.unexplained) / TRUSTED, 0.0, 1.0)[:, None]
         points = looks.means + trust * (found.points - looks.means)
-        low, high = core.pivots.min(axis=0), core.pivots.max(axis=0)
+        low, high = Z.min(axis=0), Z.max(axis=0)
         margin = MARGIN * (high - low)
         return found._replace(points=np.clip(points, low - margin, high + margin))
 
@@ -431,7 +433,7 @@ class TwinGP(CalibratedMachine):
         u = kept((*inputs, X_query.tobytes()), lambda: solve_cholesky(L, K_xq))
         looks = twin_state.look_fresh(K_xq, u, rows.Z, outputs)
         core = twin_state.TwinCore(L, u, outputs.pivots, outputs.C)
-        mean = rows.back(self._search(core, looks).points)
+        mean = rows.back(self._search(core, looks, rows.Z).points)
         if not variance:
             return Answer(mean, None, None)
         eta = self._eta(looks)
@@ -461,7 +463,8 @@ class TwinGP(CalibratedMachine):
         -------
         ndarray of shape (n_left, n_outputs)
         """
-        return rows.back(self._search(*self._make_core(rows, left)).points)
+        core, looks = self._make_core(rows, left)
+        return rows.back(self._search(core, looks, rows.Z).points)
 
     def in_kernel_units(self, X, Y, weights) -> TwinRows:
         """Rows of a subdomain, centred and divided by length scales."""

@@ -40,8 +40,13 @@ from .._linalg import (
 from . import kernels
 
 # Largest unseen similarity, relative to the noise, and at most: moves predictions by
-# less than 0.1 % of the outputs' deviation on average (docs/numerics.md).
-UNSEEN_SHARE, MOST_UNSEEN = 8e-3, 3e-4
+# less than 0.1 % of the outputs' deviation on average (docs/numerics.md), if no output
+# has a smaller variance in kernel units than NARROW.
+UNSEEN_SHARE, MOST_UNSEEN, NARROW = 8e-3, 3e-4, 1 / 3
+# Less than this cannot be told from rounding.
+LEAST_UNSEEN = 1e-9
+# An output of less variance in kernel units does not vary at all.
+CONSTANT = 1e-24
 # With more pivots than this share of the rows, the dense path is as quick.
 MOST_PIVOTS = 0.9
 
@@ -66,7 +71,6 @@ class OutputSide(NamedTuple):
 def gaussian_gram(Z):
     """``exp(-|z - z'|^2 / 2)`` between rows in kernel units, shape (n, n)."""
     K = squared_distances(Z, Z)
-    np.fill_diagonal(K, 0.0)
     K *= -0.5
     return np.exp(K, out=K)
 
@@ -97,15 +101,25 @@ def make_output_side(Z, noise, weights, rank, left=()):
     """
     K_yy = gaussian_gram(Z)
     left = np.asarray(left, dtype=np.intp)
-    if rank != "full":
-        tolerance = min(UNSEEN_SHARE * noise, MOST_UNSEEN)
-        factor = pivoted_cholesky(K_yy, tolerance, rank)
+    tolerance = _most_unseen(Z, noise)
+    if rank != "full" and (rank != "auto" or tolerance > LEAST_UNSEEN):
+        factor = pivoted_cholesky(K_yy, max(tolerance, LEAST_UNSEEN), rank)
         if len(factor.R) <= MOST_PIVOTS * len(Z) or rank != "auto":
             return _of_pivots(factor, Z, noise, weights, left)
     L, _ = cholesky(add_to_diagonal(K_yy, noise / weights), "The output kernel matrix")
     C = inverse_from_cholesky(L)
     taken = C[left] / np.sqrt(C[left, left])[:, None]
     return OutputSide(Z, C, np.empty((0, len(Z))), 0.0), taken
+
+
+def _most_unseen(Z, noise):
+    """Similarity that pivots may leave unseen without moving any output much.
+
+    Outputs that vary by s < 1 in kernel units differ in similarity by s^2 only.
+    """
+    variances = Z.var(axis=0)
+    narrowest = np.min(variances, where=variances > CONSTANT, initial=NARROW)
+    return min(UNSEEN_SHARE * noise, MOST_UNSEEN) * narrowest / NARROW
 
 
 def solved_output_side(Z, noise, weights) -> OutputSide:
