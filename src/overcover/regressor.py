@@ -24,7 +24,7 @@ from ._validation import (
 )
 from .cover import count_lenders, count_subdomains, cover_partition
 from .explain import explain, summary
-from .machines import Answer, Prediction, make_machine
+from .machines import Answer, Prediction, TakesMachine, make_machine
 from .machines.base import Predictor
 from .partition import partition_rows
 from .planning._findings import Shape, warn_of_poor_choices
@@ -51,7 +51,12 @@ class Consultation(NamedTuple):
 
 
 class OverlappingCoverRegressor(
-    Predictor, CallbackSupportMixin, MultiOutputMixin, RegressorMixin, BaseEstimator
+    TakesMachine,
+    Predictor,
+    CallbackSupportMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    BaseEstimator,
 ):
     """Kernel regression on an overlapping domain cover.
 

@@ -31,7 +31,7 @@ from .._validation import (
     check_count,
     check_training_data,
 )
-from ..machines import Machine, Prediction, make_machine
+from ..machines import Machine, Prediction, TakesMachine, make_machine
 from ..machines.base import Predictor
 
 # Distances held at once by each worker: 8 MB.
@@ -65,7 +65,9 @@ def make_index(rows):
     return BruteIndex(rows)
 
 
-class NeighborhoodRegressor(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class NeighborhoodRegressor(
+    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
     """A local machine for every query, on the query's nearest rows.
 
     The reference that `overcover.OverlappingCoverRegressor` is measured against:
