@@ -65,7 +65,7 @@ def negative_log_likelihood(theta, kernel, X, Y, weights=None):
     Q = (alpha / amplitude_sq) @ alpha.T
     Q -= n_outputs * inverse_from_cholesky(L)
     slope_noise = 0.5 * np.sum(np.diag(Q) * row_noise)
-    if weights is not None:
+    if weights is not None and noise > 0:  # without noise, weights make no difference
         replicates = n - len(X)
         value += 0.5 * n_outputs * (replicates * theta[-1] + np.log(weights).sum())
         slope_noise -= 0.5 * n_outputs * replicates
