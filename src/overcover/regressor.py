@@ -81,7 +81,8 @@ class OverlappingCoverRegressor(
     spread : float >= 1, default=3.0
         The paper's t: how many times the least number of neighbouring clusters lend.
     n_consulted : int, default=1
-        The paper's K': subdomains that answer a query together.
+        The paper's K': subdomains that answer a query together; at most as many as
+        there are.
     partition : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
 default="kmeans"
         See `overcover.partition.partition_rows`.
@@ -196,6 +197,8 @@ default="variance"
         self._check_options()
         size = self._size(len(X), Y.shape[1])
         n_subdomains = count_subdomains(len(X), size, self.overlap)
+        if isinstance(self.partition, str):  # a clusterer may make more, or fewer
+            self._check_consulted(n_subdomains)
         asked = Shape(len(X), X.shape[1], Y.shape[1], size, self.overlap, n_subdomains)
         warn_of_poor_choices(asked, self.machine, isinstance(work, InMemory))
         rng, n_jobs = check_random_state(self.random_state), self.n_jobs
@@ -217,6 +220,7 @@ default="variance"
             cover = work.stage(
                 "cover", rng, cover_partition, X_metric, partition, *shape, n_jobs
             )
+            self._check_consulted(len(cover.members))
             known = self._router_name(machine), X_metric, cover, partition.labels
             router = work.stage("router", rng, routing.make_router, *known, n_jobs)
         with progress.stage("machines", len(cover.members)):
@@ -331,7 +335,8 @@ default="variance"
         return n_rows
 
     def _consult(self, X, return_std) -> Consultation:
-        n_consulted, machine = self._n_consulted(), self.machine_
+        self._check_consulted(self.n_subdomains_)  # it may have been changed since
+        n_consulted, machine = self.n_consulted, self.machine_
         # Threads take longer to start than a few answers.
         n_jobs = self.n_jobs if len(X) > 8 else 1
         by_variance = isinstance(self.router_, routing.VarianceRouter)
@@ -364,14 +369,13 @@ default="variance"
             return "euclidean"
         return self.router
 
-    def _n_consulted(self):
-        if self.n_consulted > self.n_subdomains_:
+    def _check_consulted(self, n_subdomains):
+        if self.n_consulted > n_subdomains:
             raise ValueError(
                 f"n_consulted={self.n_consulted} is more than the number of "
-                f"subdomains, {self.n_subdomains_}. Lower n_consulted, or cover the "
-                "rows with smaller subdomains (subdomain_size)."
+                f"subdomains, {n_subdomains}. Give n_consulted={n_subdomains} or less, "
+                "or cover the rows with more and smaller subdomains (subdomain_size)."
             )
-        return self.n_consulted
 
     def _check_options(self):
         if isinstance(self.subdomain_size, str):
