@@ -157,7 +157,8 @@ class NeighborhoodRegressor(
         machine.tune(X, Y, weight, size, rng, self.n_jobs)
         self.length_scales_ = machine.length_scales(X)
         self._index = make_index(X / self.length_scales_)
-        self._X, self._Y, self._weight = X, Y, weight
+        # Copies, because X and Y may be the user's arrays, which may change.
+        self._X, self._Y, self._weight = X.copy(), Y.copy(), weight
         self.machine_: Machine = machine
         return self
 

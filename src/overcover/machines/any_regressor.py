@@ -86,6 +86,7 @@ class AnyRegressor(NestedPart, Machine):
                     "choose an estimator that does, such as KernelRidge()."
                 )
             arguments["sample_weight"] = sample_weight
+        X, Y = X.copy(), Y.copy()  # an estimator may keep them; they may be the user's
         together = Y.shape[1] == 1 or get_tags(template).target_tags.multi_output
         targets = [Y if Y.shape[1] > 1 else Y[:, 0]] if together else list(Y.T)
         fitted = []
