@@ -1,5 +1,6 @@
 """Input checks every public estimator shares; errors say what to do next."""
 
+from contextlib import contextmanager
 from functools import wraps
 from numbers import Integral, Real
 
@@ -23,6 +24,78 @@ def all_or_nothing(fit):
     return safe_fit
 
 
+@contextmanager
+def naming_columns(**tables):
+    """Add to the error of a check which column of which table is at fault.
+
+    Parameters
+    ----------
+    **tables : array-like
+        What is checked inside, by the name that users know it by.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        for name, table in tables.items():
+            fault = fault_in(table, name)
+            if fault:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                first_line = str(error).split("\n")[0].rstrip(".")
+                raise kind(f"{first_line}. {fault}") from error
+        raise
+
+
+def fault_in(table, name):
+    """The first column that holds what is no finite number, in words; None if none.
+
+    Examples
+    --------
+    >>> print(fault_in([[0.0, 1.0], [2.0, np.nan]], "X"))
+    Column 1 of X holds a missing value in row 1 (counted from 0): replace it, or \
+leave out the row.
+    >>> fault_in([[0.0, 1.0]], "X")
+    """
+    try:
+        values = np.asarray(table)
+    except (TypeError, ValueError):  # such as rows of different lengths
+        return None
+    if values.ndim not in (1, 2) or values.dtype.kind not in "fiubOUS":
+        return None
+    called = getattr(table, "columns", None)
+    for j, column in enumerate(values.T if values.ndim == 2 else [values]):
+        i = _first_fault(column)
+        if i is not None:
+            which = j if called is None else repr(called[j])
+            of = f"Column {which} of {name}" if values.ndim == 2 else name
+            what, advice = _describe(column[i])
+            return f"{of} holds {what} in row {i} (counted from 0){advice}"
+    return None
+
+
+def _first_fault(column):
+    """Where a column first holds what is no finite number; None if nowhere."""
+    try:
+        bad = ~np.isfinite(column.astype(np.float64, copy=False))
+        return int(bad.argmax()) if bad.any() else None
+    except (TypeError, ValueError):
+        return next(i for i, value in enumerate(column) if _describe(value))
+
+
+def _describe(value):
+    """What is wrong with a value, and what to do; None for a finite number."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        value = np.nan
+    try:
+        value = float(value)
+    except (TypeError, ValueError):
+        value = value.item() if isinstance(value, np.generic) else value
+        return repr(value), ", not a number: encode it, or leave out the column."
+    if np.isfinite(value):
+        return None
+    what = "a missing value" if np.isnan(value) else "an infinite value"
+    return what, ": replace it, or leave out the row."
+
+
 def check_training_data(estimator, X, y, sample_weight=None, keep_float32=False):
     """Validated training arrays; remembers the shape of y for the answers.
 
@@ -44,17 +117,19 @@ def check_training_data(estimator, X, y, sample_weight=None, keep_float32=False)
     sample_weight : ndarray of shape (n_samples,) or None
     """
     dtype = [np.float64, np.float32] if keep_float32 else np.float64
-    X, y = validate_data(
-        estimator, X, y, dtype=dtype, order="C", multi_output=True, y_numeric=True
-    )
+    with naming_columns(X=X, y=y):
+        X, y = validate_data(
+            estimator, X, y, dtype=dtype, order="C", multi_output=True, y_numeric=True
+        )
+        Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
     estimator._y_ndim = y.ndim
-    Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
     estimator.n_outputs_ = Y.shape[1]
     if sample_weight is None:
         return X, Y, None
-    sample_weight = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
+    with naming_columns(sample_weight=sample_weight):
+        sample_weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
     used = sample_weight > 0
     if not used.any():
         raise ValueError(
@@ -70,7 +145,8 @@ def check_queries(estimator, X):
     float32 is kept: whoever works in chunks need not copy everything.
     """
     dtype = [np.float64, np.float32]
-    return validate_data(estimator, X, dtype=dtype, order="C", reset=False)
+    with naming_columns(X=X):
+        return validate_data(estimator, X, dtype=dtype, order="C", reset=False)
 
 
 def as_training_shape(estimator, values):
