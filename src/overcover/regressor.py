@@ -29,7 +29,7 @@ from .machines.base import Predictor
 from .partition import partition_rows
 from .planning._findings import Shape, warn_of_poor_choices
 from .planning._result import describe_fit
-from .planning._sizes import auto_size, check_auto
+from .planning._sizes import DEFAULT_OVERLAP, DEFAULT_SIZE, auto_size, check_auto
 from .subdomains import InMemory, ask, ask_doubts, fit_machines
 
 # Queries are answered in rounds, so that memory is flat however many there are. What
@@ -141,8 +141,8 @@ default="variance"
         self,
         machine=None,
         *,
-        subdomain_size=800,
-        overlap=0.9,
+        subdomain_size=DEFAULT_SIZE,
+        overlap=DEFAULT_OVERLAP,
         spread=3.0,
         n_consulted=1,
         partition="kmeans",
