@@ -49,8 +49,8 @@ def accuracy(result):
                 number(row["us_std"] or row["us_mean"]),
             ]
         )
-    head = ["data", "method", "RMSE", "NLPD", "NLPD, Student", "95 % intervals hold"]
-    head += ["fit, s", "us per query"]
+    head = ["data", "method", "RMSE", "NLPD", "NLPD, Student"]
+    head += ["95 % intervals hold, rows drawn at random", "fit, s", "us per query"]
     text = (
         "Test error in standardised units (mean over outputs), defaults, "
         "hyperparameters learned from training rows only; queries with standard "
@@ -58,7 +58,8 @@ def accuracy(result):
         "hyperparameters and at most 1,000 random test rows; in brackets overcover's "
         "error on the same rows. One corrupted test value, 177 deviations out, makes "
         "up the error on rf1: hence the log density with Student tails beside the "
-        "Gaussian one. "
+        "Gaussian one. Test rows are drawn at random: of rows from later times or "
+        "other places, intervals may hold less. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 

@@ -47,7 +47,6 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/(?!pose|stages)\w+\.py$",
     "within_subsection_order": "gallery.story_key",
     "reset_argv": "gallery.arguments",
-    "default_thumb_file": str(HERE / "stages-cover.png"),
     "reset_modules": (),
     "download_all_examples": False,
     "show_memory": False,

@@ -7,6 +7,7 @@ from pathlib import Path
 STORY = [
     "quickstart",
     "uncertainty",
+    "extrapolation",
     "choosing_size",
     "pipeline",
     "explain_report",

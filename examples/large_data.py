@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import overcover
@@ -72,3 +73,11 @@ answers = np.lib.format.open_memmap(
 for i in range(0, n_rows, block):
     answers[i : i + block] = loaded.predict(X[i : i + block])
 print(f"RMSE on the rows themselves {np.sqrt(np.mean((answers - y) ** 2)):.4f}")
+
+# %%
+# Every fifth answer beside what was observed, read from the two files.
+figure, ax = plt.subplots(figsize=(5, 4.2), layout="constrained")
+shown = ax.scatter(y[::5], answers[::5], c=X[::5, 0], s=4, cmap="viridis")
+figure.colorbar(shown, ax=ax, label="first input")
+ax.set(xlabel="observed", ylabel="answered", title="from the disk, in chunks")
+plt.show()

@@ -7,6 +7,7 @@ cover and of the machine in it. What to see: nested names such as
 ``cover__machine__noise`` reach every setting, and the search is scikit-learn's own.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
@@ -78,3 +79,14 @@ for name, model in (("grid search", search), ("auto", auto)):
 # Standard deviations come through a pipeline too.
 mean, std = auto.predict(test[:3], return_std=True)
 print(np.column_stack([mean, std, y_test[:3]]).round(3))
+
+# %%
+# Errors of all candidates: the noise must be about right, and more overlap helps.
+figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+for overlap, tried in ranking.groupby("param_cover__overlap"):
+    tried = tried.sort_values("param_cover__machine__noise")
+    noises, errors = tried["param_cover__machine__noise"], -tried["mean_test_score"]
+    ax.loglog(noises, errors, "o-", label=f"overlap {overlap:g}")
+ax.set(xlabel="cover__machine__noise", ylabel="RMSE of the folds", title="grid search")
+ax.legend()
+plt.show()

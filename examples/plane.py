@@ -120,5 +120,6 @@ def main(folder="demo", n_rows=6000):
     print(f"picture: {path / 'plane.png'}")
 
 
+# sphinx_gallery_thumbnail_path = "plane.png"
 if __name__ == "__main__":
     main(*sys.argv[1:])

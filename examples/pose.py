@@ -116,5 +116,6 @@ def main(folder="demo", n_frames=N_FRAMES):
     print(f"wrote {folder / 'pose.png'} and {folder / 'report.html'}")
 
 
+# sphinx_gallery_thumbnail_path = "pose.png"
 if __name__ == "__main__":
     main(*sys.argv[1:])

@@ -43,3 +43,4 @@ panels[0].legend(frameon=False)
 path = sys.argv[1] if len(sys.argv) > 1 else "s_curve.png"
 figure.savefig(path, dpi=110)
 print(f"-> {path}")
+# sphinx_gallery_thumbnail_path = "s_curve.png"

@@ -4,11 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 
 from conftest import wave
-from overcover import GP, OverlappingCoverRegressor, TwinGP
-from overcover.advice import SEVERITIES, Finding, about_intervals, advise, assess
+from overcover import GP, AnyRegressor, OverlappingCoverRegressor, TwinGP
+from overcover.advice import (
+    SEVERITIES,
+    Finding,
+    about_intervals,
+    advise,
+    as_cover,
+    assess,
+)
 
 FIXED = GP(length_scale=1.0, noise=0.01)
 
@@ -145,10 +153,84 @@ def test_columns_and_outputs_that_do_not_vary_are_named(surface):
     assert not said(findings, "good")
 
 
-def test_columns_that_hardly_matter_are_named(surface):
+def drifting(n_samples=600):
+    """A column that outputs turn along, one they follow steadily, and two needless."""
+    X = np.random.default_rng(0).uniform(-1, 1, (n_samples, 4))
+    return X, np.sin(9 * X[:, 0]) + X[:, 1]
+
+
+STEADY = GP(length_scale=[0.3, 100.0, 100.0, 100.0], noise=0.01)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_columns_are_called_needless_only_if_rows_held_out_are_predicted_as_well(noise):
+    X, y = drifting()
+    y = y + noise * np.random.default_rng(1).normal(size=len(y))
+    (finding,) = said(advise(fitted(X, y, STEADY), X, y), "no difference")
+    assert finding.text.startswith("x2 and x3 make no difference: ")
+    assert "120 rows held out" in finding.text
+
+
+def test_two_columns_that_say_the_same_are_not_both_called_needless():
+    X, y = drifting()
+    X[:, 2] = X[:, 1]
+    (finding,) = said(advise(fitted(X, y, STEADY), X, y), "no difference")
+    named = finding.text.split(" make")[0]
+    assert "x3" in named and not ("x1" in named and "x2" in named)
+
+
+def test_time_that_outputs_drift_with_is_not_called_needless():
+    """Rows in the order of their time, tested on later ones."""
+    rng = np.random.default_rng(0)
+    time = np.arange(500.0)
+    X = np.column_stack([rng.uniform(-1, 1, 500), time])
+    y = np.sin(20 * X[:, 0]) + time / 100
+    seen = slice(0, 400)
+    machine = GP(length_scale=[0.1, 5e4], noise=1e-4)
+    model = fitted(X[seen], y[seen], machine)
+    spread = X[seen].std(axis=0) / model.length_scales_
+    assert spread[1] < 0.01 * spread[0]
+    assert not said(advise(model, X[seen], y[seen], X[400:], y[400:]), "x1")
+
+
+def test_what_cannot_be_measured_is_not_said():
+    X, y = drifting(60)  # 15 rows held out
+    model = fitted(X, y, STEADY)
+    assert not said(advise(model, X, y), "no difference")
+
+
+@pytest.mark.parametrize(
+    "machine", [GP(length_scale=1.0, noise=0.01), TwinGP(1.0, 1.0, 0.01, 0.01)], ids=str
+)
+def test_a_machine_that_was_fitted_alone_is_advised(machine, healthy):
+    _, X, y, X_test, y_test = healthy
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "dull": 3.7})
+    machine = clone(machine).fit(frame, y)
+    assert advise(machine) == []
+    tested = frame.assign(a=X_test[:, 0], b=X_test[:, 1])
+    assert said(advise(machine, frame, y, tested, y_test), "dull never varied")
+    assert not said(advise(machine, frame, y, tested, y_test), "outside the cover")
+    assert said(advise(machine, None, None, tested + 20.0, y_test), "outside the cover")
+    mean, std = machine.predict(tested, return_std=True)
+    seen = assess(as_cover(machine), tested, y_test)
+    assert_allclose(seen.mean[:, 0], mean)
+    assert_allclose(seen.std[:, 0], std)
+
+
+def test_a_machine_that_keeps_no_rows_is_advised_if_they_are_given(surface):
     X, y = surface
-    machine = GP(length_scale=[1.0, 1000.0], noise=0.1)
-    assert said(advise(fitted(X, y, machine), X, y), "x1 hardly matters")
+    machine = AnyRegressor().fit(X, y)
+    assert said(advise(machine, X, y, X, -y), "better answer")
+    assert said(advise(machine, X), "no predictive variance")
+    with pytest.raises(
+        ValueError, match=r"AnyRegressor keeps no training rows. Give X"
+    ):
+        advise(machine)
+
+
+def test_what_is_no_model_of_ours_is_refused(surface):
+    with pytest.raises(TypeError, match="not about a KernelRidge"):
+        advise(KernelRidge().fit(*surface))
 
 
 def test_repeated_rows_are_counted(surface):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
@@ -16,6 +16,14 @@ FIXED = {"length_scale": 1.5, "noise": 0.05}
 SMALL = {"subdomain_size": 40, "overlap": 0.75, "random_state": 0}
 ROUTERS = ("variance", "mahalanobis", "euclidean", "neighbors", "density")
 each_router = pytest.mark.parametrize("router", ROUTERS)
+
+
+class Thirds(ClusterMixin, BaseEstimator):
+    """A clusterer that always makes three clusters."""
+
+    def fit(self, X, y=None):
+        self.labels_ = np.arange(len(X)) % 3
+        return self
 
 
 def small_cover(machine=None, **changes):
@@ -385,9 +393,22 @@ def test_something_that_is_not_a_regressor_is_refused(surface):
 def test_consulting_more_subdomains_than_there_are_is_refused(router, surface):
     X, y = surface
     model = small_cover(overlap=0.0, n_consulted=4, router=router)
-    message = r"n_consulted=4 is more than the number of subdomains, 3. Lower"
+    message = r"n_consulted=4 is more than the number of subdomains, 3. Give n_consul"
     with pytest.raises(ValueError, match=message):
-        model.fit(X, y).predict(X)
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    model.set_params(n_consulted=3).fit(X, y).set_params(n_consulted=4)
+    with pytest.raises(ValueError, match=message):
+        model.predict(X)
+
+
+def test_a_clusterer_decides_how_many_can_be_consulted(surface):
+    X, y = surface
+    model = small_cover(subdomain_size=120, partition=Thirds(), n_consulted=3)
+    assert model.fit(X, y).n_subdomains_ == 3  # where one was asked for
+    with pytest.raises(ValueError, match="n_consulted=4 is more than"):
+        model.set_params(n_consulted=4).fit(X, y)
 
 
 @pytest.mark.parametrize("coverage", [0, 1, -0.5, 95, np.nan, "most"])

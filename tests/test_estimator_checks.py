@@ -2,17 +2,22 @@
 
 import inspect
 
+import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone, is_clusterer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import BayesianRidge
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import has_fit_parameter
 
 import overcover
 from overcover import (
     GP,
     AnyRegressor,
     CommitteeGP,
+    DomainDecompositionGP,
     EqualSizeKMeans,
     ImportanceWeightedTwinGP,
     NeighborhoodRegressor,
@@ -84,3 +89,21 @@ CLASSES = {n for n in overcover.__all__ if inspect.isclass(getattr(overcover, n)
 @pytest.mark.parametrize("name", sorted(CLASSES - UNCHECKED))
 def test_every_public_estimator_is_checked(name):
     assert getattr(overcover, name) in {type(estimator) for estimator in ESTIMATORS}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, DomainDecompositionGP()], ids=repr)
+def test_arrays_that_change_after_fit_change_no_answer(estimator, weighted, surface):
+    X, y = (part[:80].copy() for part in surface)
+    weight = np.linspace(0.5, 2.0, 80)
+    takes_weight = has_fit_parameter(estimator, "sample_weight")
+    if weighted and (not takes_weight or is_clusterer(estimator)):
+        pytest.skip("takes no weights")
+    options = {"sample_weight": weight} if weighted else {}
+    model = clone(estimator).fit(X, y, **options)
+    if not hasattr(model, "predict"):
+        pytest.skip("answers no queries")
+    before = model.predict(surface[0][80:100])
+    for changed in (X, y, weight):
+        changed[:] = changed[::-1].copy() + 7.0
+    assert_array_equal(model.predict(surface[0][80:100]), before)

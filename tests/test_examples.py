@@ -50,6 +50,10 @@ CLAIMS = {
         and end["inside"][~end["left"]].mean()
         > end["inside_textbook"][~end["left"]].mean()
     ),
+    "extrapolation": lambda end: all(
+        std[end["is_far"]].min() >= 0.5 * y.std()
+        for y, _, std in end["answers"].values()
+    ),
     "structured": lambda end: (
         share_of_arms(end["said"]["Twin GP"]) > 0.9 > share_of_arms(end["said"]["GP"])
     ),
@@ -106,3 +110,15 @@ def test_the_gallery_tells_a_story_of_all_examples():
     for path in EXAMPLES:
         text = path.read_text()
         assert re.match(r'"""\n(.+)\n=+\n', text), f"{path.name} has no title"
+
+
+def test_every_example_has_a_thumbnail_of_its_own():
+    """A picture it leaves open, or one of the pages that no other example names."""
+    named = []
+    for path in EXAMPLES:
+        text = path.read_text()
+        found = re.findall(r'^# sphinx_gallery_thumbnail_path = "(.+)"$', text, re.M)
+        assert found or "plt.show()" in text, f"{path.name} has no picture"
+        named += found
+    assert len(set(named)) == len(named)
+    assert all((ROOT / "docs" / name).exists() for name in named)

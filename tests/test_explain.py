@@ -1,5 +1,6 @@
 """An explanation is the prediction taken apart, and nothing else."""
 
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -17,6 +18,7 @@ from overcover import (
     SharmaMittalTwinGP,
     TwinGP,
 )
+from overcover._markup import number
 from overcover.explain import homes, remoteness, summary
 
 SMALL = {"subdomain_size": 60, "random_state": 0}
@@ -231,3 +233,39 @@ def test_bad_queries_are_refused_as_in_predict(model):
         model.explain([1.0, np.nan])
     with pytest.raises(ValueError, match="n_neighbors=0"):
         model.explain([1.0, 2.0], n_neighbors=0)
+
+
+def gap_example(noise, x, length_scale=1.0):
+    """A wave with noise, explained at one place."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (200, 1))
+    y = np.sin(3 * X[:, 0]) + noise * rng.normal(size=200)
+    machine = GP("rbf", length_scale=length_scale, noise=max(noise**2, 1e-6))
+    return OverlappingCoverRegressor(machine, **SMALL).fit(X, y).explain([x])
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ((1.0, 0.5), "allows for that. .* for noise, and averages them"),
+        ((0.0, 0.5), "more than the standard deviation, .* since outputs change"),
+        ((0.1, 30.0), "outside the cover, where these rows decide little"),
+        ((0.1, 0.503, 1e-4), "none of them is within a length scale"),
+    ],
+    ids=["noise", "slope", "outside", "gap"],
+)
+def test_an_explanation_says_why_near_rows_differ_from_the_answer(place, words):
+    page = gap_example(*place)
+    off = np.sqrt(np.mean((page.neighbor_targets - page.mean) ** 2))
+    assert f"are {number(off)} from the prediction on average" in page.agreement
+    assert re.search(words, page.agreement)
+    assert f"Neighbours: {page.agreement}" in str(page)
+
+
+def test_the_output_that_differs_most_is_named(fitted, queries):
+    page = fitted.explain(queries[0])
+    if page.neighbors is None:
+        assert page.agreement is None
+        return
+    off = np.sqrt(np.mean((page.neighbor_targets - page.mean) ** 2, axis=0))
+    assert f"in output {np.argmax(off / page.std)}, where" in page.agreement

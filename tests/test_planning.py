@@ -314,6 +314,7 @@ def test_times_and_sizes_are_understood():
         ({"d": -1}, "d=-1"),
         ({"n_queries": -1}, "n_queries=-1"),
         ({"subdomain_size": "large"}, "or 'auto'"),
+        ({"subdomain_size": 0}, "subdomain_size=0 must be an integer >= 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, words):
@@ -350,8 +351,16 @@ def test_auto_is_the_same_number_given_by_hand():
     given = OverlappingCoverRegressor(machine, subdomain_size=600, **options)
     assert_array_equal(auto.predict(X), given.fit(X, y[:, 0]).predict(X))
     assert given.subdomain_size_ == 600
-    assert planned(1500, 3, overlap=0.5).subdomain_size == 600
     assert planned(1500, 3, overlap=0.5, subdomain_size="auto").subdomain_size == 600
+
+
+@pytest.mark.parametrize("n", [500, 1500, 20_000, 10**6])
+def test_without_a_budget_what_is_planned_is_what_the_defaults_fit(n):
+    model, made = OverlappingCoverRegressor(), planned(n, 8)
+    assert made.subdomain_size == min(model.subdomain_size, n)
+    assert made.overlap == model.overlap
+    assert made.n_subdomains == count_subdomains(n, made.subdomain_size, made.overlap)
+    assert planned(n, 8, overlap=0.5).subdomain_size == made.subdomain_size
 
 
 def test_few_rows_are_one_subdomain():

@@ -235,7 +235,7 @@ def test_data_and_timings_are_the_models(page, model, data):
     for name, scale in zip(FEATURES, model.length_scales_):
         assert inputs["mean"][name] == number(X[name].mean())
         assert inputs["length scale"][name] == number(scale)
-        assert inputs["matters"][name] == number(X[name].std(ddof=0) / scale, 3)
+        assert inputs["spread"][name] == number(X[name].std(ddof=0) / scale, 3)
     outputs = page.tables["Outputs"].set_index("output")
     assert outputs["most"]["good"] == number(Y["good"].max())
     timings = page.tables["Timings"].set_index("stage")["seconds"]

@@ -52,6 +52,21 @@ def test_an_irrelevant_column_gets_a_much_longer_scale(n_samples):
 
 
 @each_size
+@pytest.mark.parametrize("per_subdomain", [False, True])
+def test_scales_are_found_where_noise_is_given_as_zero(n_samples, per_subdomain):
+    X, y = make_data(n_samples, noise=0.0)
+    X[-5:], y[-5:] = X[:5], y[:5]  # rows that occur twice do no harm
+    options = {"noise": 0, "per_subdomain": per_subdomain}
+    machine = tune(X, y, **options)
+    fast, slow, irrelevant = machine.length_scale_
+    assert machine.noise_ == 0 and fast < slow < irrelevant
+    state = machine.fit_state(X[:50], y[:50, None], np.ones(50))
+    assert np.isfinite(state.alpha).all()
+    weights = np.random.default_rng(0).uniform(1, 3, n_samples)
+    assert np.isfinite(tune(X, y, weights=weights, **options).length_scale_).all()
+
+
+@each_size
 def test_more_noise_is_found_where_there_is_more(n_samples):
     quiet, loud = (
         tune(*make_data(n_samples, noise), kernel="rbf").noise_ for noise in (0.05, 0.5)

@@ -9,6 +9,9 @@ import numpy as np
 
 from ._markup import element, html_table, number, numbers, percent, text_table
 
+# Standard deviations up to which near rows may differ from a prediction by noise.
+SMALL_GAP = 2.0
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Explanation:
@@ -89,9 +92,51 @@ class Explanation:
         if self.outside:
             return (
                 f"The query lies OUTSIDE the cover: {far}. The answer is extrapolated; "
-                "do not rely on it, nor on its standard deviation."
+                "do not rely on it."
             )
         return f"The query lies inside the cover: {far}."
+
+    @property
+    def agreement(self):
+        """How far the nearest rows' targets are from the prediction, and why.
+
+        Speaks of the output where they are farthest, in standard deviations; None
+        where the machine keeps no rows.
+        """
+        if self.neighbor_targets is None or self.neighbor_distances is None:
+            return None
+        off = np.sqrt(np.mean((self.neighbor_targets - self.mean) ** 2, axis=0))
+        std = off if self.std is None else self.std
+        j = int(np.argmax(off / np.maximum(std, np.finfo(float).tiny)))
+        where = f" in output {j}, where they differ most" if len(off) > 1 else ""
+        return (
+            f"The targets of these rows are {number(off[j])} from the prediction on "
+            f"average{where}: {self._why(off[j], std[j])}"
+        )
+
+    def _why(self, off, std):
+        """The reason for a difference between the nearest rows and the prediction."""
+        if self.outside:
+            return (
+                "the query lies outside the cover, where these rows decide little, and "
+                "the answer returns to the mean of the subdomain."
+            )
+        assert self.neighbor_distances is not None
+        if self.neighbor_distances[0] > 1:
+            return (
+                "none of them is within a length scale of the query, so many rows "
+                "decide together."
+            )
+        if off <= SMALL_GAP * std:
+            return (
+                f"the standard deviation, {number(std)}, allows for that. The machine "
+                "takes such differences between near rows for noise, and averages them."
+            )
+        return (
+            f"more than the standard deviation, {number(std)}, since outputs change "
+            "within these distances. The machine follows the change by rows on all "
+            "sides and farther away, some of which count negatively."
+        )
 
     def _asked(self):
         """Header and rows of the table of those who were asked."""
@@ -130,6 +175,7 @@ class Explanation:
         yield f"Asked ({self.measure})", self._asked()
         if self.neighbors is not None:
             yield "Nearest training rows (distance in length scales)", self._near()
+            yield "Neighbours", self.agreement
         yield "Cover", self.verdict
 
     def __repr__(self):

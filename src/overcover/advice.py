@@ -11,11 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import combination
+from . import combination, routing
+from ._columns import find_needless
 from ._markup import number, percent
 from ._validation import check_observed, check_queries
+from .cover import Cover
 from .explain import homes, names_of_features, remoteness
-from .planning._findings import Finding, about_cover
+from .machines import Machine
+from .planning._findings import Finding, about_cover, about_variance
+from .regressor import OverlappingCoverRegressor
 from .tuning import twin
 from .tuning._problem import NOISE_BOUNDS
 
@@ -27,7 +31,8 @@ COVERAGE = 0.95
 STANDARD_ERRORS, LEAST_GAP = 3.0, 0.02
 # Shares of queries outside the cover worth a note, a warning, and alarm.
 OUTSIDE = {"note": 0.01, "warning": 0.05, "problem": 0.3}
-# A column whose spread, in length scales, is below this share of the widest.
+# A column whose spread, in length scales, is below this share of the widest is tried
+# without.
 HARDLY = 0.01
 MANY_DUPLICATES = {"note": 0.1, "warning": 0.5}
 # A mean error that so few rows decide says little about the others.
@@ -117,8 +122,8 @@ def advise(model, X=None, y=None, X_test=None, y_test=None):
 
     Parameters
     ----------
-    model : OverlappingCoverRegressor
-        Fitted.
+    model : OverlappingCoverRegressor or Machine
+        Fitted. A machine that was fitted alone is taken as one subdomain.
     X : array-like of shape (n_samples, n_features), default=None
         The rows it was fitted on; without them nothing is said about data.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
@@ -146,13 +151,25 @@ model. GP alone does the same.
     if (X_test is None) != (y_test is None):
         raise ValueError("Give both X_test and y_test, or neither.")
     check_is_fitted(model)
+    alone = isinstance(model, Machine)
+    if alone:
+        model = as_cover(model, X)
+    elif not isinstance(model, OverlappingCoverRegressor):
+        raise TypeError(
+            "Advice is about an OverlappingCoverRegressor or a machine such as GP, not "
+            f"about a {type(model).__name__}. Of a pipeline, give its last step and "
+            "transformed rows."
+        )
     assessment = None if X_test is None else assess(model, X_test, y_test)
-    return findings(model, X, y, assessment)
+    return findings(model, X, y, assessment, alone)
 
 
-def findings(model, X=None, y=None, assessment=None):
-    """`advise` where the test rows have been answered already."""
-    found = [*about_cover(model), *about_noise(model)]
+def findings(model, X=None, y=None, assessment=None, alone=False):
+    """`advise` where the test rows have been answered already.
+
+    Nothing is said about the cover of a machine that was fitted alone.
+    """
+    found = [*(about_variance if alone else about_cover)(model), *about_noise(model)]
     if X is not None:
         found += about_inputs(model, np.asarray(X, dtype=np.float64))
     if y is not None:
@@ -197,6 +214,41 @@ def unchecked(assessment):
     )
 
 
+def as_cover(machine, X=None):
+    """A machine that was fitted alone, as the cover of one subdomain that it is.
+
+    Parameters
+    ----------
+    machine : Machine
+        Fitted.
+    X : array-like of shape (n_samples, n_features) or None
+        The rows it was fitted on, for a machine that keeps none.
+
+    Returns
+    -------
+    OverlappingCoverRegressor
+        Its `machine_` is the one given.
+    """
+    rows = machine.recall_inputs(machine.state_)
+    if rows is None and X is None:
+        raise ValueError(
+            f"{type(machine).__name__} keeps no training rows. Give X, the rows it was "
+            "fitted on."
+        )
+    rows = check_queries(machine, X).astype(np.float64) if rows is None else rows
+    model = OverlappingCoverRegressor(machine, subdomain_size=len(rows))
+    for name in ("n_features_in_", "feature_names_in_", "n_outputs_", "_y_ndim"):
+        if hasattr(machine, name):
+            setattr(model, name, getattr(machine, name))
+    model.machine_, model.states_ = machine, [machine.state_]
+    model.length_scales_ = machine.length_scales(rows)
+    model.cover_ = Cover([np.arange(len(rows))], np.array([len(rows)]))
+    model.n_subdomains_, model.subdomain_size_ = 1, len(rows)
+    mean = (rows / model.length_scales_).mean(axis=0, keepdims=True)
+    model.router_ = routing.EuclideanRouter(mean)
+    return model
+
+
 def names_of_outputs(y, Y):
     """What the outputs are called: as in the data frame, else y0, y1, ..., or y."""
     named = getattr(y, "columns", None)
@@ -236,7 +288,7 @@ def about_noise(model):
 
 
 def about_inputs(model, X):
-    """Columns that never vary or hardly matter, and rows that occur twice."""
+    """Columns that never vary or make no difference, and rows that occur twice."""
     names = names_of_features(model)
     std = X.std(axis=0)
     constant = std <= 1e-12 * np.abs(X).max(axis=0)
@@ -247,14 +299,9 @@ def about_inputs(model, X):
         )
     with np.errstate(invalid="ignore"):
         spread = np.where(constant, 0.0, std / model.length_scales_)
-    hardly = ~constant & (spread < HARDLY * spread.max())
-    if hardly.any():
-        yield Finding(
-            "note",
-            f"{listed(names, hardly)} hardly matter{'s' if hardly.sum() == 1 else ''}: "
-            "the machine found nearly the same outputs whatever the value. Without "
-            "what does not matter, it is faster.",
-        )
+    yield from about_columns(
+        model, ~constant & (spread < HARDLY * spread.max()), spread
+    )
     share = 1.0 - len(np.unique(X, axis=0)) / len(X)
     severity = worst_of(share, MANY_DUPLICATES)
     if severity:
@@ -263,6 +310,24 @@ def about_inputs(model, X):
             f"{percent(share, 0)} of the rows repeat the inputs of another row: a "
             "subdomain then sees less than its size suggests. Average such rows and "
             "give their number as sample_weight.",
+        )
+
+
+def about_columns(model, slow, spread):
+    """Columns with long length scales that the model can do without, if it is so."""
+    columns = np.flatnonzero(slow)
+    if not len(columns):
+        return
+    needless, n_held = find_needless(model, columns[np.argsort(spread[columns])])
+    if needless:
+        chosen = np.isin(np.arange(len(slow)), needless)
+        one = len(needless) == 1
+        yield Finding(
+            "note",
+            f"{listed(names_of_features(model), chosen)} make{'s' if one else ''} no "
+            f"difference: {number(n_held)} rows held out were predicted as well "
+            f"without {'it' if one else 'them'}. Left out, a fit is faster. If "
+            f"{'it' if one else 'they'} should matter, give shorter length scales.",
         )
 
 

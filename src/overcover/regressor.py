@@ -25,12 +25,12 @@ from ._validation import (
 )
 from .cover import count_lenders, count_subdomains, cover_partition
 from .explain import explain, summary
-from .machines import Answer, Prediction, make_machine
+from .machines import Answer, Prediction, TakesMachine, make_machine
 from .machines.base import Predictor
 from .partition import partition_rows
 from .planning._findings import Shape, warn_of_poor_choices
 from .planning._result import describe_fit
-from .planning._sizes import auto_size, check_auto
+from .planning._sizes import DEFAULT_OVERLAP, DEFAULT_SIZE, auto_size, check_auto
 from .subdomains import InMemory, ask, ask_doubts, fit_machines
 
 # Queries are answered in rounds, so that memory is flat however many there are. What
@@ -52,7 +52,12 @@ class Consultation(NamedTuple):
 
 
 class OverlappingCoverRegressor(
-    Predictor, CallbackSupportMixin, MultiOutputMixin, RegressorMixin, BaseEstimator
+    TakesMachine,
+    Predictor,
+    CallbackSupportMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    BaseEstimator,
 ):
     """Kernel regression on an overlapping domain cover.
 
@@ -77,7 +82,8 @@ class OverlappingCoverRegressor(
     spread : float >= 1, default=3.0
         The paper's t: how many times the least number of neighbouring clusters lend.
     n_consulted : int, default=1
-        The paper's K': subdomains that answer a query together.
+        The paper's K': subdomains that answer a query together; at most as many as
+        there are.
     partition : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
 default="kmeans"
         See `overcover.partition.partition_rows`.
@@ -138,8 +144,8 @@ default="variance"
         self,
         machine=None,
         *,
-        subdomain_size=800,
-        overlap=0.9,
+        subdomain_size=DEFAULT_SIZE,
+        overlap=DEFAULT_OVERLAP,
         spread=3.0,
         n_consulted=1,
         partition="kmeans",
@@ -200,6 +206,8 @@ default="variance"
         self._check_options()
         size = self._size(len(X), Y.shape[1])
         n_subdomains = count_subdomains(len(X), size, self.overlap)
+        if isinstance(self.partition, str):  # a clusterer may make more, or fewer
+            self._check_consulted(n_subdomains)
         asked = Shape(len(X), X.shape[1], Y.shape[1], size, self.overlap, n_subdomains)
         warn_of_poor_choices(asked, self.machine, isinstance(work, InMemory))
         rng, n_jobs = check_random_state(self.random_state), self.n_jobs
@@ -221,6 +229,7 @@ default="variance"
             cover = work.stage(
                 "cover", rng, cover_partition, X_metric, partition, *shape, n_jobs
             )
+            self._check_consulted(len(cover.members))
             known = self._router_name(machine), X_metric, cover, partition.labels
             router = work.stage("router", rng, routing.make_router, *known, n_jobs)
         with progress.stage("machines", len(cover.members)):
@@ -336,7 +345,8 @@ default="variance"
         return n_rows
 
     def _consult(self, X, return_std) -> Consultation:
-        n_consulted, machine = self._n_consulted(), self.machine_
+        self._check_consulted(self.n_subdomains_)  # it may have been changed since
+        n_consulted, machine = self.n_consulted, self.machine_
         # Threads take longer to start than a few answers.
         n_jobs = self.n_jobs if len(X) > 8 else 1
         by_variance = isinstance(self.router_, routing.VarianceRouter)
@@ -369,14 +379,13 @@ default="variance"
             return "euclidean"
         return self.router
 
-    def _n_consulted(self):
-        if self.n_consulted > self.n_subdomains_:
+    def _check_consulted(self, n_subdomains):
+        if self.n_consulted > n_subdomains:
             raise ValueError(
                 f"n_consulted={self.n_consulted} is more than the number of "
-                f"subdomains, {self.n_subdomains_}. Lower n_consulted, or cover the "
-                "rows with smaller subdomains (subdomain_size)."
+                f"subdomains, {n_subdomains}. Give n_consulted={n_subdomains} or less, "
+                "or cover the rows with more and smaller subdomains (subdomain_size)."
             )
-        return self.n_consulted
 
     def _check_options(self):
         if isinstance(self.subdomain_size, str):

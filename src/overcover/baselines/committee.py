@@ -45,7 +45,7 @@ from .._validation import (
     check_count,
     check_training_data,
 )
-from ..machines import Machine, Prediction, kernels
+from ..machines import Machine, Prediction, TakesMachine, kernels
 from ..machines.base import Predictor
 from ..partition import partition_rows
 from ._shared import row_noises, shared_gp
@@ -73,7 +73,9 @@ class Expert(NamedTuple):
     """Sum of squared whitened outputs, shape (n_outputs,)."""
 
 
-class CommitteeGP(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class CommitteeGP(
+    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
     """Experts on disjoint clusters, combined by a rule.
 
     A reference to compare with; see `overcover.baselines.committee` for the rules.

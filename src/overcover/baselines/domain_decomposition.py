@@ -30,7 +30,7 @@ from sklearn.utils import check_random_state
 from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
 from .._parallel import run_tasks
 from .._validation import all_or_nothing, check_count, check_training_data
-from ..machines import Machine, Prediction, kernels
+from ..machines import Machine, Prediction, TakesMachine, kernels
 from ..machines.base import Predictor
 from ._shared import row_noises, shared_gp
 
@@ -71,7 +71,9 @@ class Cell(NamedTuple):
     """Cholesky factor of the posterior covariance there, (n_control, n_control)."""
 
 
-class DomainDecompositionGP(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class DomainDecompositionGP(
+    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
     """Local GPs on a regular grid, tied at control points on their borders.
 
     A reference to compare with, for one- or two-dimensional inputs: wider ones are

@@ -31,7 +31,7 @@ from .._validation import (
     check_count,
     check_training_data,
 )
-from ..machines import Machine, Prediction, make_machine
+from ..machines import Machine, Prediction, TakesMachine, make_machine
 from ..machines.base import Predictor
 
 # Distances held at once by each worker: 8 MB.
@@ -65,7 +65,9 @@ def make_index(rows):
     return BruteIndex(rows)
 
 
-class NeighborhoodRegressor(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class NeighborhoodRegressor(
+    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
     """A local machine for every query, on the query's nearest rows.
 
     The reference that `overcover.OverlappingCoverRegressor` is measured against:
@@ -154,7 +156,8 @@ class NeighborhoodRegressor(Predictor, MultiOutputMixin, RegressorMixin, BaseEst
         machine.tune(X, Y, weight, size, rng, self.n_jobs)
         self.length_scales_ = machine.length_scales(X)
         self._index = make_index(X / self.length_scales_)
-        self._X, self._Y, self._weight = X, Y, weight
+        # Copies, because X and Y may be the user's arrays, which may change.
+        self._X, self._Y, self._weight = X.copy(), Y.copy(), weight
         self.machine_: Machine = machine
         return self
 

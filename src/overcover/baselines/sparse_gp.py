@@ -46,7 +46,7 @@ from .._validation import (
     check_queries,
     check_training_data,
 )
-from ..machines import Machine, Prediction, kernels
+from ..machines import Machine, Prediction, TakesMachine, kernels
 from ..machines.base import Predictor
 from ..partition import partition_rows
 from ._bound import climb_bound
@@ -58,7 +58,9 @@ N_CLIMBS = 2
 METHODS = ("fic", "dtc", "sor", "nystrom", "pic")
 
 
-class SparseGP(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class SparseGP(
+    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
     """A Gaussian process of all rows, approximated through m inducing points.
 
     A reference to compare with. It is global where a cover is local: good when the

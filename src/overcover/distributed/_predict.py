@@ -68,7 +68,8 @@ def predict(model, X, client=None, return_std=False):
             "model.save(path) to a path that they share, and give the path."
         )
     folder = model.states_.subdomains.folder
-    options = int(model._n_consulted()), str(model.combine)
+    model._check_consulted(model.n_subdomains_)
+    options = int(model.n_consulted), str(model.combine)
     source = shared.Source(str(folder.parent), folder.name, *options)
     if not is_dask(X):
         return _predict_rows(running(client), model, source, X, return_std)

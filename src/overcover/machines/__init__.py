@@ -2,6 +2,7 @@
 
 from sklearn.base import clone
 
+from .._parameters import NestedPart
 from .any_regressor import AnyRegressor
 from .base import Answer, Machine, Prediction
 from .gp import GP
@@ -17,6 +18,7 @@ __all__ = [
     "Machine",
     "Prediction",
     "SharmaMittalTwinGP",
+    "TakesMachine",
     "TwinGP",
     "make_machine",
 ]
@@ -50,3 +52,11 @@ def make_machine(machine) -> Machine:
         f"{', '.join(map(repr, NAMED))}, give a machine such as GP(), any "
         "scikit-learn regressor, or None."
     )
+
+
+class TakesMachine(NestedPart):
+    """An estimator with a parameter `machine`, as `make_machine` takes it."""
+
+    def _part_from(self, given):
+        is_name = isinstance(given, str) and given in NAMED
+        return make_machine(given) if given is None or is_name else None

@@ -8,6 +8,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from .._parameters import NestedPart
 from .._streams import moments_of
 from .base import Answer, Machine
 
@@ -18,7 +19,7 @@ class AnyRegressorState(NamedTuple):
     estimators: list[Any]
 
 
-class AnyRegressor(Machine):
+class AnyRegressor(NestedPart, Machine):
     """Wrap a regressor so that it can be fitted on every subdomain.
 
     Choose it to scale a method that is not one of the package's own machines: kernel
@@ -53,6 +54,8 @@ class AnyRegressor(Machine):
     True
     """
 
+    _part = "estimator"
+
     def __init__(self, estimator=None, *, random_state=None):
         self.estimator = estimator
         self.random_state = random_state
@@ -62,8 +65,11 @@ class AnyRegressor(Machine):
         """Whether the estimator predicts with ``return_std``."""
         return _takes_return_std(self._template())
 
+    def _part_from(self, given):
+        return KernelRidge(kernel="rbf") if given is None else None
+
     def _template(self):
-        return KernelRidge(kernel="rbf") if self.estimator is None else self.estimator
+        return self._part_from(self.estimator) or self.estimator
 
     def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs):
         """Fix the seed that all clones share, and the units of the outputs."""
@@ -91,6 +97,7 @@ class AnyRegressor(Machine):
                     "choose an estimator that does, such as KernelRidge()."
                 )
             arguments["sample_weight"] = sample_weight
+        X, Y = X.copy(), Y.copy()  # an estimator may keep them; they may be the user's
         together = Y.shape[1] == 1 or get_tags(template).target_tags.multi_output
         targets = [Y if Y.shape[1] > 1 else Y[:, 0]] if together else list(Y.T)
         fitted = []

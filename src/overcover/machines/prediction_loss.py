@@ -25,6 +25,8 @@ from . import kernels
 
 # How much the error counts beside the log density: a user feels it first.
 ERROR_SHARE = 3.0
+# Stands for noise=0, so that rows which occur twice can be told apart.
+LEAST_NOISE = 1e-10
 
 
 def prediction_loss(theta, kernel, sets, n_jobs=None):
@@ -99,7 +101,7 @@ def _loss(errors, eta):
 def _answer_anchors(theta, kernel, X, Y, weights):
     """Errors and variances of some anchors, and what their gradient needs."""
     n_anchors, n, _ = X.shape
-    noise = np.exp(theta[-1]) / weights
+    noise = np.maximum(np.exp(theta[-1]), LEAST_NOISE) / weights
     A = (X - X[:, :1]) / np.exp(theta[:-1])
     dist_sq = np.stack([squared_distances(rows, rows) for rows in A])
     K, slopes = kernels.apply_with_slope(kernel, dist_sq)

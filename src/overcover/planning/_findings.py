@@ -157,9 +157,14 @@ def about_cover(model):
             f"A subdomain holds {number(size)} rows for {number(model.n_features_in_)} "
             "features: too few to learn from. Raise subdomain_size.",
         )
+    yield from about_variance(model)
+
+
+def about_variance(model):
+    """Machines without one."""
     if not model.machine_.has_variance:
         yield Finding(
             "note",
-            f"{machine} has no predictive variance: there are no standard deviations "
-            "and no intervals. GP and TwinGP have them.",
+            f"{type(model.machine_).__name__} has no predictive variance: there are no "
+            "standard deviations and no intervals. GP and TwinGP have them.",
         )

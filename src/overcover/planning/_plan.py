@@ -12,6 +12,8 @@ from ._costs import Problem, disk_bytes, peak_bytes, stage_seconds
 from ._rates import measure
 from ._result import NO_LIMIT, Budget, Plan
 from ._sizes import (
+    DEFAULT_OVERLAP,
+    DEFAULT_SIZE,
     Asked,
     auto_size,
     candidate_sizes,
@@ -20,7 +22,7 @@ from ._sizes import (
     typical_machine,
 )
 
-OVERLAPS = (0.9, 0.75, 0.5)
+OVERLAPS = (DEFAULT_OVERLAP, 0.75, 0.5)
 
 
 def plan(
@@ -57,11 +59,11 @@ def plan(
     budget : dict, Budget, str, float or None, default=None
         What the fit, and `n_queries`, may take: a time such as "10m", or a dict with
         any of "seconds" ("10m", 600), "memory" and "disk" ("8GB", 8e9 bytes). None
-        takes M as ``subdomain_size="auto"`` does.
+        plans the defaults of `OverlappingCoverRegressor`.
     machine : Machine, str or None, default=None
         As in `OverlappingCoverRegressor`.
     subdomain_size : int, "auto" or None, default=None
-        Given, it is not chosen.
+        Given, it is not chosen; None without a budget is 800.
     overlap : float or None, default=None
         Given, it is not chosen; None without a budget is 0.9.
     n_queries : int, default=0
@@ -109,10 +111,14 @@ def plan(
         into_store,
         rates,
     )
-    if isinstance(subdomain_size, str) or (budget == NO_LIMIT and not subdomain_size):
-        check_auto(subdomain_size or "auto")
-        overlap = OVERLAPS[0] if overlap is None else overlap
+    if budget == NO_LIMIT and subdomain_size is None:
+        subdomain_size = DEFAULT_SIZE
+    if isinstance(subdomain_size, str):
+        check_auto(subdomain_size)
+        overlap = DEFAULT_OVERLAP if overlap is None else overlap
         subdomain_size = auto_size(n, d_y, overlap, asked.machine)
+    if subdomain_size is not None:
+        check_count("subdomain_size", subdomain_size, 1, "Or give 'auto'.")
     return choose(problem, budget, subdomain_size, overlap)
 
 

@@ -16,6 +16,8 @@ from sklearn.utils import check_random_state
 from ..machines import make_machine
 from ..machines.base import KEPT_BYTES
 
+# What a fit takes unless told otherwise, and so what a plan without a budget plans.
+DEFAULT_SIZE, DEFAULT_OVERLAP = 800, 0.9
 SIZES = (100, 150, 200, 300, 400, 600, 800, 1200, 1600)
 # "auto": multiply-adds of all machines (a minute or two of one core), and the size
 # below which a local machine knows too little to be worth the haste.
@@ -43,7 +45,7 @@ class StateBytes(NamedTuple):
         return max(lean, 0.0) + (max(kept, 0.0) if keep else 0.0)
 
 
-def auto_size(n_samples, n_outputs=1, overlap=0.9, machine=None) -> int:
+def auto_size(n_samples, n_outputs=1, overlap=DEFAULT_OVERLAP, machine=None) -> int:
     r"""The size of subdomains that ``subdomain_size="auto"`` stands for.
 
     A rule of counts alone, so that it is the same on every computer:

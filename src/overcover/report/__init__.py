@@ -68,7 +68,7 @@ def write_report(
     X : array-like of shape (n_samples, n_features), default=None
         The rows it was fitted on; None takes them from the model, which holds them,
         up to rounding. Then nothing is said about rows that repeat, or about columns
-        that do not matter.
+        that make no difference.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
     X_test : array-like of shape (n_queries, n_features), default=None
         Rows it was not fitted on. Without them nothing is said about errors: errors on

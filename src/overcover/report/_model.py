@@ -81,25 +81,26 @@ def told(findings, not_checked=""):
 
 
 def data(subject):
-    """What the columns are like, and how much each matters."""
+    """What the columns are like, and how fast outputs change along them."""
     X, Y, model = subject.X, subject.Y, subject.model
     std = X.std(axis=0)
     spread = std / model.length_scales_
-    # What matters stands first: on a phone the rest is out of sight.
-    header = ["input", "matters", "length scale", "least", "mean", "most", DEVIATION]
+    # The widest stand first: on a phone the rest is out of sight.
+    header = ["input", "spread", "length scale", "least", "mean", "most", DEVIATION]
     lines = [
-        [name, number(matters, 3), *in_words(scale, x, name in subject.dates)]
-        for name, x, scale, matters in zip(
+        [name, number(wide, 3), *in_words(scale, x, name in subject.dates)]
+        for name, x, scale, wide in zip(
             subject.features, X.T, model.length_scales_, spread
         )
     ]
     order = np.argsort(-spread, kind="stable")[:MOST_COLUMNS]
     parts = [
         paragraph(
-            "What an input matters is its standard deviation in units of the machine's "
-            "length scale. What counts is the ratio of two inputs: along one that "
-            "matters a hundredth as much as the first, the outputs hardly change. "
-            "Those that matter most stand first."
+            "The spread of an input is its standard deviation in units of the "
+            "machine's length scale: how often the outputs may turn along it. A small "
+            "one does not say that an input matters little, because outputs can follow "
+            "it steadily; what makes no difference is among the findings. The widest "
+            "stand first."
         ),
         table(header, [lines[i] for i in order], "Inputs"),
         rest_of(len(lines), "input"),

@@ -161,7 +161,8 @@ def descend(problem, theta, objective, tied, max_iter):
         return value, directions.T @ gradient
 
     moves = directions != 0
-    room = [(np.min((low - start)[m]), np.max((high - start)[m])) for m in moves.T]
+    # Only where something moves: noise=0 is -inf, its bounds too.
+    room = [(np.min(low[m] - start[m]), np.max(high[m] - start[m])) for m in moves.T]
     found = minimize(
         along,
         np.zeros(directions.shape[1]),

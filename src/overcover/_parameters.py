@@ -1,0 +1,67 @@
+"""Parameters of a part that an estimator is given as None or by a name."""
+
+from sklearn.base import BaseEstimator
+
+
+class NestedPart(BaseEstimator):
+    """An estimator with another one inside, whose parameters nest in whatever form it
+    is given.
+
+    ``part__x`` of scikit-learn needs an instance to set x on. None and names stand for
+    instances too: their parameters are listed, and setting one puts the instance in
+    their place. This class comes first among the bases.
+    """
+
+    _part = "machine"
+    """The parameter that holds the part."""
+
+    def _part_from(self, given):
+        """The instance that None or a name stands for; None for anything else."""
+        raise NotImplementedError
+
+    def get_params(self, deep=True):
+        """Parameters of this estimator and, if deep, of the part inside.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to list the parameters of the part too, as ``part__parameter``.
+
+        Returns
+        -------
+        dict
+        """
+        params = super().get_params(deep)
+        part = self._part_from(params[self._part]) if deep else None
+        if part is not None:
+            nested = part.get_params().items()
+            params |= {f"{self._part}__{name}": value for name, value in nested}
+        return params
+
+    def set_params(self, **params):
+        """Set parameters of this estimator, or of the part inside.
+
+        Parameters
+        ----------
+        **params : dict
+            By name; ``part__parameter`` for one of the part. A part that was given as
+            None or by a name becomes the instance that this stands for.
+
+        Returns
+        -------
+        self
+        """
+        prefix = f"{self._part}__"
+        nested = {k.removeprefix(prefix): k for k in params if k.startswith(prefix)}
+        given = params.get(self._part, getattr(self, self._part))
+        part = self._part_from(given) if nested else None
+        if part is not None:
+            values = {name: params.pop(key) for name, key in nested.items()}
+            params[self._part] = part.set_params(**values)
+        elif nested and not hasattr(given, "set_params"):
+            names = ", ".join(nested.values())
+            raise ValueError(
+                f"{self._part}={given!r} has no parameters, so {names} cannot be set. "
+                f"Give a {self._part} that has them."
+            )
+        return super().set_params(**params)
