@@ -45,6 +45,7 @@ from .._validation import (
     check_count,
     check_queries,
     check_training_data,
+    numbers_of,
 )
 from ..machines import Machine, Prediction, kernels
 from ..machines.base import Predictor
@@ -233,7 +234,7 @@ default="kmeans"
                 "inducing", self.inducing, ("kmeans", "random"), " or an array"
             )
             return self.inducing
-        points = check_array(self.inducing, dtype=np.float64, input_name="inducing")
+        points = check_array(numbers_of(self.inducing, "inducing"))
         if points.shape[1] != n_features:
             raise ValueError(
                 f"inducing of shape {points.shape} must have {n_features} columns, as "
