@@ -23,6 +23,12 @@ FEW_COLUMNS = 60
 # So many columns at a time stay in cache beside six rows of the factor.
 CACHED_COLUMNS = 128
 
+# In kernel units: so far from the origin products lose digits that kernels feel, about
+# 1e-9 of a squared distance.
+FAR = 3e3
+# Of this the square root, and a product with it, exist in float64.
+FARTHEST_SQ = 1e300
+
 # Sums may be reordered, or they could not be vectorised; nothing else is relaxed.
 compiled_loosely = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
@@ -31,7 +37,8 @@ def squared_distances(A, B):
     """Squared Euclidean distances between the rows of A and of B.
 
     The GEMM form ``|a|^2 + |b|^2 - 2 a.b`` cancels when the rows lie far from the
-    origin, so callers centre both on a common point first.
+    origin, so callers centre both on a common point first. Where a row is farther from
+    it than `FAR` all the same, differences are squared instead, which takes longer.
 
     Parameters
     ----------
@@ -47,15 +54,19 @@ def squared_distances(A, B):
     >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])).tolist()
     [[25.0]]
     """
+    with np.errstate(over="ignore"):
+        norms_A, norms_B = (np.einsum("ij,ij->i", rows, rows) for rows in (A, B))
+    if max(norms_A.max(initial=0.0), norms_B.max(initial=0.0)) > FAR**2:
+        return squared_differences(A, B)
     # The norms ride along as two more columns: one product, no further passes.
     lifted_A = np.empty((len(A), A.shape[1] + 2))
     np.multiply(A, -2.0, out=lifted_A[:, :-2])
-    lifted_A[:, -2] = np.einsum("ij,ij->i", A, A)
+    lifted_A[:, -2] = norms_A
     lifted_A[:, -1] = 1.0
     lifted_B = np.empty((len(B), B.shape[1] + 2))
     lifted_B[:, :-2] = B
     lifted_B[:, -2] = 1.0
-    lifted_B[:, -1] = np.einsum("ij,ij->i", B, B)
+    lifted_B[:, -1] = norms_B
     dist_sq = lifted_A @ lifted_B.T
     return np.maximum(dist_sq, 0.0, out=dist_sq)
 
@@ -64,7 +75,8 @@ def squared_differences(A, B):
     """Squared Euclidean distances as differences, squared: for few columns.
 
     Nothing cancels, and no entry depends on which others are asked for. Past a dozen
-    columns the product of `squared_distances` is quicker.
+    columns the product of `squared_distances` is quicker. What would not fit float64 is
+    `FARTHEST_SQ`, so that every function of distances has a value.
 
     Parameters
     ----------
@@ -98,6 +110,8 @@ def _fill_squared_differences(A, B_t, dist_sq):
             for j in range(len(row)):
                 difference = a - column[j]
                 row[j] += difference * difference
+        for j in range(len(row)):
+            row[j] = min(row[j], FARTHEST_SQ)
 
 
 def add_to_diagonal(A, values):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import combination, routing
 from ._markup import element
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
-from ._streams import Rows
+from ._streams import Rows, without_far_cells
 from ._validation import (
     all_or_nothing,
     check_choice,
@@ -201,7 +201,7 @@ default="variance"
                 "metric", rng, self._tune, X, Y, weight, X_target, size, rng
             )
             scales = machine.length_scales(X)
-            X_metric = Rows(X, scales)
+            X_metric = without_far_cells(Rows(X, scales))
         with progress.stage("partition"):
             wanted = n_subdomains, self.partition
             partition = work.stage(
