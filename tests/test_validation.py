@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
@@ -212,3 +212,94 @@ def test_all_kinds_of_numbers_are_taken_alike(table, tmp_path):
     is_high = y > 0
     yes_or_no = GP(**FIXED).fit(X, is_high).predict(X)
     assert_array_equal(yes_or_no, GP(**FIXED).fit(X, 1.0 * is_high).predict(X))
+
+
+# -- magnitudes ------------------------------------------------------------------------
+
+TOO_LARGE = r"Input {} contains magnitudes above 1e\+120 in \d+ of \d+ places"
+TOO_SMALL = r"values of .*{} differ by .* less than 1e-120"
+SCALES = (1e-300, 1e-155, 1e-119, 1e-60, 1e60, 1e118, 1e155, 1e300)
+
+
+def answers_of(model, queries):
+    """Mean and, where there is one, the deviation."""
+    has_std = getattr(getattr(model, "machine_", model), "has_variance", False)
+    return (
+        np.array(model.predict(queries, return_std=True))
+        if has_std
+        else (model.predict(queries)[None])
+    )
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("model", [*REGRESSORS, GP()], ids=lambda m: type(m).__name__)
+def test_any_magnitude_gives_finite_answers_or_a_clear_error(model, scale, table):
+    X, y = table
+    model = clone(model).fit(X, y)
+    queries, is_refused = X[:5] * scale, None
+    if scale > 1e120:
+        with pytest.raises(ValueError, match=TOO_LARGE.format("X")):
+            model.predict(queries)
+        is_refused = TOO_LARGE
+    else:
+        assert np.isfinite(answers_of(model, queries)).all()
+        is_refused = TOO_SMALL if scale < 1e-120 else None
+    if is_refused:
+        with pytest.raises(ValueError, match=is_refused.format("X")):
+            model.fit(X * scale, y)
+        with pytest.raises(ValueError, match=is_refused.format("y")):
+            model.fit(X, y * scale)
+        return
+    expected = answers_of(model, X[:5])
+    if not isinstance(model, TwinGP):  # whose output scale is given
+        found = answers_of(model.fit(X, y * scale), X[:5]) / scale
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    model.fit(X * scale, y)
+    # Queries of another magnitude than the rows, too.
+    for other in (queries, X[:5], X[:5] / scale):
+        assert np.isfinite(answers_of(model, other)).all()
+
+
+@pytest.mark.parametrize("router", ["variance", "mahalanobis", "euclidean", "density"])
+def test_every_router_finds_someone_for_a_far_query(router, table):
+    X, y = table
+    model = OverlappingCoverRegressor(
+        GP(), subdomain_size=20, router=router, n_consulted=2, random_state=0
+    )
+    for queries in (X[:3] * 1e110, X[:3]):
+        assert np.isfinite(answers_of(model.fit(X * 1e-110, y), queries)).all()
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@each_clusterer
+def test_clusters_have_no_unit(model, scale, table):
+    X = table[0]
+    if scale > 1e120:
+        with pytest.raises(ValueError, match=TOO_LARGE.format("X")):
+            clone(model).fit(X * scale)
+    else:
+        model = clone(model).set_params(random_state=0)
+        scale = 2.0 ** np.round(np.log2(scale))
+        expected = model.fit(X).labels_
+        assert_array_equal(model.fit(X * scale).labels_, expected)
+
+
+def test_a_column_that_hardly_varies_is_called_by_its_name(table):
+    pandas = pytest.importorskip("pandas")
+    X, y = table
+    frame = pandas.DataFrame({"wide": X[:, 0], "thin": X[:, 1] * 1e-155})
+    with pytest.raises(ValueError, match="values of column 'thin' of X differ by"):
+        GP(**FIXED).fit(frame, y)
+    frame["thin"] = 1e-155  # a constant column is ignored, whatever it holds
+    assert np.isfinite(GP().fit(frame, y).predict(frame)).all()
+
+
+@pytest.mark.parametrize("scale", [1e-29, 1e-12, 1e12, 1e118])
+def test_weights_of_any_magnitude_give_finite_answers(scale, table):
+    X, y = table
+    for model in REGRESSORS:
+        if has_fit_parameter(model, "sample_weight"):
+            fitted = clone(model).fit(X, y, sample_weight=np.full(len(X), scale))
+            assert np.isfinite(answers_of(fitted, X)).all()
+    with pytest.raises(ValueError, match="below 1e-30, for every row"):
+        GP(**FIXED).fit(X, y, sample_weight=np.full(len(X), 1e-31))

@@ -17,6 +17,9 @@ FEW_CELLS, OUTWEIGHED = 0.005, 5.0
 """The share of a column's cells that may be outlying, and what the deviation with them
 must be in deviations without them for them to count as outlying."""
 
+FARTHEST = 1e140
+"""Length scales from zero beyond which no query is: squares and their sums exist."""
+
 NEAR_ENOUGH = 10.0
 """Deviations from the mean to which `without_far_cells` brings such cells."""
 

@@ -12,6 +12,8 @@ from ._streams import blocks_of
 
 # Squares of such magnitudes, and what noise divides them by, exist in float64.
 LARGEST, SMALLEST = 1e120, 1e-120
+# A row that counts fewer times is not there: its noise would not fit float32.
+LEAST_WEIGHT = 1e-30
 FLOAT64, EITHER_FLOAT = (np.float64,), (np.float64, np.float32)
 # For who converts the rows it reads.
 ANY_NUMBER = tuple(map(np.dtype, "dfebBhHiIlLqQ?"))
@@ -80,9 +82,9 @@ def check_training_data(estimator, X, y, sample_weight=None, keep_float32=False)
 
 
 def check_weights(sample_weight, rows):
-    """One weight per row, shape (n_samples,): zero, or between the two limits.
+    """One weight per row, shape (n_samples,): 0, or at least `LEAST_WEIGHT`.
 
-    Not all of them are zero; those below the lower limit become zero.
+    Lower ones become 0; they must not all be.
     """
     given = numbers_of(sample_weight, "sample_weight")
     sample_weight = _check_sample_weight(
@@ -91,12 +93,12 @@ def check_weights(sample_weight, rows):
         dtype=np.float64,
         ensure_non_negative=True,
     )
-    if not (sample_weight >= SMALLEST).any():
+    if not (sample_weight >= LEAST_WEIGHT).any():
         raise ValueError(
-            f"sample_weight is zero, or below {SMALLEST:g}, for every row, so there is "
-            "nothing to learn from. Give at least one row a positive weight."
+            f"sample_weight is zero, or below {LEAST_WEIGHT:g}, for every row, so there "
+            "is nothing to learn from. Give at least one row a positive weight."
         )
-    return np.where(sample_weight >= SMALLEST, sample_weight, 0.0)
+    return np.where(sample_weight >= LEAST_WEIGHT, sample_weight, 0.0)
 
 
 def check_queries(estimator, X):
