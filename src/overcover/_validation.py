@@ -95,8 +95,8 @@ def check_weights(sample_weight, rows):
     )
     if not (sample_weight >= LEAST_WEIGHT).any():
         raise ValueError(
-            f"sample_weight is zero, or below {LEAST_WEIGHT:g}, for every row, so there "
-            "is nothing to learn from. Give at least one row a positive weight."
+            f"sample_weight is zero, or below {LEAST_WEIGHT:g}, for every row, so "
+            "there is nothing to learn from. Give at least one row a positive weight."
         )
     return np.where(sample_weight >= LEAST_WEIGHT, sample_weight, 0.0)
 
