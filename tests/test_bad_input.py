@@ -10,6 +10,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import BayesianRidge
 from sklearn.neighbors import KNeighborsRegressor
 
+from conftest import wave
 from overcover import GP, AnyRegressor, OverlappingCoverRegressor
 
 FIXED = {"length_scale": 1.5, "noise": 0.05}
@@ -300,6 +301,20 @@ def test_outputs_far_from_the_origin_answer_as_near_it(surface, queries):
 def test_queries_far_from_the_data_give_finite_answers(model, surface):
     X, y = surface
     check_finite(model, X, y, np.array([[1e9, -1e9], [1e15, 0.0]]))
+
+
+@pytest.mark.parametrize("value", [1e6, 1e9])
+@pytest.mark.parametrize("name", ["full GP", "tuned full GP", "cover", "tuned cover"])
+def test_one_far_cell_spoils_no_other_answer(name, value, surface, queries):
+    """It is a row that is similar to no other: the model without it."""
+    X, y = surface
+    far = X.copy()
+    far[7, 1] = value
+    truth, model = wave(queries), clone(MODELS[name])
+    without = check_finite(model, np.delete(X, 7, 0), np.delete(y, 7), queries)
+    answers = check_finite(model, far, y, queries)
+    error, least = (np.sqrt(np.mean((a - truth) ** 2)) for a in (answers, without))
+    assert error < 1.1 * least
 
 
 def test_integers_are_taken_as_numbers(model, surface):

@@ -53,6 +53,22 @@ def test_distances_of_rows_that_nearly_coincide_are_not_rounding(d, gap, shift, 
     assert_array_equal(np.diag(squared_distances(A, A)), 0.0)
 
 
+@pytest.mark.parametrize("value", [1e4, 1e9, 1e30, 1e200])
+def test_a_far_row_leaves_the_distances_of_the_others_alone(value, rng):
+    A = rng.normal(size=(30, 20))
+    expected = squared_distances(A, A)
+    far = A.copy()
+    far[7, 3] = value
+    others = np.arange(30) != 7
+    found = squared_distances(far, far)
+    assert_allclose(found[others][:, others], expected[others][:, others], atol=1e-12)
+    assert_allclose(found[7, others], min(value, 1e150) ** 2, rtol=0.01)
+    # As if the mean of the rows had been subtracted, which the far one has pulled.
+    found = squared_distances(far - value / 1e5, far - value / 1e5)
+    if value < 1e10:
+        assert_allclose(found[0, 1:5], expected[0, 1:5], rtol=1e-6)
+
+
 @each_size
 def test_the_cholesky_factor_multiplies_back(n, rng):
     A = positive_definite(n, rng)

@@ -11,7 +11,14 @@ from sklearn.utils import check_random_state
 
 from overcover import GP, OverlappingCoverRegressor, partition
 from overcover._neighbors import nearest_rows
-from overcover._streams import Rows, moments_of, slices_of
+from overcover._streams import (
+    Rows,
+    center_of,
+    moments_of,
+    slices_of,
+    typical_moments_of,
+    without_far_cells,
+)
 from overcover.partition import partition_rows
 from overcover.tuning import twin
 from overcover.tuning._twin_sets import make_sets
@@ -167,3 +174,42 @@ def test_float32_rows_give_the_model_of_their_values():
     assert_array_equal(
         narrow, model.fit(X.astype(float), y).predict(X, return_std=True)
     )
+
+
+ORDINARY = {
+    "normal": draw(500, 3),
+    "heavy tails": draw(500, 3) ** 5,
+    "lognormal": np.exp(2.0 * draw(500, 3)),
+    "one in fifty": (draw(500, 3) > 2.0).astype(float),
+    "a single one": np.eye(500, 3),
+    "far from zero": 1e9 + draw(500, 3),
+    "two groups": np.sign(draw(500, 3)) * 1e6 + draw(500, 3),
+    "few rows": draw(9, 3),
+    "two rows": draw(2, 3),
+    "powers of ten": 10.0 ** np.arange(-3, 3)[:, None],
+}
+
+
+@pytest.mark.parametrize("X", ORDINARY.values(), ids=ORDINARY.keys())
+def test_ordinary_columns_are_measured_with_all_their_cells(X):
+    for typical, plain in zip(typical_moments_of(X), moments_of(X)):
+        assert_array_equal(typical, plain)
+    assert_array_equal(center_of(X), X.mean(axis=0))
+    assert without_far_cells(X) is X
+
+
+@pytest.mark.parametrize("value", [1e4, 1e6, -1e9, 1e100])
+@pytest.mark.parametrize("n_samples", [20, 500, 5000])
+def test_one_cell_does_not_outweigh_all_others(value, n_samples, small_blocks):
+    X = draw(n_samples, 3)
+    expected = moments_of(X)
+    far = X.copy()
+    far[n_samples // 2, 1] = value
+    mean, deviation, is_constant = typical_moments_of(far)
+    assert_array_equal(deviation[[0, 2]], expected.deviation[[0, 2]])
+    assert_allclose(deviation[1], expected.deviation[1], rtol=0.2)
+    assert_allclose(mean[1], expected.mean[1], atol=0.2)
+    assert not is_constant.any()
+    near = without_far_cells(far)[:]
+    assert np.abs(near).max() < 20
+    assert_array_equal(near != far, far == value)

@@ -27,6 +27,8 @@ CACHED_COLUMNS = 128
 WIDE = 12
 # Squared distances below this share of both squared norms have lost ten digits.
 CLOSE = 1e-6
+# Of this the square root, and a product with it, exist in float64.
+FARTHEST_SQ = 1e300
 
 # Sums may be reordered, or they could not be vectorised; nothing else is relaxed.
 compiled_loosely = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -56,7 +58,10 @@ def squared_distances(A, B):
     """
     if A.shape[1] < WIDE:
         return squared_differences(A, B)
-    norms_A, norms_B = np.einsum("ij,ij->i", A, A), np.einsum("ij,ij->i", B, B)
+    with np.errstate(over="ignore"):
+        norms_A, norms_B = (np.einsum("ij,ij->i", rows, rows) for rows in (A, B))
+    if max(norms_A.max(initial=0.0), norms_B.max(initial=0.0)) > 0.1 * FARTHEST_SQ:
+        return squared_differences(A, B)
     # The norms ride along as two more columns: one product, no further passes.
     lifted_A = np.empty((len(A), A.shape[1] + 2))
     np.multiply(A, -2.0, out=lifted_A[:, :-2])
@@ -88,7 +93,8 @@ def squared_differences(A, B):
     """Squared Euclidean distances as differences, squared: for few columns.
 
     Nothing cancels, and no entry depends on which others are asked for. Past a dozen
-    columns the product of `squared_distances` is quicker.
+    columns the product of `squared_distances` is quicker. What would not fit float64 is
+    `FARTHEST_SQ`, so that every function of distances has a value.
 
     Parameters
     ----------
@@ -122,6 +128,8 @@ def _fill_squared_differences(A, B_t, dist_sq):
             for j in range(len(row)):
                 difference = a - column[j]
                 row[j] += difference * difference
+        for j in range(len(row)):
+            row[j] = min(row[j], FARTHEST_SQ)
 
 
 def add_to_diagonal(A, values):

@@ -13,7 +13,7 @@ from numba import njit
 
 from ._linalg import WIDE
 from ._parallel import run_tasks
-from ._streams import slices_of
+from ._streams import center_of, slices_of
 
 compiled = njit(cache=True, nogil=True)
 
@@ -243,7 +243,7 @@ class BruteIndex:
     """
 
     def __init__(self, rows):
-        self.origin = rows.mean(axis=0)
+        self.origin = center_of(rows)
         centred = rows - self.origin
         norms_sq = np.einsum("ij,ij->i", centred, centred)
         self.lifted_t = np.vstack([-2.0 * centred.T, norms_sq])

@@ -13,6 +13,20 @@ import numpy as np
 BLOCK_NUMBERS = 2**21
 """Numbers in memory at a time: 16 MB."""
 
+FEW_CELLS, OUTWEIGHED = 0.005, 5.0
+"""The share of a column's cells that may be outlying, and what the deviation with them
+must be in deviations without them for them to count as outlying."""
+
+FARTHEST = 1e140
+"""Length scales from zero beyond which no query is: squares and their sums exist."""
+
+NEAR_ENOUGH = 10.0
+"""Deviations from the mean to which `without_far_cells` brings such cells."""
+
+LEAST_JUDGED, LEAST_SAMPLED = 10, 1000
+"""Fewer rows have no cell that counts as outlying. Of more at least so many are looked
+at, however wide they are."""
+
 
 def rows_per_block(n_columns: int) -> int:
     """How many rows make a block of at most `BLOCK_NUMBERS` numbers; at least one."""
@@ -67,18 +81,79 @@ def moments_of(X) -> Moments:
     Moments(mean=array([2., 5.]), deviation=array([1., 0.]), \
 is_constant=array([False,  True]))
     """
+    return _measure(X)[0]
+
+
+def _measure(X):
+    """Moments, and the largest distance of a column's cells from its mean."""
     total, peak = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for block in slices_of(*X.shape):
         rows = np.asarray(X[block], dtype=np.float64)
         total += rows.sum(axis=0)
         np.maximum(peak, np.abs(rows).max(axis=0), out=peak)
     mean = total / max(1, len(X))
-    squares = np.zeros(X.shape[1])
+    squares, farthest = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for block in slices_of(*X.shape):
         rows = X[block] - mean
         squares += np.einsum("ij,ij->j", rows, rows)
+        for end in (-rows.min(axis=0), rows.max(axis=0)):
+            np.maximum(farthest, end, out=farthest)
     deviation = np.sqrt(squares / max(1, len(X)))
-    return Moments(mean, deviation, deviation <= 1e-12 * peak)
+    return Moments(mean, deviation, deviation <= 1e-12 * peak), farthest
+
+
+def typical_moments_of(X) -> Moments:
+    """As `moments_of`, but without the few cells that outweigh all others of a column.
+
+    One cell of 1e9 makes a deviation that says nothing about the other rows. Where the
+    farthest cells (`FEW_CELLS` of them, at least one) make it more than `OUTWEIGHED`
+    times what it is without them, mean and deviation are those of the other rows. All
+    other columns, and those that are constant but for such cells, are as they were.
+
+    Memory: a block, and a sample of as many numbers.
+
+    Examples
+    --------
+    >>> X = np.append(np.arange(-5.0, 6.0), 1e9)[:, None]
+    >>> typical_moments_of(X).mean.tolist(), typical_moments_of(X[:-1]).mean.tolist()
+    ([0.0], [0.0])
+    """
+    plain, farthest = _measure(X)
+    mean, deviation = plain.mean.copy(), plain.deviation.copy()
+    n_sampled = min(len(X), max(LEAST_SAMPLED, rows_per_block(X.shape[1])))
+    if n_sampled < LEAST_JUDGED:
+        return plain
+    # So few cells do not outweigh all others unless one of them is so far away.
+    reach = 0.8 / np.sqrt(max(FEW_CELLS, 1.0 / len(X)))
+    suspects = np.flatnonzero((farthest > reach * deviation) & ~plain.is_constant)
+    if not len(suspects):
+        return plain
+    sampled = np.linspace(0, len(X) - 1, n_sampled).astype(np.intp)
+    sample = np.asarray(X[sampled], dtype=np.float64)[:, suspects]
+    offsets = np.abs(sample - np.median(sample, axis=0))
+    n_kept = n_sampled - max(1, int(FEW_CELLS * n_sampled))
+    near = np.argpartition(offsets, n_kept - 1, axis=0)[:n_kept]
+    found = moments_of(np.take_along_axis(sample, near, axis=0))
+    is_outweighed = deviation[suspects] > OUTWEIGHED * found.deviation
+    replaced = is_outweighed & ~found.is_constant
+    mean[suspects[replaced]] = found.mean[replaced]
+    deviation[suspects[replaced]] = found.deviation[replaced]
+    return Moments(mean, deviation, plain.is_constant)
+
+
+def center_of(rows) -> np.ndarray:
+    """The mean row, but where few cells have pulled it away from all others.
+
+    Around it distances do not cancel, whatever a single cell holds.
+
+    Examples
+    --------
+    >>> center_of(np.append(np.arange(9.0), [1e30])[:, None]).tolist()
+    [4.0]
+    """
+    mean, typical = rows.mean(axis=0), typical_moments_of(rows)
+    is_pulled = np.abs(mean - typical.mean) > typical.deviation
+    return np.where(is_pulled, typical.mean, mean)
 
 
 class Rows:
@@ -93,6 +168,8 @@ class Rows:
     scale, shift : ndarray of shape (n_features,) or float
     columns : ndarray of bool of shape (n_features,) or None
         Which to show; None for all.
+    bounds : tuple of two ndarrays of shape (n_features,), or None
+        What lower and higher values become, in the new units; None leaves them.
 
     Examples
     --------
@@ -102,8 +179,9 @@ class Rows:
     ((3, 2), [[3.0, 3.0], [1.0, 1.0]])
     """
 
-    def __init__(self, X, scale=1.0, shift=0.0, columns=None):
+    def __init__(self, X, scale=1.0, shift=0.0, columns=None, bounds=None):
         self.X, self.scale, self.shift, self.columns = X, scale, shift, columns
+        self.bounds = bounds
         width = X.shape[1] if columns is None else int(np.sum(columns))
         self.shape = (len(X), width)
 
@@ -115,7 +193,29 @@ class Rows:
     def __getitem__(self, rows):
         taken = np.asarray(self.X[rows], dtype=np.float64)
         made = (taken - self.shift) / self.scale
+        if self.bounds is not None:
+            np.clip(made, *self.bounds, out=made)
         return made if self.columns is None else made[..., self.columns]
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(self[:], dtype=dtype)
+
+
+def without_far_cells(X):
+    """The rows, but cells that outweigh all others of their column brought nearer.
+
+    For partitions, covers and routers: a set of rows with such a cell would have its
+    mean far from all of them. Rows without one are returned as they are.
+
+    Examples
+    --------
+    >>> X = np.append(np.arange(9.0), [1e30])[:, None]
+    >>> bool(without_far_cells(X)[:].max() < 40)
+    True
+    """
+    mean, deviation, _ = typical_moments_of(X)
+    is_outweighed = deviation < moments_of(X).deviation
+    if not is_outweighed.any():
+        return X
+    reach = np.where(is_outweighed, NEAR_ENOUGH * deviation, np.inf)
+    return Rows(X, bounds=(mean - reach, mean + reach))

@@ -1,12 +1,14 @@
 """Input checks every public estimator shares; errors say what to do next."""
 
 from functools import wraps
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from ._numbers import EITHER_FLOAT, FLOAT64, numbers_of
 from ._weights import comparable
 
 
@@ -66,27 +68,49 @@ def check_training_data(
     TrainingData
         float64, but X is float32 if that is kept.
     """
-    dtype = [np.float64, np.float32] if keep_float32 else np.float64
     check_names(list(getattr(X, "columns", [])), "X")
-    X, y = validate_data(
-        estimator, X, y, dtype=dtype, order="C", multi_output=True, y_numeric=True
+    dtypes = EITHER_FLOAT if keep_float32 else FLOAT64
+    rows = numbers_of(X, "X", dtypes, must_vary=True)
+    y = None if y is None else numbers_of(y, "y", must_vary=True)
+    if y is not None and y.ndim == 2 and y.shape[1] == 0:
+        raise ValueError(f"y of shape {y.shape} has no columns: give at least one.")
+    rows, y = check_X_y(
+        rows,
+        y,
+        dtype=list(dtypes),
+        order="C",
+        ensure_all_finite=False,
+        multi_output=True,
+        estimator=estimator,
     )
+    # Names of the columns, which the array has lost.
+    validate_data(estimator, X, skip_check_array=True)
     estimator._y_ndim = y.ndim
-    Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+    Y = y.reshape(len(rows), -1)
     estimator.n_outputs_ = Y.shape[1]
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        sample_weight = check_weights(sample_weight, rows)
+    used, weights = comparable(rows, Y, sample_weight, merge)
+    if used is not None:
+        rows, Y = rows[used], Y[used]
+    return TrainingData(rows, Y, weights, used)
+
+
+def check_weights(sample_weight, rows):
+    """One weight per row, shape (n_samples,), not negative and not all zero."""
+    given = numbers_of(sample_weight, "sample_weight", largest=np.finfo(float).max)
+    sample_weight = _check_sample_weight(
+        sample_weight if isinstance(sample_weight, Number) else given,
+        rows,
+        dtype=np.float64,
+        ensure_non_negative=True,
+    )
+    if not sample_weight.any():
+        raise ValueError(
+            "sample_weight is zero for every row, so there is nothing to learn from. "
+            "Give at least one row a positive weight."
         )
-        if not sample_weight.any():
-            raise ValueError(
-                "sample_weight is zero for every row, so there is nothing to learn "
-                "from. Give at least one row a positive weight."
-            )
-    rows, weights = comparable(X, Y, sample_weight, merge)
-    if rows is not None:
-        X, Y = X[rows], Y[rows]
-    return TrainingData(X, Y, weights, rows)
+    return sample_weight
 
 
 def check_names(names, where):
@@ -110,8 +134,39 @@ def check_queries(estimator, X):
 
     float32 is kept: whoever works in chunks need not copy everything.
     """
-    dtype = [np.float64, np.float32]
-    return validate_data(estimator, X, dtype=dtype, order="C", reset=False)
+    return check_rows(estimator, X, reset=False)
+
+
+def check_rows(estimator, X, reset, name="X", dtypes=EITHER_FLOAT, order="C"):
+    """Validated rows without outputs, shape (n_rows, n_features).
+
+    Parameters
+    ----------
+    estimator : the estimator being fitted or asked
+    X : array-like of shape (n_rows, n_features)
+    reset : bool
+        Whether the estimator learns its columns from X, or X must have its columns.
+    name : str
+        What to call X in messages.
+    dtypes : tuple of types
+        Which to leave as they are; others become the first.
+    order : {"C", None}
+        None leaves rows in memory as they are.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+    """
+    rows = check_array(
+        numbers_of(X, name, dtypes),
+        dtype=list(dtypes),
+        order=order,
+        ensure_all_finite=False,
+        estimator=estimator,
+        input_name=name,
+    )
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return rows
 
 
 def as_training_shape(estimator, values):
@@ -121,8 +176,8 @@ def as_training_shape(estimator, values):
 
 def check_observed(y, mean):
     """Observed outputs as an array of the predictions' shape."""
-    y = np.asarray(y, dtype=np.float64)
-    if y.size != mean.size or len(y) != len(mean):
+    y = numbers_of(y, "y")
+    if y.size != mean.size or y.shape[:1] != mean.shape[:1]:
         raise ValueError(
             f"y of shape {y.shape} does not fit predictions of shape {mean.shape}: "
             "give one row of outputs per row of X."

@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._linalg import add_to_diagonal, cholesky, solve_cholesky, squared_distances
 from ._notes import warn
+from ._numbers import numbers_of
 from ._parallel import one_thread_per_worker
 from ._validation import all_or_nothing, check_count
 
@@ -366,7 +367,8 @@ class RelativeDensityRatio(BaseEstimator):
         """Validated rows, float64; messages call them by `name`."""
         if X is None or np.shape(X)[:1] == (0,):
             raise ValueError(f"{name} has no rows: give at least 1.")
-        rows = check_array(X, dtype=np.float64, order="C", input_name=name)
+        rows = numbers_of(X, name, largest=np.finfo(np.float64).max)
+        rows = check_array(rows, order="C", input_name=name)
         if not reset and rows.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"{name} has {rows.shape[1]} columns, but X_train has "

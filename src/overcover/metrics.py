@@ -18,9 +18,13 @@ from numbers import Real
 import numpy as np
 from sklearn.metrics import make_scorer
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_sample_weight
 
-from ._validation import check_count, check_coverage
+from ._numbers import LARGEST, numbers_of
+from ._validation import (
+    check_count,
+    check_coverage,
+    check_weights,
+)
 
 __all__ = [
     "angle_error_scorer",
@@ -241,17 +245,13 @@ def _as_intervals(y, low, high):
 
 def _as_numbers(Y, name, may_be_infinite=False):
     """A float64 array without NaN, with as many dimensions as given."""
-    Y = check_array(
-        Y,
-        dtype=np.float64,
-        ensure_all_finite=not may_be_infinite,
+    return check_array(
+        numbers_of(Y, name, largest=np.inf if may_be_infinite else LARGEST),
+        ensure_all_finite=False,
         ensure_2d=False,
         allow_nd=True,
         input_name=name,
     )
-    if may_be_infinite and np.isnan(Y).any():
-        raise ValueError(f"{name} contains NaN in {int(np.isnan(Y).sum())} places.")
-    return Y
 
 
 def _check_same_shape(arrays):
@@ -264,9 +264,7 @@ def _check_same_shape(arrays):
 def _mean(errors, sample_weight, multioutput):
     """Mean of errors (n_samples, n_outputs) over rows, then over outputs."""
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(
-            sample_weight, errors, dtype=np.float64, ensure_non_negative=True
-        )
+        sample_weight = check_weights(sample_weight, errors)
     per_output = np.average(errors, axis=0, weights=sample_weight)
     if isinstance(multioutput, str):
         if multioutput == "raw_values":

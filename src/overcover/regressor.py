@@ -16,7 +16,7 @@ from . import combination, routing
 from ._markup import element
 from ._notes import keep_notes
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
-from ._streams import Rows
+from ._streams import FARTHEST, Rows, without_far_cells
 from ._validation import (
     all_or_nothing,
     check_choice,
@@ -218,7 +218,7 @@ default="variance"
                 "metric", rng, self._tune, X, Y, weight, X_target, size, rng
             )
             scales = machine.length_scales(X)
-            X_metric = Rows(X, scales)
+            X_metric = without_far_cells(Rows(X, scales))
         with progress.stage("partition"):
             wanted = n_subdomains, self.partition
             partition = work.stage(
@@ -350,7 +350,8 @@ default="variance"
         # Threads take longer to start than a few answers.
         n_jobs = self.n_jobs if len(X) > 8 else 1
         by_variance = isinstance(self.router_, routing.VarianceRouter)
-        X, Z = Rows(X), Rows(X, self.length_scales_)
+        Z = Rows(X, self.length_scales_, bounds=(-FARTHEST, FARTHEST))
+        X = Rows(X)
         route = self.router_.route(Z, n_consulted, n_jobs)
         if by_variance and machine.doubts_first:
             doubts = ask_doubts(machine, self.states_, X, route, n_jobs)

@@ -165,3 +165,25 @@ def test_the_lower_of_equal_columns_is_taken(n_smallest):
     expected = np.argsort(values, axis=1, kind="stable")[:, :n_smallest]
     found = _neighbors.smallest_columns(values, n_smallest)
     assert_array_equal(found, np.sort(expected, axis=1))
+
+
+@pytest.mark.parametrize("distance", [1e6, 1e12, 1e100])
+def test_a_far_query_gets_the_mean_and_spoils_no_other(rows, distance):
+    X, Y, queries = rows
+    model = NeighborhoodRegressor(gp(kernel="rbf"), n_neighbors=40).fit(X, Y)
+    far = np.vstack([queries, [[distance, 0.0, 0.0]]])
+    mean, std = model.predict(far, return_std=True)
+    assert_allclose(mean[:-1], model.predict(queries), rtol=1e-9, atol=1e-12)
+    near = np.argsort(-X[:, 0])[:40]
+    assert_allclose(mean[-1], Y[near].mean(axis=0))
+    assert np.isfinite(std).all()
+
+
+def test_a_far_row_does_not_change_who_is_near(rows):
+    X, Y, queries = rows
+    far = np.vstack([X, [[0.0, 1e13, 0.0]]])
+    model = NeighborhoodRegressor(gp(), n_neighbors=40).fit(X, Y)
+    with_far = NeighborhoodRegressor(gp(), n_neighbors=40).fit(
+        far, np.vstack([Y, Y[:1]])
+    )
+    assert_allclose(with_far.predict(queries), model.predict(queries), rtol=1e-9)

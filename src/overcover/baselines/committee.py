@@ -39,6 +39,7 @@ from .._linalg import (
     solve_cholesky,
 )
 from .._parallel import run_tasks
+from .._streams import center_of
 from .._validation import (
     all_or_nothing,
     check_choice,
@@ -160,7 +161,7 @@ default="kmeans"
         machine = shared_gp(self.machine)
         machine.tune(X, Y, weight, min(self.expert_size, len(X)), rng, self.n_jobs)
         self._theta = machine.theta_[0]
-        self._center = 0.0 if kernels.is_object(machine.kernel) else X.mean(axis=0)
+        self._center = 0.0 if kernels.is_object(machine.kernel) else center_of(X)
         self._Y_mean = np.average(Y, axis=0, weights=weight)
         noises = row_noises(np.exp(self._theta[-1]), len(X), weight)
         sets = self._sets(X / machine.length_scales(X), rng)

@@ -37,7 +37,9 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._numbers import numbers_of
 from .._parallel import run_tasks
+from .._streams import center_of
 from .._validation import (
     all_or_nothing,
     as_training_shape,
@@ -201,7 +203,7 @@ default="kmeans"
         self.machine_, self.length_scales_ = machine, machine.length_scales(X)
         # A kernel object may care where the origin is; a named one does not.
         is_object = kernels.is_object(machine.kernel)
-        self._center = np.zeros(X.shape[1]) if is_object else X.mean(axis=0)
+        self._center = np.zeros(X.shape[1]) if is_object else center_of(X)
         self._Y_mean = np.average(Y, axis=0, weights=weights)
         self.inducing_points_ = choose_inducing(
             how, X, self.length_scales_, weights, n_inducing, rng
@@ -235,7 +237,7 @@ default="kmeans"
                 "inducing", self.inducing, ("kmeans", "random"), " or an array"
             )
             return self.inducing
-        points = check_array(self.inducing, dtype=np.float64, input_name="inducing")
+        points = check_array(numbers_of(self.inducing, "inducing"))
         if points.shape[1] != n_features:
             raise ValueError(
                 f"inducing of shape {points.shape} must have {n_features} columns, as "

@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._neighbors import BruteIndex
 from .._optimize import minimize_batch
 from .._parallel import run_tasks
+from .._streams import FARTHEST
 from .._validation import (
     all_or_nothing,
     are_scales,
@@ -144,7 +145,8 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_queries(self, X).astype(np.float64) - self._X_mean
-        points = self._answer(self._A, self._Z, X / self.input_length_scale_)
+        rows = np.clip(X / self.input_length_scale_, -FARTHEST, FARTHEST)
+        points = self._answer(self._A, self._Z, rows)
         return as_training_shape(self, self._Y_mean + points * self._back())
 
     def _back(self):

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import numpy as np
-from sklearn.utils import check_array
 
+from .._numbers import ANY_NUMBER, numbers_of
 from .._streams import blocks_of
 from ..store import _shared as shared
 from ..store._rows import write_npy
@@ -19,27 +19,25 @@ def shared_inputs(client, folder, X, y, sample_weight, X_target):
             f"sample_weight={sample_weight!r} must be one weight per row, or None."
         )
 
-    def put(given, name):
-        return shared_rows(client, given, str(folder / f"{name}.npy"))
+    def put(given, file, name):
+        return shared_rows(client, given, str(folder / f"{file}.npy"), name)
 
+    weight, targets = sample_weight, X_target
     return shared.Inputs(
-        put(X, "rows"),
-        put(y, "outputs"),
-        None if sample_weight is None else put(sample_weight, "weights"),
-        None if X_target is None else put(X_target, "targets"),
+        put(X, "rows", "X"),
+        put(y, "outputs", "y"),
+        None if weight is None else put(weight, "weights", "sample_weight"),
+        None if targets is None else put(targets, "targets", "X_target"),
     )
 
 
-def shared_rows(client, given, target):
+def shared_rows(client, given, target, name):
     """The path of a float64 .npy file with these rows; `target`, if it is new."""
     if isinstance(given, str | os.PathLike):
         return call(client, shared.as_float64, str(Path(given).absolute()), target)
     if is_dask(given):
         return _write_blocks(client, given, target)
-    if not isinstance(given, np.ndarray) or given.dtype.kind not in "fiub":
-        given = check_array(
-            given, dtype=np.float64, ensure_2d=False, ensure_all_finite=False
-        )
+    given = numbers_of(given, name, ANY_NUMBER)
     write_npy(target, given.shape, np.float64, blocks_of(given))
     return target
 

@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._notes import keep_notes
-from .._streams import moments_of
+from .._streams import typical_moments_of
 from .._validation import (
     all_or_nothing,
     as_training_shape,
@@ -212,7 +212,7 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (n_features,), positive; infinite for an ignored column
         """
-        scales = moments_of(X).deviation
+        scales = typical_moments_of(X).deviation
         return np.where(scales > 0, scales, 1.0)
 
     def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True) -> Any:

@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import tuning
 from .._linalg import pack_lower, packed_size
+from .._streams import center_of
 from .._validation import are_scales, check_choice
 from . import calibration, kernels
 from .base import Answer, check_fits, may_keep
@@ -212,7 +213,7 @@ class GP(CalibratedMachine):
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
         # A kernel object may care where the origin is; a named one does not.
         is_object = kernels.is_object(self.kernel)
-        center = np.zeros(X.shape[1]) if is_object else X.mean(axis=0)
+        center = np.zeros(X.shape[1]) if is_object else center_of(X)
         X = X - center
         Y_mean = np.average(Y, axis=0, weights=weights)
         Y = Y - Y_mean

@@ -271,8 +271,8 @@ def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
     Answer
     """
     noise = np.exp(theta[-1])
-    # Around the first query, unless a kernel object may care where the origin is.
-    center = 0.0 if kernels.is_object(kernel) else X_query[0]
+    # A kernel object may care where the origin is.
+    center = 0.0 if kernels.is_object(kernel) else X.mean(axis=0)
     _, B = kernels.in_units(kernel, theta, X_query - center)
     kernel, A = kernels.in_units(kernel, theta, X - center)
     K_xq = kernels.cross(kernel, A, B)

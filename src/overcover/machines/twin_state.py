@@ -17,6 +17,7 @@ from .._linalg import (
     packed_column_norms_sq,
     solve_cholesky,
 )
+from .._streams import center_of
 from . import kernels
 from .twin_output import OutputSide, make_output_side
 
@@ -86,7 +87,7 @@ class TwinRows(NamedTuple):
 def make_rows(X, Y, weights, scales: Scales) -> TwinRows:
     """Centre the rows of a subdomain and divide them by the length scales."""
     A = X / scales.inputs
-    center = A.mean(axis=0)
+    center = center_of(A)
     Y_mean = np.average(Y, axis=0, weights=weights)
     Z = (Y - Y_mean) / scales.outputs
     return TwinRows(

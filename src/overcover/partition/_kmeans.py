@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._neighbors import nearest_centers
 from .._parallel import one_thread_per_worker
+from .._validation import check_queries, check_rows
 from ._arrays import cluster_means, inertia, standardize
 from ._balance import assign_and_balance, exchange, fill_nearest_pairs
 from ._seeds import kmeans_seeds
@@ -181,7 +182,7 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        X = check_rows(self, X, reset=True)
         check_n_clusters(self.n_clusters, len(X))
         self._check_options()
         rng = check_random_state(self.random_state)
@@ -209,7 +210,7 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
         labels : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = check_queries(self, X)
         centers, mean, scale = standardize(self.cluster_centers_)
         nearest, _ = nearest_centers((X - mean) / scale, centers, 1, self.n_jobs)
         return nearest[:, 0].astype(np.intp)

@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from .._parallel import one_thread_per_worker
+from .._validation import check_rows
 from ._arrays import cluster_means, inertia, standardize
 from ._kmeans import check_n_clusters
 
@@ -106,7 +106,7 @@ class RecursiveProjection(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        X = check_rows(self, X, reset=True)
         check_n_clusters(self.n_clusters, len(X))
         rng = check_random_state(self.random_state)
         rows, mean, scale = standardize(X)

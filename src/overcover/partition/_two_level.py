@@ -1,12 +1,12 @@
 """Two-level k-means: `TwoLevelKMeans`, shards first and clusters within each."""
 
 import numpy as np
-from sklearn.utils import assert_all_finite, check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_random_state
 
+from .._numbers import ANY_NUMBER
 from .._parallel import one_thread_per_worker, run_tasks
-from .._streams import blocks_of, slices_of
-from .._validation import check_count
+from .._streams import slices_of
+from .._validation import check_count, check_rows
 from ._arrays import clusters_of
 from ._kmeans import EqualSizeKMeans, check_n_clusters
 from ._shards import (
@@ -148,11 +148,9 @@ class TwoLevelKMeans(EqualSizeKMeans):
         -------
         self
         """
-        X = validate_data(self, X, ensure_all_finite=False)
+        X = check_rows(self, X, reset=True, dtypes=ANY_NUMBER, order=None)
         if self.count_shards(*X.shape) == 1:
             return super().fit(X)
-        for block in blocks_of(X):
-            assert_all_finite(block, input_name="X")
         return self.fit_rows(X)
 
     def fit_rows(self, X):

@@ -367,7 +367,8 @@ class _Decoder:
         kind, names = RECORDS[name]
         values = {k: self.value_of(v, depth) for k, v in fields.items()}
         if set(fields) == set(names) - set(ADDED.get(name, ())):
-            return kind.of_version_1(**values) if name in ADDED else kind(**values)
+            make = getattr(kind, "of_version_1", kind)
+            return make(**values)
         if set(fields) != set(names):
             raise StoreError(
                 f"{name} should have the fields {', '.join(names)}, and has "

@@ -31,7 +31,7 @@ from sklearn.utils import check_random_state
 
 from .._neighbors import block_rows
 from .._parallel import one_thread_per_worker
-from .._streams import Rows, rows_per_block
+from .._streams import Rows, rows_per_block, without_far_cells
 from ..cover import Cover, count_subdomains, extend_clusters, lending_of
 from ..partition import Partition, TwoLevelKMeans, resolve
 from ..partition._shards import (
@@ -168,7 +168,7 @@ def _X(path):
 @lru_cache(maxsize=1)
 def _scaled(metric, path):
     machine, _ = _read(metric)["value"]
-    return Rows(_X(path), machine.length_scales(_X(path)))
+    return without_far_cells(Rows(_X(path), machine.length_scales(_X(path))))
 
 
 def _rows(job) -> Rows:

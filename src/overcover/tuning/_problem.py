@@ -5,12 +5,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from .._streams import Rows, moments_of
+from .._streams import Rows, moments_of, typical_moments_of
 from ..machines import kernels
 
 LENGTH_BOUNDS = (0.05, 1000.0)
 NOISE_BOUNDS = (1e-7, 10.0)
 START_NOISE = 0.05
+# Cells farther from the mean than so many units come this near: similar to nothing at
+# any length scale that is tried, but near enough for products not to lose digits. (Of
+# n rows none is farther than sqrt(n) deviations, unless it does not count in these.)
+FAR = 1e4
 # Past this many columns one length scale each is neither affordable nor identified.
 MOST_SCALES = 200
 # Up to this many columns as many rows are looked at as precision asks for.
@@ -119,12 +123,13 @@ def standardize(kernel, X, Y, weights, theta, n_jobs):
         fixed = np.where(free, np.nan, theta)
         restore = Restore(np.ones(len(theta), bool), np.zeros(len(theta)), fixed)
         return Problem(kernel, Rows(X), Y, weights, free, n_jobs), start, restore
-    mean, unit, constant = moments_of(X)
+    mean, unit, constant = typical_moments_of(X)
     # A constant column is ignored, unless the user gave it a length scale.
     used = np.append(~constant | ~np.isnan(theta[:-1]), True)
     unit = np.where(constant, 1.0, unit)
     shift = np.append(np.log(unit), 0.0)[used]
-    rows = Rows(X, unit, mean, used[:-1])
+    farthest = np.where(np.isnan(theta[:-1]), FAR, np.inf)
+    rows = Rows(X, unit, mean, used[:-1], (-farthest, farthest))
     free = np.isnan(theta[used])
     typical = 0.5 * np.log(max(1, rows.shape[1]))
     start = np.append(np.full(rows.shape[1], typical), np.log(START_NOISE))

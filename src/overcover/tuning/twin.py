@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._parallel import run_tasks
-from .._streams import moments_of
+from .._streams import moments_of, typical_moments_of
 from ..machines.twin_state import Scales
 from ..metrics import angle_differences, joint_distances
 from ._problem import MOST_SCALES, standardize
@@ -185,7 +185,9 @@ class Space:
         self.free = tuple(isinstance(value, str) for value in (*given, *noises))
         self.self_noise = machine.self_noise
         self.inputs = units(X) if self.free[0] else {"given": full(given[0], X)}
-        self.outputs = units(Y) if self.free[1] else {"given": full(given[1], Y)}
+        self.outputs = (
+            units(Y, moments_of) if self.free[1] else {"given": full(given[1], Y)}
+        )
         if not self.free[1]:
             # A constant output has nothing to say, whatever scale it was given.
             constant = moments_of(Y).is_constant
@@ -313,9 +315,9 @@ def full(value, columns):
     return np.broadcast_to(np.asarray(value, dtype=float), columns.shape[1:]).copy()
 
 
-def units(columns):
+def units(columns, measure=typical_moments_of):
     """Column deviations, and one unit for all; infinite for a constant column."""
-    _, deviation, constant = moments_of(columns)
+    _, deviation, constant = measure(columns)
     deviation = np.where(constant, np.inf, deviation)
     typical = np.sqrt(np.mean(deviation[~constant] ** 2)) if not constant.all() else 1.0
     return {"deviation": deviation, "plain": np.where(constant, np.inf, typical)}
