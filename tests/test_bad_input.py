@@ -215,7 +215,7 @@ def test_a_constant_output_beside_a_real_one_changes_nothing(model, surface, que
 
 def test_duplicate_rows_give_finite_answers(model, surface):
     X, y = surface
-    check_finite(model, np.repeat(X[:24], 5, axis=0), np.repeat(y[:24], 5))
+    check_finite(model, np.repeat(X[:60], 5, axis=0), np.repeat(y[:60], 5))
     # The same input with different outputs is noise.
     check_finite(model, np.repeat(X[:24], 5, axis=0), y)
 
@@ -469,7 +469,14 @@ def test_an_estimator_that_takes_no_weights_says_so(surface):
     X, y = surface
     model = small_cover(KNeighborsRegressor())
     with pytest.raises(ValueError, match=r"does not take sample_weight. Fit"):
-        model.fit(X, y, sample_weight=np.ones(len(X)))
+        model.fit(X, y, sample_weight=1.0 + np.arange(len(X)))
+
+
+def test_an_estimator_that_takes_no_weights_takes_equal_rows(surface):
+    X, y = (np.repeat(part, 2, axis=0)[:-1] for part in surface)
+    small_cover(KNeighborsRegressor()).fit(X, y)
+    alone = AnyRegressor(KNeighborsRegressor()).fit(X, y)
+    assert_allclose(alone.predict(X), KNeighborsRegressor().fit(X, y).predict(X))
 
 
 # -- machines without a variance ------------------------------------------------------

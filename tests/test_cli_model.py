@@ -311,15 +311,15 @@ def test_the_size_that_was_used_is_told(tmp_path):
     assert json.loads(run("inspect", tmp_path / "m.ocm", "--json"))["n_rows"] == 40
 
 
-def test_notes_of_a_fit_are_told_again(folder, monkeypatch):
-    monkeypatch.setattr(
-        OverlappingCoverRegressor, "notes_", ["warning: z is odd."], raising=False
-    )
-    judge = ("evaluate", folder / "model.ocm", folder / "data.csv")
+def test_notes_of_a_fit_are_told_again(folder, tmp_path):
+    model, path = overcover.load(folder / "model.ocm"), tmp_path / "model.ocm"
+    model.notes_ = ["warning: z is odd."]
+    model.save(path, notes=store.inspect(folder / "model.ocm")["notes"])
+    judge = ("evaluate", path, folder / "data.csv")
     assert "warning: z is odd.\n" in run(*judge)
     told = json.loads(run(*judge, "--json"))["findings"]
     assert {"severity": "warning", "text": "z is odd."} in told
-    assert "warning: z is odd.\n" in run("inspect", folder / "model.ocm")
+    assert "warning: z is odd.\n" in run("inspect", path)
 
 
 def test_what_is_infinite_is_null_in_json(frame, tmp_path):

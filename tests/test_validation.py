@@ -294,12 +294,11 @@ def test_a_column_that_hardly_varies_is_called_by_its_name(table):
     assert np.isfinite(GP().fit(frame, y).predict(frame)).all()
 
 
-@pytest.mark.parametrize("scale", [1e-29, 1e-12, 1e12, 1e118])
+@pytest.mark.parametrize("scale", [1e-290, 1e-12, 1e12, 1e290])
 def test_weights_of_any_magnitude_give_finite_answers(scale, table):
     X, y = table
+    weights = scale * (1.0 + np.arange(len(X)))
     for model in REGRESSORS:
         if has_fit_parameter(model, "sample_weight"):
-            fitted = clone(model).fit(X, y, sample_weight=np.full(len(X), scale))
+            fitted = clone(model).fit(X, y, sample_weight=weights)
             assert np.isfinite(answers_of(fitted, X)).all()
-    with pytest.raises(ValueError, match="below 1e-30, for every row"):
-        GP(**FIXED).fit(X, y, sample_weight=np.full(len(X), 1e-31))

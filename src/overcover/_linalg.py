@@ -60,7 +60,8 @@ def squared_distances(A, B):
         return squared_differences(A, B)
     with np.errstate(over="ignore"):
         norms_A, norms_B = (np.einsum("ij,ij->i", rows, rows) for rows in (A, B))
-    if max(norms_A.max(initial=0.0), norms_B.max(initial=0.0)) > 0.1 * FARTHEST_SQ:
+    farthest_sq = max(norms_A.max(initial=0.0), norms_B.max(initial=0.0))
+    if float(farthest_sq) > 0.1 * FARTHEST_SQ:
         return squared_differences(A, B)
     # The norms ride along as two more columns: one product, no further passes.
     lifted_A = np.empty((len(A), A.shape[1] + 2))

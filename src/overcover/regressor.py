@@ -22,6 +22,7 @@ from ._validation import (
     check_choice,
     check_count,
     check_training_data,
+    warn_of_few_rows,
 )
 from .cover import count_lenders, count_subdomains, cover_partition
 from .explain import explain, summary
@@ -199,9 +200,9 @@ default="variance"
     @keep_notes
     def _fit(self, X, y, sample_weight, X_target, work):
         """`fit`, keeping what it does in `work`: `InMemory`, or a draft on disk."""
-        X, Y, weight, rows = check_training_data(
-            self, X, y, sample_weight, True, not work.is_merged
-        )
+        merge = not work.is_merged and make_machine(self.machine).takes_weights
+        X, Y, weight, rows = check_training_data(self, X, y, sample_weight, True, merge)
+        warn_of_few_rows(len(X))
         rows = work.rows if rows is None else rows
         self._check_options()
         size = self._size(len(X), Y.shape[1])

@@ -1,5 +1,7 @@
 """Calibration: residuals of rows left out make the variance honest."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,8 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 import reference
+from overcover import GP, OverlappingCoverRegressor, TwinGP
+from overcover._validation import FewRowsWarning
 from overcover.machines import calibration
 
 few = settings(deadline=None, max_examples=25)
@@ -215,3 +219,48 @@ def test_the_local_scale_lies_among_the_residuals(similarity):
         similarity, np.zeros(1, int), residuals_sq, average
     )
     assert (scale >= 1 - 1e-9).all() and (scale <= 8 + 1e-9).all()
+
+
+# -- few rows -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -1e6])
+@pytest.mark.parametrize("cover", [False, True])
+def test_of_one_row_little_is_claimed(value, cover):
+    model = OverlappingCoverRegressor() if cover else GP()
+    with pytest.warns(FewRowsWarning, match=r"1 rows are few.*at least 20"):
+        model.fit([[1.0]], [value])
+    mean, std = model.predict([[1.0], [1e3]], return_std=True)
+    assert_allclose(mean, value)
+    assert (std >= 0.2 * (abs(value) or 1.0)).all()
+    assert np.isfinite(model.log_density([[1.0]], [value + 1.0])).all()
+    assert model.notes_
+
+
+def test_intervals_of_two_rows_are_wide():
+    """Two numbers say little of a third."""
+    rng = np.random.default_rng(0)
+    inside = []
+    for _ in range(100):
+        y = rng.normal(size=3)
+        low, high = GP().fit([[0.0], [1.0]], y[:2]).predict_interval([[0.5]])
+        inside.append(low[0] <= y[2] <= high[0])
+    assert np.mean(inside) > 0.85
+
+
+def test_twenty_rows_give_no_reason_to_warn(rng):
+    X = rng.normal(size=(20, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert GP().fit(X, X[:, 0]).notes_ == []
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, 1e9])
+def test_constant_outputs_have_a_finite_log_density(value, rng):
+    X = rng.normal(size=(40, 2))
+    for model in (GP(), TwinGP(), OverlappingCoverRegressor()):
+        model.fit(X, np.full(40, value))
+        mean, std = model.predict(X, return_std=True)
+        assert_allclose(mean, value, atol=1e-9)
+        assert (std > 0).all()
+        assert np.isfinite(model.log_density(X, np.full(40, value))).all()

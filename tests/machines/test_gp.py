@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import (
 
 import reference
 from overcover import GP, OverlappingCoverRegressor
+from overcover._weights import in_typical_units
 from overcover.machines import base, calibration
 from overcover.machines.kernels import NAMES
 
@@ -204,7 +205,7 @@ def test_only_owned_rows_are_calibrated_on(few):
 
 def test_a_weight_divides_the_noise_of_its_row(few, queries):
     X, Y = few
-    weights = np.linspace(0.2, 5.0, len(X))
+    weights = in_typical_units(np.linspace(0.2, 5.0, len(X)))
     model = GP(length_scale=LENGTHS, noise=NOISE).fit(X, Y, sample_weight=weights)
     dense = reference.DenseGP("matern32", LENGTHS, NOISE, weights).fit(X, Y)
     mean, variance = dense.predict(queries)

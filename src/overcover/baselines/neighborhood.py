@@ -147,9 +147,11 @@ class NeighborhoodRegressor(
         -------
         self
         """
-        X, Y, weight, _ = check_training_data(self, X, y, sample_weight)
-        check_count("n_neighbors", self.n_neighbors, 1, "800 suits most data.")
         machine = make_machine(self.machine)
+        X, Y, weight, _ = check_training_data(
+            self, X, y, sample_weight, merge=machine.takes_weights
+        )
+        check_count("n_neighbors", self.n_neighbors, 1, "800 suits most data.")
         size = min(self.n_neighbors, len(X))
         rng = check_random_state(self.random_state)
         weight = machine.weigh(X, weight, X_target, rng)

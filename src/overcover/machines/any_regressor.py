@@ -65,6 +65,11 @@ class AnyRegressor(NestedPart, Machine):
         """Whether the estimator predicts with ``return_std``."""
         return _takes_return_std(self._template())
 
+    @property
+    def takes_weights(self):
+        """Whether the estimator's `fit` takes ``sample_weight``."""
+        return has_fit_parameter(self._template(), "sample_weight")
+
     def _part_from(self, given):
         return KernelRidge(kernel="rbf") if given is None else None
 
@@ -91,7 +96,7 @@ class AnyRegressor(NestedPart, Machine):
         template = self._template()
         arguments = {}
         if sample_weight is not None:
-            if not has_fit_parameter(template, "sample_weight"):
+            if not self.takes_weights:
                 raise ValueError(
                     f"{template!r} does not take sample_weight. Fit without it, or "
                     "choose an estimator that does, such as KernelRidge()."

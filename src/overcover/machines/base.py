@@ -32,6 +32,7 @@ from .._validation import (
     check_observed,
     check_queries,
     check_training_data,
+    warn_of_few_rows,
 )
 
 # What `keep_factors="auto"` may spend on all subdomains together: so much, or a quarter
@@ -162,6 +163,11 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
     @property
     def has_variance(self) -> bool:
         """Whether `answer` can give a variance."""
+        return True
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether rows may have weights; if not, equal rows are not merged either."""
         return True
 
     @property
@@ -332,7 +338,10 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
     @all_or_nothing
     @keep_notes
     def _fit(self, X, y, sample_weight, X_target=None):
-        X, Y, sample_weight, _ = check_training_data(self, X, y, sample_weight)
+        X, Y, sample_weight, _ = check_training_data(
+            self, X, y, sample_weight, merge=self.takes_weights
+        )
+        warn_of_few_rows(len(X))
         self._check_alone(len(X))
         rng = check_random_state(getattr(self, "random_state", None))
         sample_weight = self.weigh(X, sample_weight, X_target, rng)

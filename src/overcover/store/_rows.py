@@ -86,7 +86,11 @@ def write_used(X, y, weight, folder):
     if rows is None:
         return None
     arrays = {"X": X, "y": y, "sample_weight": weights, "rows": rows}
-    paths = {name: Path(folder) / f"used-{name}.npy" for name in arrays}
+    # Names as `overcover.store._directory` knows to delete.
+    paths = {
+        name: Path(folder) / f"used{name.lower().replace('_', '')}.npy"
+        for name in arrays
+    }
     for name, array in arrays.items():
         taken = array if name in ("sample_weight", "rows") else _Taken(array, rows)
         write_npy(paths[name], taken.shape, array.dtype, blocks_of(taken))
