@@ -283,7 +283,7 @@ def about_noise(model):
                 "note",
                 f"{name} was found at its lower bound, {number(low)}: the outputs look "
                 "free of noise. That is right for simulations; for measurements, look "
-                "for rows that occur twice.",
+                "for rows that are nearly copies of each other.",
             )
 
 

@@ -5,6 +5,7 @@ Beside the path. `plan` times the pieces of a fit on made-up rows and multiplies
 of seconds is in `overcover.planning._rates`, that of bytes in `_costs`.
 """
 
+from .._validation import FewRowsWarning
 from ._findings import Finding, PoorCoverWarning
 from ._plan import plan
 from ._rates import Rates, measure
@@ -15,6 +16,7 @@ from ._timing import Curve
 __all__ = [
     "Budget",
     "Curve",
+    "FewRowsWarning",
     "Finding",
     "Plan",
     "PoorCoverWarning",
