@@ -102,3 +102,15 @@ def importance_weighted(K, k, weights, noise):
     weighted = root @ K @ root + noise * np.eye(len(K))
     u = root @ np.linalg.inv(weighted) @ root @ k
     return u, 1.0 + noise - k @ u
+
+
+def printed_inverse(K, d, noise):
+    """The paper's formula for ``D (D K D + noise I)^-1 D``, which is wrong.
+
+    It applies a lemma for matrices of rank one to ``noise I``.
+    """
+    inverse = np.linalg.inv(K + 1e-10 * np.eye(len(K)))
+    scaled = inverse / np.outer(d, d)
+    squared = (inverse @ inverse) / np.outer(d**2, d**2)
+    wrong = scaled - noise * squared / (1.0 + noise * np.trace(scaled))
+    return wrong * np.outer(d, d)

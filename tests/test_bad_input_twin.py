@@ -239,11 +239,6 @@ WRONG_RELATIVES = [
     (ImportanceWeightedTwinGP, {"alpha": -0.1}, r"alpha=-0.1 must be between 0 and 1"),
     (ImportanceWeightedTwinGP, {"alpha": 1.5}, r"alpha=1.5 must be between 0 and 1"),
     (ImportanceWeightedTwinGP, {"alpha": np.nan}, r"alpha=nan must be between 0 and 1"),
-    (
-        ImportanceWeightedTwinGP,
-        {"inverse": "quick"},
-        r"inverse='quick' is not known. Choose one of 'exact', 'paper'",
-    ),
     (SharmaMittalTwinGP, {"alpha": 0.0}, r"alpha=0.0 must be above 0 and below 1"),
     (SharmaMittalTwinGP, {"alpha": 1.0}, r"alpha=1.0 must be above 0 and below 1"),
     (SharmaMittalTwinGP, {"alpha": np.nan}, r"alpha=nan must be above 0 and below 1"),

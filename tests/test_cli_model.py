@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import overcover
 from conftest import wave
 from overcover import GP, OverlappingCoverRegressor, store
-from overcover.cli import _budget, _experiment, _files, make_app
+from overcover.cli import _budget, _files, make_app
 from overcover.cli._files import read_chunks
 from overcover.cli._mistakes import Cannot, Mistake
 from overcover.cli._output import writing_table
@@ -721,19 +721,3 @@ def test_the_demo_in_small(tmp_path, monkeypatch):
     # Joints are about a metre from the pelvis at most.
     assert all(10 < result["error"] < 1000 for result in said["results"])
     assert Y_test.shape == (100, 60)
-
-
-def test_experiments_run_in_a_checkout_only(tmp_path, monkeypatch):
-    monkeypatch.setattr(_experiment, "PACKAGE", tmp_path / "a" / "b" / "overcover")
-    monkeypatch.chdir(tmp_path)
-    assert "come with the source" in refused(1, "experiment", "lemma")
-    (tmp_path / "src" / "overcover").mkdir(parents=True)
-    (tmp_path / "src" / "overcover" / "__init__.py").touch()
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments" / "__init__.py").touch()
-    script = "import sys; open('seen', 'w').write(' '.join(sys.argv[1:]))\n"
-    script += "sys.exit(int(sys.argv[1] == 'bad'))\n"
-    (tmp_path / "experiments" / "__main__.py").write_text(script)
-    run("experiment", "lemma", "--quick")
-    assert (tmp_path / "seen").read_text() == "lemma --quick"
-    assert "exit code 1" in refused(1, "experiment", "bad")

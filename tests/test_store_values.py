@@ -30,7 +30,6 @@ MACHINES = {
     "tgp": TwinGP(*TWIN),
     "tgp, without factors": TwinGP(*TWIN, keep_factors=False),
     "iwtgp": ImportanceWeightedTwinGP(*TWIN),
-    "iwtgp, printed": ImportanceWeightedTwinGP(*TWIN, inverse="paper"),
     "smtgp": SharmaMittalTwinGP(*TWIN),
 }
 FLOATS = (np.nan, np.inf, -np.inf, 0.0, -1.0, 1e308, -1e308, 1e-320, 800.0, -800.0)

@@ -483,7 +483,6 @@ def test_files_that_are_not_sarcos_are_refused(sarcos):
 # -- OpenML, never the network ---------------------------------------------------------
 
 FETCHED = {
-    datasets.fetch_kin40k: ((40000, 8), {"name": "kin40k", "version": 1}),
     datasets.fetch_kin8nm: ((8192, 8), {"data_id": 44980}),
     datasets.fetch_protein: ((45730, 9), {"data_id": 44963}),
 }

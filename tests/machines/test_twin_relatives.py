@@ -17,7 +17,7 @@ from overcover import (
     TwinGP,
 )
 from overcover._weights import in_typical_units
-from overcover.machines.weighted_twin_gp import LEAST_WEIGHT, paper_inverse
+from overcover.machines.weighted_twin_gp import LEAST_WEIGHT
 
 FIXED = (1.2, [0.8, 1.1], 0.02, 0.01)
 EXACT = {"rank": "full"}
@@ -230,7 +230,9 @@ def exact_inverse(K, d, noise):
 def test_the_printed_inverse_is_wrong_on_a_real_kernel(noise, rows, rng):
     K, d = reference_twin.gram(rows[0]), np.sqrt(rng.uniform(0.2, 2.0, 120))
     right = exact_inverse(K, d, noise)
-    off = np.linalg.norm(paper_inverse(K, d, noise) - right) / np.linalg.norm(right)
+    off = np.linalg.norm(
+        reference_twin.printed_inverse(K, d, noise) - right
+    ) / np.linalg.norm(right)
     assert off > 0.1
 
 
@@ -239,33 +241,14 @@ def test_the_printed_inverse_is_right_for_a_single_row():
     K, d = np.array([[1.0]]), np.array([0.7])
     for noise in (1e-3, 0.1, 3.0):
         assert_allclose(
-            paper_inverse(K, d, noise), exact_inverse(K, d, noise), rtol=1e-8
+            reference_twin.printed_inverse(K, d, noise),
+            exact_inverse(K, d, noise),
+            rtol=1e-8,
         )
     for size in (2, 3):
         K, d = np.eye(size), np.ones(size)
         right = exact_inverse(K, d, 0.5)
-        assert np.abs(paper_inverse(K, d, 0.5) - right).max() > 0.05
-
-
-def test_the_printed_inverse_warns_and_answers_otherwise(rows, queries, targets):
-    model = ImportanceWeightedTwinGP(*FIXED, inverse="paper", random_state=0)
-    with pytest.warns(UserWarning, match="printed formula, which is wrong"):
-        model.fit(*rows, X_target=targets)
-    mean, std = model.predict(queries, return_std=True)
-    assert np.isfinite(mean).all() and np.isfinite(std).all()
-    exact = model.set_params(inverse="exact").fit(*rows, X_target=targets)
-    assert np.abs(exact.predict(queries) - mean).max() > 0.01
-
-
-def test_the_printed_inverse_is_made_again_where_it_is_not_kept(rows, queries):
-    answers = []
-    for keep in (True, False):
-        model = ImportanceWeightedTwinGP(*FIXED, inverse="paper", keep_factors=keep)
-        with pytest.warns(UserWarning, match="wrong"):
-            model.fit(*rows)
-        assert (model.state_.core is not None) == keep
-        answers.append(model.predict(queries, return_std=True))
-    check_equal(*answers)
+        assert np.abs(reference_twin.printed_inverse(K, d, 0.5) - right).max() > 0.05
 
 
 # -- Sharma-Mittal --------------------------------------------------------------------
@@ -282,14 +265,6 @@ def test_towards_alpha_zero_it_tends_to_the_twin_gp(rows, queries):
     ]
     assert apart[0] > apart[1] > apart[2] > apart[3]
     assert apart[0] > 1e-3 and apart[3] < 1e-4
-
-
-@pytest.mark.parametrize("beta", [0.1, 1.5, None])
-def test_beta_changes_nothing(beta, rows, queries):
-    expected = SharmaMittalTwinGP(*FIXED).fit(*rows).predict(queries, return_std=True)
-    other = SharmaMittalTwinGP(*FIXED, beta=beta).fit(*rows)
-    for this, that in zip(other.predict(queries, return_std=True), expected):
-        assert_array_equal(this, that)
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])

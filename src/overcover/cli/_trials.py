@@ -1,4 +1,4 @@
-"""Commands to try things: compare, demo, experiment."""
+"""Commands to try things: compare, demo."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from ._app import (
     Target,
     app,
 )
-from ._mistakes import Cannot, Mistake
+from ._mistakes import Mistake
 from ._show import bar, counted, maybe, print_dropped, print_json, print_table
 from ._tables import read_table
 
@@ -169,21 +169,3 @@ def demo(
         ],
     )
     print(report or "No report: pip install 'overcover[plot]' for its pictures.")
-
-
-@app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
-)
-def experiment(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name, 'all', or 'page'.")],
-):
-    """Run an experiment of the source checkout: python -m experiments NAME ...
-
-    Further options are handed on, such as --quick. Results are JSON files.
-    """
-    from ._experiment import run_experiment
-
-    code = run_experiment([name, *context.args])
-    if code:
-        raise Cannot(f"python -m experiments {name} ended with exit code {code}.")

@@ -8,7 +8,7 @@ unpickler.
 from ._camera import Camera
 from ._files import array_checksum, file_checksum
 from ._mocap import load_human36m, load_humaneva
-from ._openml import fetch_kin8nm, fetch_kin40k, fetch_protein
+from ._openml import fetch_kin8nm, fetch_protein
 from ._sarcos import load_sarcos
 from ._scene import Rows
 from ._tables import load_table
@@ -20,7 +20,6 @@ __all__ = [
     "Rows",
     "array_checksum",
     "fetch_kin8nm",
-    "fetch_kin40k",
     "fetch_protein",
     "file_checksum",
     "load_human36m",

@@ -24,11 +24,6 @@ class Known(NamedTuple):
     target_range: tuple[float, float] = (-np.inf, np.inf)
 
 
-KIN40K = Known(
-    "kin40k",
-    (40000, 8),
-    "the table kin40k of the UCI collection of T. Evans (a .csv.gz, target last)",
-)
 KIN8NM = Known("kin8nm", (8192, 8), "kin8nm of the DELVE archive")
 PROTEIN = Known(
     "physiochemical_protein",
@@ -36,46 +31,6 @@ PROTEIN = Known(
     "CASP.csv of the UCI repository (target RMSD)",
     (0.0, 21.0),
 )
-
-
-def fetch_kin40k(*, data_id=None, version=1, data_home=None, checksum=None):
-    """Fetch kin40k: forward kinematics of a robot arm, nearly without noise.
-
-    OpenML may not hold it at all: its name there could not be verified. If it does not,
-    the error says what to download by hand and read by `load_table`.
-
-    Parameters
-    ----------
-    data_id : int or None
-        OpenML's number of the set; None looks for the name "kin40k".
-    version : int, default=1
-        Of that name.
-    data_home : str, path-like or None
-        Where scikit-learn keeps what it has fetched.
-    checksum : str or None
-        Refuse contents with another `array_checksum` of data and target.
-
-    Returns
-    -------
-    Bunch
-        data of shape (40000, 8), target (40000,), feature_names, target_names.
-
-    Raises
-    ------
-    OSError
-        Without a connection, or if OpenML does not answer as expected.
-    ValueError
-        If what came is not this set.
-
-    Examples
-    --------
-    >>> from overcover.datasets import fetch_kin40k
-    >>> kin40k = fetch_kin40k()  # doctest: +SKIP
-    >>> kin40k.data.shape  # doctest: +SKIP
-    (40000, 8)
-    """
-    by_name = {"name": KIN40K.name, "version": version}
-    return _fetch(KIN40K, data_id, by_name, data_home, checksum)
 
 
 def fetch_kin8nm(*, data_id=44980, data_home=None, checksum=None):
@@ -93,15 +48,22 @@ def fetch_kin8nm(*, data_id=44980, data_home=None, checksum=None):
     Returns
     -------
     Bunch
-        data of shape (8192, 8), target (8192,), feature_names, target_names. Errors
-        are those of `fetch_kin40k`.
+        data of shape (8192, 8), target (8192,), feature_names, target_names.
+
+    Raises
+    ------
+    OSError
+        Without a connection, or if OpenML does not answer as expected; it says what to
+        download by hand and read by `load_table`.
+    ValueError
+        If what came is not this set.
 
     Examples
     --------
     >>> from overcover.datasets import fetch_kin8nm
     >>> kin8nm = fetch_kin8nm()  # doctest: +SKIP
     """
-    return _fetch(KIN8NM, data_id, {}, data_home, checksum)
+    return _fetch(KIN8NM, data_id, data_home, checksum)
 
 
 def fetch_protein(*, data_id=44963, data_home=None, checksum=None):
@@ -120,27 +82,27 @@ def fetch_protein(*, data_id=44963, data_home=None, checksum=None):
     -------
     Bunch
         data of shape (45730, 9), target (45730,), the deviation (RMSD) from 0 to 21,
-        feature_names, target_names. Errors are those of `fetch_kin40k`.
+        feature_names, target_names. Errors are those of `fetch_kin8nm`.
 
     Examples
     --------
     >>> from overcover.datasets import fetch_protein
     >>> protein = fetch_protein()  # doctest: +SKIP
     """
-    return _fetch(PROTEIN, data_id, {}, data_home, checksum)
+    return _fetch(PROTEIN, data_id, data_home, checksum)
 
 
-def _fetch(known, data_id, by_name, data_home, checksum):
-    which = by_name if data_id is None else {"data_id": data_id}
+def _fetch(known, data_id, data_home, checksum):
     # scikit-learn's default parser needs pandas; the other one is slow, but is there.
     parser = "pandas" if find_spec("pandas") else "liac-arff"
     try:
-        got = fetch_openml(**which, data_home=data_home, as_frame=False, parser=parser)
+        got = fetch_openml(
+            data_id=data_id, data_home=data_home, as_frame=False, parser=parser
+        )
     except (OSError, ValueError) as error:
-        said = ", ".join(f"{k}={v}" for k, v in which.items())
         raise OSError(
-            f"OpenML did not give {known.name} ({said}): {error!r}. Check the "
-            f"connection and the number, or download {known.by_hand} by hand and "
+            f"OpenML did not give {known.name} (data_id={data_id}): {error!r}. Check "
+            f"the connection and the number, or download {known.by_hand} by hand and "
             "read it by overcover.datasets.load_table(path, target)."
         ) from error
     found = Bunch(

@@ -10,9 +10,9 @@ and :math:`k = (1 - \alpha) k_X(x) + \alpha k_Y(y)`, the answer to a query minim
     c_{xy}(y) = (1 - \alpha)(1 + \lambda_X) + \alpha (1 + \lambda_Y) - k^\top A^{-1} k ,
 
 :math:`c_y` as in a Twin GP. The divergence's second parameter, :math:`\beta`, rescales
-it monotonically and does not move the minimum. As :math:`\alpha \to 0` it tends to
-`TwinGP`: what is minimised here is :math:`\eta F / \alpha`, whose limit is the
-Twin GP's objective.
+it monotonically and does not move the minimum, so there is no such option. As
+:math:`\alpha \to 0` it tends to `TwinGP`: what is minimised here is :math:`\eta F /
+\alpha`, whose limit is the Twin GP's objective.
 
 On the pivots of the output side (`twin_output`), :math:`k_Y(y) = B k_r(y)`, both
 :math:`c` are quadratic in :math:`k_r`: with :math:`T = A^{-1} B`,
@@ -92,9 +92,6 @@ class SharmaMittalTwinGP(TwinGP):
         As in `TwinGP`.
     alpha : float between 0 and 1, default=0.5
         How much the output kernel counts in the mixture; near 0 it is `TwinGP`.
-    beta : float, default=0.99
-        The divergence's second parameter; accepted because it has one, it changes no
-        prediction.
     self_noise : bool, default=True
         As in `TwinGP`.
     n_starts : {1, 2}, default=1
@@ -130,7 +127,6 @@ class SharmaMittalTwinGP(TwinGP):
         output_noise="auto",
         *,
         alpha=0.5,
-        beta=0.99,
         self_noise=True,
         n_starts=1,
         rank="auto",
@@ -151,7 +147,6 @@ class SharmaMittalTwinGP(TwinGP):
             random_state=random_state,
         )
         self.alpha = alpha
-        self.beta = beta
 
     def _make_core(self, rows, left):
         scales, a = self._scales, self.alpha

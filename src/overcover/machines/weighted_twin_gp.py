@@ -13,30 +13,20 @@ by the relative density ratio :math:`w(x)` of the two (`overcover.density_ratio`
 that is a Twin GP whose noise is :math:`\lambda / w_i` for row i: the exact inverse is
 one Cholesky factorisation, shared by all queries. With w = 1 it is `TwinGP`.
 
-The paper's "quadratic" formula,
-
-.. math:: (D A D + \lambda I)^{-1} \overset{?}{=} D^{-1} A^{-1} D^{-1} - \frac{\lambda
-    D^{-2} A^{-2} D^{-2}}{1 + \lambda \operatorname{tr}(D^{-1} A^{-1} D^{-1})} ,
-
-applies a lemma for matrices of rank one to :math:`\lambda I`, and is wrong, not
-approximate; ``inverse="paper"`` is here to show by how much.
+(The paper prints another formula for the inverse. It applies a lemma for matrices of
+rank one to :math:`\lambda I`, and is wrong, not approximate.)
 """
 
 import warnings
 from copy import copy
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
 
-from .._linalg import add_to_diagonal, cholesky, inverse_from_cholesky
-from .._notes import noted, warn
-from .._validation import check_choice, check_count
+from .._notes import noted
+from .._validation import check_count
 from ..density_ratio import RelativeDensityRatio
-from . import kernels
 from .twin_gp import TwinGP
-from .twin_output import gaussian_gram
-from .twin_state import LEAST_DOUBT, Looks
 
 # No row's noise is multiplied by more than the inverse of this.
 LEAST_WEIGHT = 1e-6
@@ -63,8 +53,6 @@ class ImportanceWeightedTwinGP(TwinGP):
         Weights from the queries of each `predict`, subdomain by subdomain, as in the
         paper: then a prediction depends on what is asked along with it, and every call
         factorises anew.
-    inverse : {"exact", "paper"}, default="exact"
-        "paper" is the printed formula, for comparison only.
     n_centers : int, default=100
         Target rows that the ratio is modelled with.
     self_noise : bool, default=True
@@ -113,7 +101,6 @@ class ImportanceWeightedTwinGP(TwinGP):
         *,
         alpha=0.5,
         transductive=False,
-        inverse="exact",
         n_centers=100,
         self_noise=True,
         n_starts=1,
@@ -136,7 +123,6 @@ class ImportanceWeightedTwinGP(TwinGP):
         )
         self.alpha = alpha
         self.transductive = transductive
-        self.inverse = inverse
         self.n_centers = n_centers
 
     def fit(self, X, y, sample_weight=None, X_target=None):
@@ -166,15 +152,6 @@ class ImportanceWeightedTwinGP(TwinGP):
         weights = np.maximum(self.importance_.weights_, LEAST_WEIGHT)
         return weights if sample_weight is None else weights * sample_weight
 
-    def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs):
-        """As `TwinGP.tune`, with a word on the printed formula."""
-        if self.inverse == "paper":
-            warn(
-                "inverse='paper' is the printed formula, which is wrong by a factor on "
-                "most data: use it for comparison only."
-            )
-        super().tune(X, Y, sample_weight, subdomain_size, random_state, n_jobs)
-
     def _ratio(self, random_state):
         return RelativeDensityRatio(
             self.alpha, n_centers=self.n_centers, random_state=random_state
@@ -200,98 +177,22 @@ class ImportanceWeightedTwinGP(TwinGP):
         return state._replace(rows=rows, core=None)
 
     def answer_once(self, X, Y, sample_weight, X_query, variance=False):
-        """As `TwinGP.answer_once`; weighed, or by the printed formula, if asked for."""
-        if self.inverse == "exact" and not self.transductive:
+        """As `TwinGP.answer_once`; if transductive, with weights from these queries."""
+        if not self.transductive:
             return super().answer_once(X, Y, sample_weight, X_query, variance)
         machine = copy(self)
         state = machine.fit_state(X, Y, sample_weight)
         machine.calibrate([state])
         return machine.answer(state, X_query, variance)
 
-    # -- the printed formula -----------------------------------------------------------
-
-    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True):
-        """As `TwinGP.fit_state`; standard deviations are those of the exact inverse."""
-        state = super().fit_state(X, Y, sample_weight, n_owned, keep)
-        if self.inverse == "exact" or not keep:
-            return state
-        return state._replace(core=paper_core(state.rows, self._scales))
-
-    def _core(self, state):
-        if state.core is None and self.inverse == "paper":
-            return paper_core(state.rows, self._scales)
-        return super()._core(state)
-
-    def doubt(self, state, X_query):
-        """Posterior input variance of the exact inverse, whatever answers."""
-        if self.inverse == "paper":
-            state = state._replace(core=super()._core(state._replace(core=None)))
-        return super().doubt(state, X_query)
-
-    def _look(self, core, K_xq, Z):
-        if not isinstance(core, PaperCore):
-            return super()._look(core, K_xq, Z)
-        seen, r = K_xq.T @ core.readout, len(core.pivots)
-        explained = np.einsum("ij,ij->j", K_xq, core.factor @ K_xq)
-        return Looks(
-            U=seen[:, :r],
-            unexplained=np.clip(1.0 - explained, LEAST_DOUBT, 1.0),
-            means=seen[:, r:],
-            nearest=Z[np.argmax(K_xq, axis=0)],
-            taken=np.empty((0, r)),
-        )
-
     def _check_options(self, n_features, n_outputs):
         super()._check_options(n_features, n_outputs)
         self._check_weighing()
 
     def _check_weighing(self):
-        check_choice("inverse", self.inverse, ("exact", "paper"))
         if not isinstance(self.alpha, Real) or not 0 <= float(self.alpha) <= 1:
             raise ValueError(
                 f"alpha={self.alpha!r} must be between 0 and 1: 0.5 is robust, 1 the "
                 "plain ratio of densities."
             )
         check_count("n_centers", self.n_centers, 1, "100 suits most data.")
-
-
-class PaperCore(NamedTuple):
-    """As `TwinCore`, from the printed formula: matrices that are no inverses."""
-
-    factor: np.ndarray
-    """What should be ``(K_X + lambda W^-1)^-1``, shape (size, size)."""
-
-    readout: np.ndarray
-    pivots: np.ndarray
-    C: np.ndarray
-
-
-def paper_core(rows, scales) -> PaperCore:
-    """What queries look at under the printed formula."""
-    d = np.sqrt(rows.weights)
-    A_inv = paper_inverse(kernels.gram("rbf", rows.A), d, scales.input_noise)
-    C = paper_inverse(gaussian_gram(rows.Z), d, scales.output_noise)
-    readout = np.hstack([A_inv, A_inv @ rows.Z])
-    return PaperCore(A_inv, readout, rows.Z, C)
-
-
-def paper_inverse(K, d, noise):
-    r"""The printed formula for :math:`D (D K D + \lambda I)^{-1} D`.
-
-    Parameters
-    ----------
-    K : ndarray of shape (size, size)
-    d : ndarray of shape (size,)
-        The diagonal of D, roots of the weights.
-    noise : float
-
-    Returns
-    -------
-    ndarray of shape (size, size)
-    """
-    L, _ = cholesky(add_to_diagonal(K.copy(), 1e-10))
-    inverse = inverse_from_cholesky(L)
-    scaled = inverse / np.outer(d, d)
-    squared = (inverse @ inverse) / np.outer(d**2, d**2)
-    wrong = scaled - noise * squared / (1.0 + noise * np.trace(scaled))
-    return wrong * np.outer(d, d)

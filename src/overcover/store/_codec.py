@@ -33,7 +33,6 @@ from ..machines.gp_state import GPState
 from ..machines.sharma_mittal import MixedCore
 from ..machines.twin_gp import TwinState
 from ..machines.twin_state import TwinCore, TwinRows
-from ..machines.weighted_twin_gp import PaperCore
 from ..partition import EqualSizeKMeans, Partition, RecursiveProjection, TwoLevelKMeans
 from ..regressor import OverlappingCoverRegressor
 from ..routing import EuclideanRouter, GaussianRouter, NeighborsRouter, VarianceRouter
@@ -43,7 +42,7 @@ from ._pack import DTYPES, StoreError
 RECORDS: dict[str, tuple[type, tuple[str, ...]]] = {
     **{
         kind.__name__: (kind, kind._fields)
-        for kind in (GPState, TwinState, TwinRows, TwinCore, MixedCore, PaperCore)
+        for kind in (GPState, TwinState, TwinRows, TwinCore, MixedCore)
         + (Calibration, Partition, Cover)
         + (VarianceRouter, EuclideanRouter, GaussianRouter)
     },
@@ -62,6 +61,8 @@ ADDED = {
     "TwinState": ("reach",),
     "Calibration": ("output_mean", "output_variance"),
 }
+# Parameters that are no more; stores of version 1 may have them.
+REMOVED = [["SharmaMittalTwinGP", "beta"], ["ImportanceWeightedTwinGP", "inverse"]]
 # As the parameter `partition`: unfitted, so their parameters say everything.
 CLUSTERERS: dict[str, type] = {
     name: getattr(sklearn.cluster, name)
@@ -394,6 +395,7 @@ class _Decoder:
         if list(named) != ["class"] or name not in table:
             raise StoreError(f"A record is of the unknown class {name!r}.")
         kind = table[name]
+        params = {k: v for k, v in params.items() if [name, k] not in REMOVED}
         # One that is missing came later than the store, and has its default.
         unknown = set(params) - set(inspect.signature(kind).parameters)
         if unknown:

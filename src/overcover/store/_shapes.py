@@ -21,7 +21,6 @@ from ..machines.gp_state import GPState
 from ..machines.sharma_mittal import MixedCore
 from ..machines.twin_gp import TwinState
 from ..machines.twin_state import TwinCore
-from ..machines.weighted_twin_gp import PaperCore
 from ._pack import StoreError
 
 WHOLE = ("squarings", "left", "locality", "labels", "members", "n_owned")
@@ -88,7 +87,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "TwinState": {
         "rows": ("TwinRows",),
         # None where it is to be made again from the rows.
-        "core": ("TwinCore", "MixedCore", "PaperCore", "NoneType"),
+        "core": ("TwinCore", "MixedCore", "NoneType"),
         "left": "l",
         "residuals_sq": "l q",
         "residuals_sq_mean": "q",
@@ -115,7 +114,6 @@ SHAPES: dict[str, dict[str, Any]] = {
         "T": "n r",
         "mixed_C": "r r",
     },
-    "PaperCore": {"pivots": "n q", "C": "n n", "factor": "n n", "readout": "n n+q"},
     "Calibration": {
         "locality": "q",
         "least_scale": "q",
@@ -332,9 +330,7 @@ def check_state(machine, members, state, sizes, where, values=True):
 
 def _core_of(machine):
     """What a Twin GP keeps of its rows."""
-    if isinstance(machine, SharmaMittalTwinGP):
-        return MixedCore
-    return PaperCore if getattr(machine, "inverse", "") == "paper" else TwinCore
+    return MixedCore if isinstance(machine, SharmaMittalTwinGP) else TwinCore
 
 
 def _check_distances(state, where):
