@@ -14,7 +14,7 @@ from scipy.stats import t as student
 import reference
 from overcover import GP, OverlappingCoverRegressor, TwinGP
 from overcover._validation import FewRowsWarning
-from overcover.machines import calibration
+from overcover.machines import calibration, errors
 
 few = settings(deadline=None, max_examples=25)
 positive = st.floats(1e-6, 1e6)
@@ -52,7 +52,7 @@ def test_the_factor_maximises_the_gaussian_log_density(ratios):
 @given(arrays(float, (30, 2), elements=positive), st.floats(0.01, 0.98))
 def test_half_widths_hold_their_share_of_the_residuals(ratios, coverage):
     found = calibrated(ratios)
-    half = calibration.half_width(found, coverage)
+    half = errors.half_width(found.quantiles, coverage)
     inside = np.sqrt(ratios / found.factor) <= half * (1 + 1e-9)
     # Quantiles interpolate between residuals, so one of thirty may be missing.
     assert (inside.mean(axis=0) >= coverage - 1.5 / 30).all()
@@ -63,13 +63,13 @@ def test_gaussian_residuals_have_gaussian_half_widths():
     found = calibrated(9.0 * z**2)
     assert_allclose(found.factor, 9.0, rtol=1e-3)
     for coverage in (0.5, 0.9, 0.95, 0.99):
-        half = calibration.half_width(found, coverage)
+        half = errors.half_width(found.quantiles, coverage)
         assert_allclose(half, norm.ppf(0.5 + 0.5 * coverage), rtol=5e-3)
 
 
 def test_heavy_tails_widen_wide_intervals():
     z = np.random.default_rng(0).standard_t(3, size=(20_000, 1))
-    half = calibration.half_width(calibrated(z**2), 0.995)
+    half = errors.half_width(calibrated(z**2).quantiles, 0.995)
     assert half > 1.1 * norm.ppf(0.9975)
 
 
@@ -81,7 +81,7 @@ def test_outputs_have_factors_of_their_own():
 def test_residuals_of_zero_leave_the_variance_alone():
     found = calibrated(np.zeros((100, 1)))
     assert_array_equal(found.factor, [1.0])
-    assert_array_equal(calibration.half_width(found, 0.95), [1.0])
+    assert_array_equal(errors.half_width(found.quantiles, 0.95), [1.0])
 
 
 @pytest.mark.parametrize("n_rows", [2, 5, 10, 40])
@@ -90,9 +90,9 @@ def test_half_widths_hold_another_residual_however_few_there_were(n_rows):
     inside = []
     for _ in range(1500):
         z = rng.normal(size=(n_rows + 1, 1))
-        half = calibration.quantiles_of(np.abs(z[:-1]))
+        half = errors.quantiles_of(np.abs(z[:-1]))
         at = np.array([0.5, 0.8, 0.95])
-        inside.append(np.abs(z[-1]) <= np.interp(at, calibration.LEVELS, half[:, 0]))
+        inside.append(np.abs(z[-1]) <= np.interp(at, errors.LEVELS, half[:, 0]))
     share = np.mean(inside, axis=0)
     assert (share > at - 0.03).all()
     assert (share < at + (0.03 if n_rows > 2 else 0.08)).all()
@@ -121,14 +121,14 @@ def test_densities_integrate_to_one_and_fit_the_residuals(freedom, deviation):
     found = calibrated(z[:, None] ** 2)
     std = np.full((200_001, 1), deviation)
     error = np.linspace(-60, 60, 200_001)[:, None] * deviation
-    density = np.exp(calibration.log_density(found, error, std))
+    density = np.exp(errors.log_density(found.tail, found.width, error, std))
     step = 120 * deviation / 200_000
     assert np.sum(density) * step == pytest.approx(1.0, abs=5e-3)
     # As good as the truth, whose density they were drawn from.
     z = z[:, None] / np.sqrt(found.factor)
     scale = 1 / np.sqrt(found.factor[0])
     truth = student.logpdf(z, freedom if freedom < np.inf else 1e9, scale=scale)
-    fitted = calibration.log_density(found, z, np.ones_like(z))
+    fitted = errors.log_density(found.tail, found.width, z, np.ones_like(z))
     assert np.mean(fitted) >= np.mean(truth) - 0.01
 
 
@@ -137,13 +137,17 @@ def test_an_outlier_costs_less_where_outliers_are_known():
     error, std = np.full((1, 1), 50.0), np.ones((1, 1))
     heavy = calibrated(rng.standard_t(2, size=(2000, 1)) ** 2)
     light = calibrated(rng.normal(size=(2000, 1)) ** 2)
-    densities = [calibration.log_density(c, error, std)[0, 0] for c in (heavy, light)]
+    densities = [
+        errors.log_density(c.tail, c.width, error, std)[0, 0] for c in (heavy, light)
+    ]
     assert densities[0] > densities[1] + 10
 
 
 def test_a_deviation_of_zero_has_a_finite_log_density():
     found = calibrated(np.random.default_rng(0).normal(size=(50, 1)) ** 2)
-    assert np.isfinite(calibration.log_density(found, *np.zeros((2, 3, 1)))).all()
+    assert np.isfinite(
+        errors.log_density(found.tail, found.width, *np.zeros((2, 3, 1)))
+    ).all()
 
 
 # -- local scales ---------------------------------------------------------------------

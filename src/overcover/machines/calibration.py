@@ -31,10 +31,9 @@ kernel grow as a power of :math:`\eta`, which is a straight line between logarit
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
-from scipy.stats import t as student
 
 from .._linalg import compiled_loosely
+from . import errors
 from .base import Machine
 
 # How many rows may decide a local scale; all, if noise is the same everywhere.
@@ -49,12 +48,6 @@ LEAST_SHARE = 1e-6
 REACH = 0.9
 # Outputs whose deviation is this small a share of their size do not vary.
 FLAT = 1e-12
-# Enough to read off any coverage up to 99.9 %.
-LEVELS = np.concatenate([np.linspace(0.0, 0.99, 100), [0.995, 0.998, 0.999, 1.0]])
-# Degrees of freedom tried; the last is Gaussian for all that can be told.
-TAILS = (2.1, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 25.0, 50.0, 1000.0)
-# More residuals than this tell no more about their tail.
-MOST_RATIOS = 5000
 
 
 class Calibration(NamedTuple):
@@ -70,7 +63,7 @@ class Calibration(NamedTuple):
     """Multiplies the variance of each output, shape (n_outputs,)."""
 
     quantiles: np.ndarray
-    """Of ``|error| / std`` at `LEVELS`, shape (n_levels, n_outputs)."""
+    """Of ``|error| / std`` at `errors.LEVELS`, shape (n_levels, n_outputs)."""
 
     tail: np.ndarray
     """Degrees of freedom of the Student t that fits ``error / std`` best, shape
@@ -329,12 +322,7 @@ def calibrate(ratios, residuals_sq_mean, output_mean, output_variance):
     ratios, factor = ratios[locality, :, outputs].T, factors[locality, outputs]
     z_sq = ratios / factor
     z_sq[:, ~z_sq.any(axis=0)] = 1.0
-    tails = [
-        fit_student(column[:: 1 + len(column) // MOST_RATIOS]) for column in z_sq.T
-    ]
-    tail, width = np.array(tails).T
-    # No more is known of tails than so many residuals can tell.
-    tail = np.minimum(tail, max(1, n_rows - 1))
+    tail, width = errors.fit_students(z_sq)
     # An output that did not vary in n rows may yet: by an n-th of its size.
     flat = output_variance <= (FLAT * np.abs(output_mean)) ** 2
     size = np.where(output_mean == 0, 1.0, np.abs(output_mean))
@@ -344,98 +332,11 @@ def calibrate(ratios, residuals_sq_mean, output_mean, output_variance):
         locality,
         least_scale,
         factor,
-        quantiles_of(np.sqrt(z_sq)),
+        errors.quantiles_of(np.sqrt(z_sq)),
         tail,
         width,
         output_mean,
         output_variance,
-    )
-
-
-def quantiles_of(z):
-    """Quantiles at `LEVELS` of what another residual will be, columns alone.
-
-    The next residual is as likely to fall between any two of n as between any others,
-    so that a share L of them lies below number L (n + 1); beyond the largest, quantiles
-    go on as those of a Student t with n - 1 degrees of freedom.
-
-    Parameters
-    ----------
-    z : ndarray of shape (n, n_outputs)
-        Not negative.
-
-    Returns
-    -------
-    ndarray of shape (n_levels, n_outputs)
-    """
-    n = len(z)
-    inside = np.quantile(z, LEVELS, axis=0, method="weibull")
-    known, freedom = n / (n + 1), max(1, n - 1)
-    levels = np.clip(LEVELS, known, max(known, 0.9999))
-    beyond = student.ppf(0.5 + 0.5 * levels, freedom)
-    return inside * (beyond / beyond[0])[:, None]
-
-
-def fit_student(z_sq):
-    """Degrees of freedom and scale of the Student t that fits residuals best.
-
-    Parameters
-    ----------
-    z_sq : ndarray of shape (n,)
-        Squared residuals.
-
-    Returns
-    -------
-    tail, width : float
-
-    Examples
-    --------
-    >>> z = np.random.default_rng(0).standard_t(4, 4000)
-    >>> tail, width = fit_student(z**2)
-    >>> tail, round(width, 1)
-    (4.0, 1.0)
-    """
-    best = (np.inf, TAILS[-1], 1.0)
-    for tail in TAILS:
-        scale_sq = np.mean(z_sq) + 1e-300
-        for _ in range(20):  # expectation-maximisation, in closed form
-            scale_sq = np.mean(z_sq * (tail + 1) / (tail + z_sq / scale_sq)) + 1e-300
-        loss = -np.mean(_student_log_density(z_sq / scale_sq, tail))
-        best = min(best, (loss + 0.5 * np.log(scale_sq), tail, np.sqrt(scale_sq)))
-    return best[1], float(best[2])
-
-
-def _student_log_density(z_sq, tail):
-    constant = gammaln(0.5 * (tail + 1)) - gammaln(0.5 * tail)
-    constant = constant - 0.5 * np.log(tail * np.pi)
-    return constant - 0.5 * (tail + 1) * np.log1p(z_sq / tail)
-
-
-def log_density(calibration, error, std):
-    """Log density of errors under the Student t of the residuals.
-
-    Parameters
-    ----------
-    calibration : Calibration
-    error, std : ndarray of shape (n, n_outputs)
-
-    Returns
-    -------
-    ndarray of shape (n, n_outputs)
-    """
-    scale = np.maximum(std * calibration.width, np.finfo(float).tiny)
-    return _student_log_density((error / scale) ** 2, calibration.tail) - np.log(scale)
-
-
-def half_width(calibration, coverage):
-    """Standard deviations either side of the mean that hold `coverage`.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
-    """
-    return np.array(
-        [np.interp(coverage, LEVELS, column) for column in calibration.quantiles.T]
     )
 
 
@@ -464,8 +365,9 @@ class CalibratedMachine(Machine):
 
     def half_width(self, coverage):
         """Standard deviations either side of the mean, per output."""
-        return half_width(self.calibration_, coverage)
+        return errors.half_width(self.calibration_.quantiles, coverage)
 
     def log_density_of(self, error, std):
         """Student t with the tails of the leave-one-out residuals."""
-        return log_density(self.calibration_, error, std)
+        tail, width = self.calibration_.tail, self.calibration_.width
+        return errors.log_density(tail, width, error, std)

@@ -8,7 +8,8 @@ import numpy as np
 from .._validation import check_count
 from ..cover import Cover
 from ..machines import AnyRegressor, Machine
-from ..machines.calibration import LEVELS, Calibration
+from ..machines.calibration import Calibration
+from ..machines.errors import LEVELS
 from ..regressor import OverlappingCoverRegressor
 from . import _directory as directory
 from ._codec import MACHINES, ROUTERS, decode, encode, refusal
