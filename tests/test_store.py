@@ -397,9 +397,10 @@ def test_models_of_every_format_version_still_answer(folder):
     store.verify(folder / "model")
     model = overcover.load(folder / "model")
     mean, std = model.predict(recorded["queries"], return_std=True)
-    # Another computer's BLAS rounds otherwise; the files are the same.
-    assert_allclose(mean, recorded["mean"], rtol=1e-9)
-    assert_allclose(std, recorded["std"], rtol=1e-7)
+    # Another computer's BLAS rounds otherwise, and a search ends elsewhere within its
+    # precision; the files are the same.
+    assert_allclose(mean, recorded["mean"], rtol=1e-5)
+    assert_allclose(std, recorded["std"], rtol=1e-5)
     assert str(model.get_params()["machine"]) == recorded["machine"]
 
 

@@ -14,7 +14,12 @@ from overcover import (
     SharmaMittalTwinGP,
     TwinGP,
 )
-from overcover._weights import comparable, first_of_equals, in_typical_units
+from overcover._weights import (
+    comparable,
+    first_of_equals,
+    in_typical_units,
+    used_rows,
+)
 from overcover.baselines import (
     CommitteeGP,
     DomainDecompositionGP,
@@ -145,3 +150,33 @@ def test_units_of_weights_do_not_matter(weights, power):
         assert np.ptp(weights) <= 2e-12 * weights.max()
     else:
         assert_allclose(after, before, rtol=1e-9)
+
+
+def test_equal_rows_are_observations_where_outputs_often_differ():
+    """Ratings repeat inputs with several outputs: those that agree are not copies."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (200, 2)).astype(float)
+    y = rng.integers(0, 2, 200).astype(float)[:, None]
+    rows, weights = used_rows(X, y, None)
+    assert rows is None and weights is None
+
+
+def test_a_typical_weight_is_not_set_by_rows_that_count_for_nothing():
+    weights = np.append(np.full(100, 1e-9), np.full(100, 2.0))
+    assert_allclose(in_typical_units(weights)[100:], 1.0)
+
+
+def test_rows_of_hardly_any_weight_change_nothing(table):
+    X, y, _, queries = table
+    rng = np.random.default_rng(1)
+    both = (
+        np.vstack([X, rng.uniform(-2, 2, X.shape)]),
+        np.append(y, rng.normal(size=60)),
+    )
+    weight = np.append(np.ones(60), np.full(60, 1e-9))
+    alone = GP(random_state=0).fit(X, y)
+    together = GP(random_state=0).fit(*both, sample_weight=weight)
+    mean, std = together.predict(queries, return_std=True)
+    mean_alone, std_alone = alone.predict(queries, return_std=True)
+    assert_allclose(mean, mean_alone, atol=0.01)
+    assert_allclose(std, std_alone, rtol=0.25)

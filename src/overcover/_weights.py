@@ -5,10 +5,17 @@ observations has. Two truths follow, and both hold for every estimator, because 
 them take their rows from here:
 
 - w equal rows (inputs and outputs alike) and one of weight w are the same thing: equal
-  rows are merged into one, whose weight is the sum of theirs;
+  rows are merged into one, whose weight is the sum of theirs. Not where equal inputs
+  often come with different outputs, as counts, ratings and rounded readings do: such
+  rows are observations that happen to agree, and their number says how large noise is;
 - multiplying all weights by a constant changes nothing: they are divided by a typical
-  weight, the mean of all but the largest twentieth. (Were a few huge weights to set the
-  unit, all other rows would count as noise.)
+  weight, which is the mean weight of rows drawn in proportion to their weights. The
+  largest twentieth has no part in it: were a few huge weights to set the unit, all other
+  rows would count as noise.
+
+A row that weighs less than a typical one counts less as evidence too: it counts as its
+weight, and a heavier one as one (`evidence_of`). Otherwise rows that are meant to count
+for nothing would decide how large the noise is.
 """
 
 import numpy as np
@@ -19,6 +26,11 @@ from ._streams import slices_of
 LEAST, MOST = 1e-12, 1e12
 # The largest weights, this share of them, do not decide what is typical.
 TOP = 0.05
+# Where more inputs than this share of those that repeat come with several outputs,
+# equal rows are observations of their own.
+MOST_MIXED = 0.05
+# Rows of less weight say too little of errors to be looked at, where others can be.
+LEAST_JUDGED = 0.25
 
 
 def comparable(X, Y, weights, merge=True):
@@ -57,7 +69,7 @@ def used_rows(X, Y, weights, merge=True):
     if weights is not None:
         # Before anything is added up: 1e300 and its like must not overflow.
         weights = weights / weights.max()
-    first = first_of_equals(X, Y) if merge else np.arange(n_rows)
+    first = copies_of(X, Y) if merge else np.arange(n_rows)
     is_used = first == np.arange(n_rows)
     if weights is None and is_used.all():
         return None, None
@@ -68,7 +80,11 @@ def used_rows(X, Y, weights, merge=True):
 
 
 def in_typical_units(weights):
-    """Weights divided by a typical one; None if they are all equal.
+    r"""Weights divided by a typical one; None if they are all equal.
+
+    .. math:: \sum_i w_i^2 / \sum_i w_i ,
+
+    over all but the largest twentieth, is the typical weight.
 
     Parameters
     ----------
@@ -80,15 +96,59 @@ def in_typical_units(weights):
 
     Examples
     --------
-    >>> in_typical_units(np.array([2.0, 4.0, 6.0, 1e6])).tolist()
-    [0.5, 1.0, 1.5, 250000.0]
+    >>> in_typical_units(np.array([1e-9, 4.0, 4.0, 1e6])).round(3).tolist()
+    [0.0, 1.0, 1.0, 250000.0]
     """
     weights = weights / weights.max()
     if weights.min() >= 1.0 - 1e-12:
         return None
     n_typical = max(1, len(weights) - int(np.ceil(TOP * len(weights))))
-    typical = np.partition(weights, n_typical - 1)[:n_typical].mean()
+    lower = np.partition(weights, n_typical - 1)[:n_typical]
+    share = lower / lower.max()  # whose squares do not vanish
+    typical = lower.max() * np.sum(share**2) / np.sum(share)
     return np.clip(weights / typical, LEAST, MOST)
+
+
+def evidence_of(weights):
+    """How many observations each row counts for, in (0, 1]; of `in_typical_units`."""
+    return np.minimum(weights, 1.0)
+
+
+def are_judged(weights):
+    """Which rows weigh enough for their errors to say something; all, if none does."""
+    is_judged = weights >= LEAST_JUDGED
+    return is_judged if is_judged.any() else ~is_judged
+
+
+def judged_first(rows, weights):
+    """Rows that weigh enough to be judged by, then the others, each in their order.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+    weights : ndarray of shape (n_samples,) or None
+
+    Returns
+    -------
+    rows : ndarray of int
+    n_judged : int
+    """
+    if weights is None:
+        return rows, len(rows)
+    is_judged = weights[rows] >= LEAST_JUDGED
+    return np.concatenate([rows[is_judged], rows[~is_judged]]), int(is_judged.sum())
+
+
+def copies_of(X, Y):
+    """As `first_of_equals`, but every row itself where outputs differ too often."""
+    first = first_of_equals(X, Y)
+    each = np.arange(len(X))
+    if np.array_equal(first, each):
+        return first
+    first_input = first_of_equals(X, np.empty((len(X), 0)))
+    n_repeated = len(np.unique(first_input[first_input != each]))
+    n_mixed = len(np.unique(first_input[first_input != first]))
+    return first if n_mixed <= MOST_MIXED * n_repeated else each
 
 
 def first_of_equals(X, Y):

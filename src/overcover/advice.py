@@ -308,8 +308,8 @@ def about_inputs(model, X):
         yield Finding(
             severity,
             f"{percent(share, 0)} of the rows repeat the inputs of another row: a "
-            "subdomain then sees less than its size suggests. Average such rows and "
-            "give their number as sample_weight.",
+            "subdomain then sees less than its size suggests. Give a larger "
+            "subdomain_size.",
         )
 
 

@@ -56,11 +56,16 @@ def answers(model, queries):
     return model.predict(queries), model.predict_variance(queries)
 
 
+def n_counted(weights):
+    """A light row counts as its weight, a heavy one as one observation."""
+    return np.minimum(weights, 1.0).sum()
+
+
 def full_gp(X, Y, queries, weights=None, name="matern32", scales=SCALES, noise=NOISE):
     """The full GP with the amplitude of its marginal likelihood."""
     dense = DenseGP(name, scales, noise, weights).fit(X, Y)
     mean, doubt = dense.predict(queries)
-    y, n = Y - dense.mean, len(X)
+    y, n = Y - dense.mean, len(X) if weights is None else n_counted(weights)
     return mean, np.outer(doubt, np.diag(y.T @ dense.A_inv @ y) / n)
 
 
@@ -96,7 +101,7 @@ def slow(method, X, Y, queries, Z, weights=None, name="matern32"):
     inverse = np.linalg.inv(Q + Lambda)
     Y_mean = np.average(Y, axis=0, weights=weights)
     y = Y - Y_mean
-    amplitude_sq = np.diag(y.T @ inverse @ y) / len(X)
+    amplitude_sq = np.diag(y.T @ inverse @ y) / n_counted(weights)
     doubt = k_self + NOISE - np.einsum("ij,ij->i", K_star @ inverse, K_star)
     return Y_mean + K_star @ inverse @ y, np.outer(doubt, amplitude_sq)
 

@@ -5,9 +5,11 @@ log noise]``. With :math:`C = Q + \Lambda`, :math:`g = \mathrm{diag}(K - Q)`, wh
 inducing points miss, and the best amplitude :math:`s_j^2 = y_j^\top C^{-1} y_j / n`
 put in, the negative log likelihood of all outputs is, up to a constant,
 
-.. math:: F = \tfrac n2 \sum_j \log s_j^2 + \tfrac{d_Y}{2} \log|C| ,
+.. math:: F = \tfrac n2 \sum_j \log s_j^2 + \tfrac{d_Y}{2} \log|C| + \tfrac{d_Y}{2}
+    \sum_i (c_i - 1) \log(w_i \Lambda_{ii}), \qquad n = \textstyle\sum_i c_i ,
 
-where :math:`w_i \Lambda_{ii}` is :math:`g_i + \nu` for fic and :math:`\nu` otherwise.
+with :math:`c_i = \min(w_i, 1)` (see `overcover.machines.likelihood`), where
+:math:`w_i \Lambda_{ii}` is :math:`g_i + \nu` for fic and :math:`\nu` otherwise.
 The variational bound of Titsias (2009), for dtc, sor and nystrom, adds
 :math:`\tfrac{d_Y}{2 \nu} \sum_i w_i g_i`, the price of what is missed: :math:`F` is
 then never below that of the full GP.
@@ -34,6 +36,7 @@ from .._linalg import (
     squared_distances,
 )
 from .._parallel import run_tasks
+from .._weights import evidence_of
 from ..machines import kernels
 from ..tuning._problem import START_NOISE, descend, standardize
 from ._sparse import fit_diagonal, make_inducing, squared_norms
@@ -113,7 +116,8 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
     value : float
     gradient : ndarray of shape (n_features + 1,)
     """
-    n, n_outputs, noise = len(X), Y.shape[1], np.exp(theta[-1])
+    counts, n_outputs, noise = evidence_of(weights), Y.shape[1], np.exp(theta[-1])
+    n = counts.sum()
     A, A_Z = X / np.exp(theta[:-1]), Z / np.exp(theta[:-1])
     inducing = make_inducing(kernel, A_Z, noise)
     method = "fic" if rule == "fic" else "dtc"
@@ -133,9 +137,11 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
         own = missed + noise if rule == "fic" else np.full(len(w), noise)
         lam = own / w
         R = (Y[rows] / scale - K_nm @ right) / lam[:, None]
-        value = np.sum(np.log(lam))
+        less = counts[rows] - 1.0
+        value = np.sum(np.log(lam) + less * np.log(own))
         C_inv = (1.0 - squared_norms(solve_lower(state.L_B, V)) / lam) / lam
-        by_own = 0.5 * (n_outputs * C_inv - squared_norms(R.T)) / w
+        by_own = (n_outputs * C_inv - squared_norms(R.T)) / w
+        by_own = 0.5 * (by_own + n_outputs * less / own)
         if rule == "fic":
             by_missed, by_noise = by_own, by_own.sum()
         else:

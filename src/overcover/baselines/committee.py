@@ -46,6 +46,7 @@ from .._validation import (
     check_count,
     check_training_data,
 )
+from .._weights import evidence_of
 from ..machines import Machine, Prediction, TakesMachine, kernels
 from ..machines.base import Predictor
 from ..partition import partition_rows
@@ -177,7 +178,8 @@ default="kmeans"
         )
         # The common rows of "grbcm" are in every expert: its first adds nothing.
         first = 1 if self.rule == "grbcm" else 0
-        n_counted = sum(len(rows) for rows in sets[first:])
+        counts = np.ones(len(X)) if weight is None else evidence_of(weight)
+        n_counted = sum(counts[rows].sum() for rows in sets[first:])
         total = np.sum([e.amplitude_sq for e in self.experts_[first:]], axis=0)
         self.amplitude_sq_ = total / n_counted
         self.machine_ = machine

@@ -30,6 +30,7 @@ from sklearn.utils import check_random_state
 from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
 from .._parallel import run_tasks
 from .._validation import all_or_nothing, check_count, check_training_data
+from .._weights import evidence_of
 from ..machines import Machine, Prediction, TakesMachine, kernels
 from ..machines.base import Predictor
 from ._shared import row_noises, shared_gp
@@ -183,7 +184,9 @@ class DomainDecompositionGP(
             self.cells_, len(self.control_points_), Y.shape[1]
         )
         total = np.sum([np.sum(c.whitened**2, axis=0) for c in self.cells_], axis=0)
-        self._amplitude_sq = total / len(X)
+        self._amplitude_sq = total / (
+            len(X) if weight is None else evidence_of(weight).sum()
+        )
         self.machine_ = machine
         return self
 

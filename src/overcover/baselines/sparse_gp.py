@@ -48,6 +48,7 @@ from .._validation import (
     check_queries,
     check_training_data,
 )
+from .._weights import evidence_of
 from ..machines import Machine, Prediction, TakesMachine, kernels
 from ..machines.base import Predictor
 from ..partition import partition_rows
@@ -228,7 +229,7 @@ default="kmeans"
             self.state_, energy = fit_blocks(*data, partition, self.n_jobs)
         else:
             self.state_, energy = fit_diagonal(self.method, *data, self.n_jobs)
-        self.amplitude_sq_ = energy / len(X)
+        self.amplitude_sq_ = energy / evidence_of(weights).sum()
         return self
 
     def _checked_inducing(self, n_features):

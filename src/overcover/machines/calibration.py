@@ -350,7 +350,7 @@ class CalibratedMachine(Machine):
         """One variance factor per output, and the quantiles that intervals need."""
         # One pass, and copies: states may be many files, open a few at a time.
         parts = [
-            (s.ratios.copy(), s.residuals_sq_mean.copy(), *s.output_moments)
+            (s.ratios[:, s.judged], s.residuals_sq_mean.copy(), *s.output_moments)
             for s in states
         ]
         ratios, residuals_sq, means, variances = zip(*parts)

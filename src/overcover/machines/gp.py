@@ -23,6 +23,7 @@ from .. import tuning
 from .._linalg import pack_lower, packed_size
 from .._streams import center_of
 from .._validation import are_scales, check_choice
+from .._weights import evidence_of
 from . import calibration, kernels
 from .base import Answer, check_fits, may_keep
 from .calibration import CalibratedMachine
@@ -251,7 +252,7 @@ class GP(CalibratedMachine):
             squarings=np.array([group.squarings for group in groups]),
             factor=np.array(factors),
             Y_variance=np.average(Y**2, axis=0, weights=weights),
-            amplitude_sq=np.einsum("ij,ij->j", Y, alpha) / len(X),
+            amplitude_sq=np.einsum("ij,ij->j", Y, alpha) / evidence_of(weights).sum(),
             left_out=np.array([group.left_out for group in groups]),
         )
 

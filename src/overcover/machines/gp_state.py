@@ -17,6 +17,7 @@ from .._linalg import (
     packed_column_norms_sq,
     solve_cholesky,
 )
+from .._weights import are_judged, evidence_of
 from . import calibration, kernels
 from .base import Answer
 
@@ -73,6 +74,11 @@ class GPState(NamedTuple):
     left_out: np.ndarray
     """Least variance at a row left out, kernel scale, and the `reach` of owned rows,
     see `overcover.machines.calibration`; shape (G, 2)."""
+
+    @property
+    def judged(self):
+        """Those of the owned rows that weigh enough to be calibrated by."""
+        return are_judged(self.weights[: self.ratios.shape[1]])
 
     @property
     def output_moments(self):
@@ -280,7 +286,7 @@ def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
     z_y, z_q = np.split(solved, [Y.shape[1]], axis=1)
     unexplained = kernels.diagonal(kernel, B) - np.einsum("ij,ij->j", z_q, z_q)
     doubt = np.maximum(unexplained, LEAST_DOUBT) + noise
-    amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / len(X)
+    amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / evidence_of(weights).sum()
     return Answer(z_q.T @ z_y, np.outer(doubt, amplitude_sq), doubt)
 
 

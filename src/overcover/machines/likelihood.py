@@ -4,10 +4,12 @@ Amplitudes are not parameters: for output j the best one is known in closed form
 :math:`s_j^2 = y_j^\top A^{-1} y_j / n` with :math:`A = K + \nu \, \mathrm{diag}(1/w)`,
 so only length scales and the relative noise :math:`\nu` are searched for. Per output,
 
-.. math:: \log p_j = -\tfrac n2 \log s_j^2 - \tfrac12 \log|A| + \text{const} .
+.. math:: \log p_j = -\tfrac n2 \log s_j^2 - \tfrac12 \log|A| - \tfrac12 \sum_i (c_i -
+    1) \log \nu + \text{const}, \qquad n = \textstyle\sum_i c_i .
 
-A row of weight w is one observation with a w-th of the noise. (Counting it as w equal
-observations would drive the noise to zero: they agree too well.)
+A row of weight w has a w-th of the noise, and counts as :math:`c = \min(w, 1)`
+observations: a row that weighs little says little of the noise, and a heavy one is not
+taken for many that agree too well.
 
 Notation: ``theta`` is ``[log length scales..., log noise]``, or a scikit-learn kernel's
 own ``theta`` with the log noise appended.
@@ -22,6 +24,7 @@ from .._linalg import (
     solve_cholesky,
     squared_distances,
 )
+from .._weights import evidence_of
 from . import kernels
 
 
@@ -51,7 +54,8 @@ def negative_log_likelihood(theta, kernel, X, Y, weights=None):
     n_outputs = Y.shape[1]
     noise = np.exp(theta[-1])
     row_noise = noise if weights is None else noise / weights
-    n = len(X)
+    counts = np.ones(len(X)) if weights is None else evidence_of(weights)
+    n = counts.sum()
 
     K_xx, backpropagate = _kernel_and_gradient(theta[:-1], kernel, X)
     L, _ = cholesky(add_to_diagonal(K_xx, row_noise))
@@ -63,6 +67,10 @@ def negative_log_likelihood(theta, kernel, X, Y, weights=None):
     Q = (alpha / amplitude_sq) @ alpha.T
     Q -= n_outputs * inverse_from_cholesky(L)
     slope_noise = 0.5 * np.sum(np.diag(Q) * row_noise)
+    if weights is not None and noise > 0:  # without noise, weights make no difference
+        missing = n - len(X)
+        value += 0.5 * n_outputs * missing * theta[-1]
+        slope_noise -= 0.5 * n_outputs * missing
     gradient = -np.append(backpropagate(Q), slope_noise)
     return value / (n * n_outputs), gradient / (n * n_outputs)
 

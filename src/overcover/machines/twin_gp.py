@@ -34,6 +34,7 @@ import numpy as np
 
 from .._linalg import packed_size, solve_cholesky, solve_lower
 from .._optimize import Minima, minimize_batch
+from .._weights import are_judged, evidence_of
 from ..tuning import twin as twin_tuning
 from . import calibration, kernels, twin_state
 from .base import Answer, check_fits, may_keep
@@ -89,6 +90,11 @@ class TwinState(NamedTuple):
 
     reach: np.ndarray
     """See `overcover.machines.calibration`, shape (1,)."""
+
+    @property
+    def judged(self):
+        """Those of the rows left out that weigh enough to be calibrated by."""
+        return are_judged(self.rows.weights[self.left])
 
     @property
     def output_moments(self):
@@ -489,7 +495,7 @@ class TwinGP(CalibratedMachine):
 def amplitude_sq(rows, L):
     """Of the outputs' marginal likelihood, shape (n_outputs,)."""
     z_y = solve_lower(L, rows.Z * finite(rows.output_scales))
-    return np.einsum("ij,ij->j", z_y, z_y) / len(z_y)
+    return np.einsum("ij,ij->j", z_y, z_y) / evidence_of(rows.weights).sum()
 
 
 def rows_to_leave_out(n_owned):

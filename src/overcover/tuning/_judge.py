@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._neighbors import nearest_rows
+from .._weights import judged_first
 from ..machines.prediction_loss import prediction_score
 from ._problem import LEAST_LOOKED_AT
 from ._search import anchor_sets, metric_of, nearest_to_anchors
@@ -30,8 +31,10 @@ class Judge:
     """
 
     def __init__(self, problem, rows):
+        rows, n_judged = judged_first(rows, problem.weights)
         most = min(problem.affordable(N_HELD_OUT), len(rows) // 4)
         n_held_out = int(np.clip(MOST_DISTANCES / len(rows), LEAST_LOOKED_AT, most))
+        n_held_out = max(1, min(n_held_out, n_judged // 2))
         self.problem = problem
         self.held_out = np.sort(rows[:n_held_out])
         self.rest = np.sort(rows[n_held_out:])

@@ -4,6 +4,7 @@ import numpy as np
 
 from .._neighbors import nearest_rows
 from .._parallel import run_tasks
+from .._weights import judged_first
 from ..machines import kernels
 from ..machines.likelihood import negative_log_likelihood
 from ..machines.prediction_loss import prediction_loss
@@ -31,8 +32,9 @@ def by_prediction(problem: Problem, theta, rows, random_state, n_anchors=N_ANCHO
     -------
     dict of candidates
     """
-    n_anchors = min(problem.affordable(n_anchors), len(rows))
-    anchors = random_state.choice(len(rows), n_anchors, replace=False)
+    rows, n_judged = judged_first(rows, problem.weights)
+    n_anchors = min(problem.affordable(n_anchors), n_judged)
+    anchors = random_state.choice(n_judged, n_anchors, replace=False)
     found = {"isotropic": _prediction_round(problem, theta, rows, anchors, True, 10)}
     theta = found["isotropic"]
     if 1 < problem.free[:-1].sum() <= MOST_SCALES:
