@@ -7,9 +7,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reference
 from overcover import GP, OverlappingCoverRegressor, tuning
-from overcover.machines.likelihood import negative_log_likelihood
 from overcover.tuning import _judge, _search
 from overcover.tuning._problem import LENGTH_BOUNDS, NOISE_BOUNDS, standardize
+from overcover.tuning.likelihood import negative_log_likelihood
 
 # Found to three decimals of a logarithm.
 ROUNDING = 2e-3

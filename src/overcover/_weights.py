@@ -10,8 +10,8 @@ them take their rows from here:
   rows are observations that happen to agree, and their number says how large noise is;
 - multiplying all weights by a constant changes nothing: they are divided by a typical
   weight, which is the mean weight of rows drawn in proportion to their weights. The
-  largest twentieth has no part in it: were a few huge weights to set the unit, all other
-  rows would count as noise.
+  largest twentieth has no part in it: were a few huge weights to set the unit, all
+  other rows would count as noise.
 
 A row that weighs less than a typical one counts less as evidence too: it counts as its
 weight, and a heavier one as one (`evidence_of`). Otherwise rows that are meant to count

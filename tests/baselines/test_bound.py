@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from overcover import GP
 from overcover.baselines import SparseGP
 from overcover.baselines._bound import negative_bound
-from overcover.machines.likelihood import negative_log_likelihood
+from overcover.tuning.likelihood import negative_log_likelihood
 from reference import kernel_matrix
 
 THETA = np.array([0.1, 0.3, -0.2, -2.0])

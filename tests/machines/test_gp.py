@@ -15,8 +15,8 @@ from sklearn.gaussian_process.kernels import (
 import reference
 from overcover import GP, OverlappingCoverRegressor
 from overcover._weights import in_typical_units
+from overcover.kernels import NAMES
 from overcover.machines import base, calibration
-from overcover.machines.kernels import NAMES
 
 LENGTHS, NOISE = np.array([0.7, 1.9]), 0.03
 TOLERANCE = 1e-8

@@ -8,7 +8,7 @@ put in, the negative log likelihood of all outputs is, up to a constant,
 .. math:: F = \tfrac n2 \sum_j \log s_j^2 + \tfrac{d_Y}{2} \log|C| + \tfrac{d_Y}{2}
     \sum_i (c_i - 1) \log(w_i \Lambda_{ii}), \qquad n = \textstyle\sum_i c_i ,
 
-with :math:`c_i = \min(w_i, 1)` (see `overcover.machines.likelihood`), where
+with :math:`c_i = \min(w_i, 1)` (see `overcover.tuning.likelihood`), where
 :math:`w_i \Lambda_{ii}` is :math:`g_i + \nu` for fic and :math:`\nu` otherwise.
 The variational bound of Titsias (2009), for dtc, sor and nystrom, adds
 :math:`\tfrac{d_Y}{2 \nu} \sum_i w_i g_i`, the price of what is missed: :math:`F` is
@@ -29,6 +29,7 @@ from functools import reduce
 
 import numpy as np
 
+from .. import kernels
 from .._linalg import (
     add_to_diagonal,
     inverse_from_cholesky,
@@ -37,7 +38,6 @@ from .._linalg import (
 )
 from .._parallel import run_tasks
 from .._weights import evidence_of
-from ..machines import kernels
 from ..tuning._problem import START_NOISE, descend, standardize
 from ._sparse import fit_diagonal, make_inducing, squared_norms
 

@@ -11,10 +11,10 @@ from scipy.linalg import solve_triangular
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
 from .._neighbors import nearest_centers
 from .._parallel import one_thread_per_worker, run_tasks
-from ..machines import kernels
 
 # Rows or queries looked at together, unless there are more inducing points.
 CHUNK = 2048

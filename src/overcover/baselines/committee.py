@@ -30,6 +30,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
+from .. import kernels
 from .._linalg import (
     add_to_diagonal,
     cholesky,
@@ -47,7 +48,7 @@ from .._validation import (
     check_training_data,
 )
 from .._weights import evidence_of
-from ..machines import Machine, Prediction, TakesMachine, kernels
+from ..machines import Machine, Prediction, TakesMachine
 from ..machines.base import Predictor
 from ..partition import partition_rows
 from ._shared import row_noises, shared_gp

@@ -27,11 +27,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
+from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
 from .._parallel import run_tasks
 from .._validation import all_or_nothing, check_count, check_training_data
 from .._weights import evidence_of
-from ..machines import Machine, Prediction, TakesMachine, kernels
+from ..machines import Machine, Prediction, TakesMachine
 from ..machines.base import Predictor
 from ._shared import row_noises, shared_gp
 

@@ -37,6 +37,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .. import kernels
 from .._numbers import numbers_of
 from .._parallel import run_tasks
 from .._streams import center_of
@@ -49,7 +50,7 @@ from .._validation import (
     check_training_data,
 )
 from .._weights import evidence_of
-from ..machines import Machine, Prediction, TakesMachine, kernels
+from ..machines import Machine, Prediction, TakesMachine
 from ..machines.base import Predictor
 from ..partition import partition_rows
 from ._bound import climb_bound

@@ -19,12 +19,12 @@ from numbers import Real
 
 import numpy as np
 
-from .. import tuning
+from .. import kernels, tuning
 from .._linalg import pack_lower, packed_size
 from .._streams import center_of
 from .._validation import are_scales, check_choice
 from .._weights import evidence_of
-from . import calibration, kernels
+from . import calibration
 from .base import Answer, check_fits, may_keep
 from .calibration import CalibratedMachine
 from .gp_state import (

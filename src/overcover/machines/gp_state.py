@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from .. import kernels
 from .._linalg import (
     add_to_diagonal,
     cholesky,
@@ -18,7 +19,7 @@ from .._linalg import (
     solve_cholesky,
 )
 from .._weights import are_judged, evidence_of
-from . import calibration, kernels
+from . import calibration
 from .base import Answer
 
 LEAST_DOUBT = 1e-15

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from .._linalg import (
     add_to_diagonal,
     cholesky,
@@ -35,11 +36,11 @@ from .._linalg import (
     packed_column_norms_sq,
     solve_cholesky,
 )
-from . import kernels, twin_state
+from . import twin_state
 from .base import Answer
 from .twin_gp import TwinGP, amplitude_sq, made_anew
 from .twin_objective import LEAST_C, lifted_rows, similarities
-from .twin_output import gaussian_gram, make_output_side
+from .twin_output import make_output_side
 
 
 class MixedCore(NamedTuple):
@@ -156,7 +157,7 @@ class SharmaMittalTwinGP(TwinGP):
         core, looks = twin_state.core_on(rows, scales, outputs, taken, left)
         B = outputs.B if len(outputs.B) else np.eye(len(rows.Z))
         K_xx = kernels.gram("rbf", rows.A)
-        mixed = (1.0 - a) * K_xx + a * gaussian_gram(rows.Z)
+        mixed = (1.0 - a) * K_xx + a * kernels.cross("rbf", rows.Z, rows.Z)
         noise = (1.0 - a) * scales.input_noise + a * scales.output_noise
         L, _ = cholesky(
             add_to_diagonal(mixed, noise / rows.weights), "The mixed kernel matrix"

@@ -32,17 +32,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from .._linalg import packed_size, solve_cholesky, solve_lower
 from .._optimize import Minima, minimize_batch
 from .._weights import are_judged, evidence_of
 from ..tuning import twin as twin_tuning
-from . import calibration, kernels, twin_state
+from ..tuning.twin import Scales
+from . import calibration, twin_state
 from .base import Answer, check_fits, may_keep
 from .calibration import CalibratedMachine
 from .twin_objective import TwinObjective
 from .twin_options import check_twin_options
 from .twin_output import make_output_side, solved_output_side
-from .twin_state import Scales, TwinRows, finite, make_rows
+from .twin_state import TwinRows, finite, make_rows
 
 # Similarities per block of queries: 16 MB; a search holds about six such arrays.
 BLOCK_VALUES = 2**21

@@ -30,14 +30,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from .. import kernels
 from .._linalg import (
     add_to_diagonal,
     cholesky,
     inverse_from_cholesky,
     solve_cholesky,
-    squared_distances,
 )
-from . import kernels
 
 # Largest unseen similarity, relative to the noise, and at most: moves predictions by
 # less than 0.1 % of the outputs' deviation on average (docs/numerics.md), if no output
@@ -68,13 +67,6 @@ class OutputSide(NamedTuple):
     """The error bound's tau; 0 in the dense path."""
 
 
-def gaussian_gram(Z):
-    """``exp(-|z - z'|^2 / 2)`` between rows in kernel units, shape (n, n)."""
-    K = squared_distances(Z, Z)
-    K *= -0.5
-    return np.exp(K, out=K)
-
-
 def make_output_side(Z, noise, weights, rank, left=()):
     r"""Summarise the outputs of a subdomain.
 
@@ -99,7 +91,7 @@ def make_output_side(Z, noise, weights, rank, left=()):
         :math:`k^\top P k` falls by :math:`(b_i^\top k_r)^2`,
         :math:`b_i = B^\top P_{:, i} / \sqrt{P_{ii}}`.
     """
-    K_yy = gaussian_gram(Z)
+    K_yy = kernels.cross("rbf", Z, Z)
     left = np.asarray(left, dtype=np.intp)
     tolerance = _most_unseen(Z, noise)
     if rank != "full" and (rank != "auto" or tolerance > LEAST_UNSEEN):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import kernels
 from .._linalg import (
     add_to_diagonal,
     cholesky,
@@ -18,36 +19,11 @@ from .._linalg import (
     solve_cholesky,
 )
 from .._streams import center_of
-from . import kernels
+from ..tuning.twin import Scales
 from .twin_output import OutputSide, make_output_side
 
 # A query's own variance is never taken to be smaller.
 LEAST_DOUBT = 1e-12
-
-
-class Scales(NamedTuple):
-    """The hyperparameters of a Twin GP."""
-
-    inputs: np.ndarray
-    """Length scales rho_X, shape (n_features,); infinite for an ignored column."""
-
-    outputs: np.ndarray
-    """Length scales rho_Y, shape (n_outputs,); infinite for a constant output."""
-
-    input_noise: float
-    output_noise: float
-    self_noise: bool
-    """Whether noise counts in the similarity of a query, and an output, to itself."""
-
-    @property
-    def own_input(self):
-        """Similarity of a query to itself."""
-        return 1.0 + self.input_noise if self.self_noise else 1.0
-
-    @property
-    def own_output(self):
-        """Similarity of an output to itself."""
-        return 1.0 + self.output_noise if self.self_noise else 1.0
 
 
 class TwinRows(NamedTuple):

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..machines import AnyRegressor, kernels
-from ..machines.likelihood import negative_log_likelihood
-from ..machines.prediction_loss import prediction_loss, prediction_score
+from .. import kernels
+from ..machines import AnyRegressor
 from ..tuning import FEW_ROWS, LOCAL_SIZE
 from ..tuning._problem import FULL_WIDTH, LEAST_LOOKED_AT
 from ..tuning._search import N_ANCHORS
 from ..tuning._twin_sets import N_HELD_OUT as N_TRIED
 from ..tuning._twin_sets import N_SETS, SET_SIZE
+from ..tuning.likelihood import negative_log_likelihood
+from ..tuning.prediction_loss import prediction_loss, prediction_score
 from ..tuning.twin import N_ANCHORS as TWIN_ANCHORS
 from ._sizes import is_auto
 from ._timing import Curve, best_of, curve_through, elapsed

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from .._linalg import packed_size
-from ..machines import GP, SharmaMittalTwinGP, kernels
+from ..machines import GP, SharmaMittalTwinGP
 from ..machines.calibration import MOST_SQUARINGS
 from ..machines.gp_state import GPState
 from ..machines.sharma_mittal import MixedCore

@@ -8,7 +8,7 @@ the data thinned out; that of neighbourhoods drives the noise to zero where rows
 repeat. So there are candidates,
 
 - *isotropic*: a common multiple of the column deviations, by the prediction loss of
-  `overcover.machines.prediction_loss`;
+  `overcover.tuning.prediction_loss`;
 - *prediction*: from there, one length scale per column, by the same loss;
 - *likelihood*: from there, by the marginal likelihood of a few neighbourhoods;
 
@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..machines import kernels
+from .. import kernels
 from ._judge import Judge
 from ._problem import standardize
 from ._search import by_likelihood, by_prediction

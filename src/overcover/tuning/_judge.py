@@ -4,9 +4,9 @@ import numpy as np
 
 from .._neighbors import nearest_rows
 from .._weights import judged_first
-from ..machines.prediction_loss import prediction_score
 from ._problem import LEAST_LOOKED_AT
 from ._search import anchor_sets, metric_of, nearest_to_anchors
+from .prediction_loss import prediction_score
 
 N_HELD_OUT, N_NEIGHBORS = 1000, 256
 # Held-out rows times rows to search among: what a judge's neighbours may cost.

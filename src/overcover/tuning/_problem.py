@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from .. import kernels
 from .._streams import Rows, moments_of, typical_moments_of
-from ..machines import kernels
 
 LENGTH_BOUNDS = (0.05, 1000.0)
 NOISE_BOUNDS = (1e-7, 10.0)

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from .. import kernels
 from .._neighbors import nearest_rows
 from .._parallel import run_tasks
 from .._weights import judged_first
-from ..machines import kernels
-from ..machines.likelihood import negative_log_likelihood
-from ..machines.prediction_loss import prediction_loss
 from ._problem import MOST_SCALES, Problem, descend
+from .likelihood import negative_log_likelihood
+from .prediction_loss import prediction_loss
 
 N_ANCHORS, N_NEIGHBORS = 1000, 50
 ANCHORS_PER_TASK = 50

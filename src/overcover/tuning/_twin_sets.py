@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from .._linalg import squared_distances
 from .._neighbors import nearest_rows
 from .._streams import Rows, slices_of
-from ..machines.twin_output import gaussian_gram
 
 # Up to this many rows each is left out in turn.
 FEW_ROWS = 300
@@ -204,7 +204,8 @@ class LocalSet(_Rows):
 
 def centered_gram(A):
     """Gaussian kernel matrix of rows in kernel units, centred, of norm one."""
-    K = gaussian_gram(A - A.mean(axis=0))
+    A = A - A.mean(axis=0)
+    K = kernels.cross("rbf", A, A)
     K -= K.mean(axis=0)
     K -= K.mean(axis=1)[:, None]
     norm = np.linalg.norm(K)

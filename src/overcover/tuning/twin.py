@@ -29,7 +29,6 @@ import numpy as np
 
 from .._parallel import run_tasks
 from .._streams import moments_of, typical_moments_of
-from ..machines.twin_state import Scales
 from ..metrics import angle_differences, joint_distances
 from ._problem import MOST_SCALES, standardize
 from ._search import by_likelihood, by_prediction
@@ -57,6 +56,31 @@ FAR_BEHIND = 1.5
 N_ANCHORS = 600
 # An error must fall by this share to be worth a step.
 LEAST_GAIN = 2e-3
+
+
+class Scales(NamedTuple):
+    """The hyperparameters of a Twin GP."""
+
+    inputs: np.ndarray
+    """Length scales rho_X, shape (n_features,); infinite for an ignored column."""
+
+    outputs: np.ndarray
+    """Length scales rho_Y, shape (n_outputs,); infinite for a constant output."""
+
+    input_noise: float
+    output_noise: float
+    self_noise: bool
+    """Whether noise counts in the similarity of a query, and an output, to itself."""
+
+    @property
+    def own_input(self):
+        """Similarity of a query to itself."""
+        return 1.0 + self.input_noise if self.self_noise else 1.0
+
+    @property
+    def own_output(self):
+        """Similarity of an output to itself."""
+        return 1.0 + self.output_noise if self.self_noise else 1.0
 
 
 class TunedTwin(NamedTuple):

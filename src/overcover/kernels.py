@@ -9,7 +9,7 @@ object sees the inputs as they are and may have any diagonal.
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._linalg import compiled_loosely, squared_distances
+from ._linalg import compiled_loosely, squared_distances
 
 # Rows per block of a kernel matrix: 400 kB at n = 800.
 BLOCK = 64

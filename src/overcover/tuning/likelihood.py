@@ -17,6 +17,7 @@ own ``theta`` with the log noise appended.
 
 import numpy as np
 
+from .. import kernels
 from .._linalg import (
     add_to_diagonal,
     cholesky,
@@ -25,7 +26,6 @@ from .._linalg import (
     squared_distances,
 )
 from .._weights import evidence_of
-from . import kernels
 
 
 def negative_log_likelihood(theta, kernel, X, Y, weights=None):

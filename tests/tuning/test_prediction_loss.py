@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import reference
-from overcover.machines.kernels import NAMES
-from overcover.machines.prediction_loss import (
+from overcover.kernels import NAMES
+from overcover.tuning.prediction_loss import (
     ERROR_SHARE,
     _answer_anchors,
     prediction_loss,

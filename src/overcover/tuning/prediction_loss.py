@@ -19,9 +19,9 @@ repeat, and unlike that of random rows it does not see the data thinned out.
 
 import numpy as np
 
+from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_lower, squared_distances
 from .._parallel import run_tasks
-from . import kernels
 
 # How much the error counts beside the log density: a user feels it first.
 ERROR_SHARE = 3.0
@@ -121,7 +121,7 @@ def _backpropagate(errors, eta, A, slopes, noise, b, alpha, by_error, by_eta):
     r"""Gradient of the loss from its derivatives by errors and variances.
 
     :math:`dF = \sum Q \circ dA` with :math:`Q = b u^\top`; the sum over length scales
-    avoids a tensor just as in `overcover.machines.kernels.weighted_differences`.
+    avoids a tensor just as in `overcover.kernels.weighted_differences`.
     """
     own = np.sum(by_error * errors, axis=1) * eta + by_eta * eta**2
     u = own[:, None] * b - eta[:, None] * np.einsum("aio,ao->ai", alpha, by_error)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import reference
-from overcover.machines import kernels
+from overcover import kernels
 
 LENGTHS = np.array([0.5, 2.0, 7.0])
 THETA = np.append(np.log(LENGTHS), np.log(0.1))

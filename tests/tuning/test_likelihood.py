@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import reference
-from overcover.machines import kernels
-from overcover.machines.kernels import NAMES
-from overcover.machines.likelihood import negative_log_likelihood
+from overcover import kernels
+from overcover.kernels import NAMES
+from overcover.tuning.likelihood import negative_log_likelihood
 
 THETA = np.log([0.8, 1.7, 0.05])
 OBJECT = ConstantKernel(1.3) * RBF([0.8, 1.7]) + 0.4 * Matern(1.1, nu=1.5)
