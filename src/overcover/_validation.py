@@ -104,6 +104,24 @@ class FewRowsWarning(UserWarning):
     """A model was fitted on so few rows that little can be said of its errors."""
 
 
+class DataWarning(UserWarning):
+    """Rows are of a kind that a fit can only answer for in part; the text says why."""
+
+
+def warn_of_sequence(run_length):
+    """Say that rows which follow each other depend on each other."""
+    notes.warn(
+        "The rows look like a sequence: errors of rows that follow each other depend "
+        f"on each other. Runs of {run_length} rows are held out together, so that "
+        "standard deviations and intervals are made for rows away from the sequence, "
+        "not for rows between its rows. If what is measured drifts, they still promise "
+        "too much. Pass groups= to say which rows belong together, or shuffle the rows "
+        "if their order means nothing.",
+        DataWarning,
+        stacklevel=5,
+    )
+
+
 def warn_of_few_rows(n_rows):
     """Say that intervals rest on little, if they do."""
     if n_rows < FEW_ROWS:
@@ -236,3 +254,33 @@ def are_scales(value, n):
     except (TypeError, ValueError):
         return False
     return scales.shape in ((), (n,)) and bool(np.all(scales > 0))
+
+
+def check_groups(groups, X):
+    """Numbers of the groups of rows, or None if there are no groups.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_samples,) or None
+    X : array-like of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of int of shape (n_samples,) or None
+    """
+    if groups is None:
+        return None
+    groups = np.asarray(groups)
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    if groups.shape != (n_samples,):
+        raise ValueError(
+            f"groups has shape {groups.shape}, X has {n_samples} rows. Give one group "
+            "for each row, such as the patient it was measured on."
+        )
+    numbers = np.unique(groups, return_inverse=True)[1].ravel()
+    if numbers.max(initial=0) == 0:
+        raise ValueError(
+            "groups names one group only, so that none can be held out. Leave groups "
+            "out, or give at least two."
+        )
+    return numbers

@@ -15,7 +15,8 @@ from ._linalg import compiled_loosely, squared_distances
 BLOCK = 64
 # Slopes beyond this are those of "matern12" within 1 / 20 of a length scale.
 STEEP = 10.0
-NAMES = ("rbf", "matern12", "matern32", "matern52")
+# The smoothest first.
+NAMES = ("rbf", "matern52", "matern32", "matern12")
 
 
 def is_object(kernel):

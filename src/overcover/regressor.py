@@ -21,6 +21,7 @@ from ._validation import (
     all_or_nothing,
     check_choice,
     check_count,
+    check_groups,
     check_training_data,
     warn_of_few_rows,
 )
@@ -168,7 +169,7 @@ default="variance"
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None, X_target=None):
+    def fit(self, X, y, sample_weight=None, X_target=None, groups=None):
         """Tune the machine, cover the rows, precompute one machine per subdomain.
 
         Memory: the states, about ``4 * subdomain_size^2`` bytes per subdomain, or half
@@ -188,20 +189,27 @@ default="variance"
         X_target : array-like of shape (n_targets, n_features), default=None
             Inputs like those that will be asked, for a machine that weighs rows by
             them ("iwtgp").
+        groups : array-like of shape (n_samples,), default=None
+            Rows of a group belong together, such as those of one patient: they are held
+            out together in tuning and in calibration, so that intervals are made for
+            new groups. Without groups, runs of rows in order are where they depend on
+            each other.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight, X_target, InMemory())
+        return self._fit(X, y, sample_weight, X_target, InMemory(), groups)
 
     @all_or_nothing
     @with_callbacks
     @keep_notes
-    def _fit(self, X, y, sample_weight, X_target, work):
+    def _fit(self, X, y, sample_weight, X_target, work, groups=None):
         """`fit`, keeping what it does in `work`: `InMemory`, or a draft on disk."""
         merge = not work.is_merged and make_machine(self.machine).takes_weights
+        groups = check_groups(groups, X)
         X, Y, weight, rows = check_training_data(self, X, y, sample_weight, True, merge)
+        groups = groups if groups is None or rows is None else groups[rows]
         warn_of_few_rows(len(X))
         rows = work.rows if rows is None else rows
         self._check_options()
@@ -216,7 +224,7 @@ default="variance"
 
         with progress.stage("tuning"):
             machine, weight = work.stage(
-                "metric", rng, self._tune, X, Y, weight, X_target, size, rng
+                "metric", rng, self._tune, X, Y, weight, X_target, size, rng, groups
             )
             scales = machine.length_scales(X)
             X_metric = without_far_cells(Rows(X, scales))
@@ -234,7 +242,9 @@ default="variance"
             known = self._router_name(machine), X_metric, cover, partition.labels
             router = work.stage("router", rng, routing.make_router, *known, n_jobs)
         with progress.stage("machines", len(cover.members)):
-            fits = fit_machines(machine, X, Y, weight, cover, n_jobs, work, rows)
+            fits = fit_machines(
+                machine, X, Y, weight, cover, n_jobs, work, rows, groups
+            )
             states = work.gathered(machine, progress.track(fits))
             machine.calibrate(states)
 
@@ -283,11 +293,11 @@ default="variance"
             return min(self.subdomain_size, n_samples)
         return auto_size(n_samples, n_outputs, self.overlap, self.machine)
 
-    def _tune(self, X, Y, weight, X_target, size, rng):
+    def _tune(self, X, Y, weight, X_target, size, rng, groups):
         """The machine with its hyperparameters, and the weights of the rows."""
         machine = make_machine(self.machine)
         weight = machine.weigh(X, weight, X_target, rng)
-        machine.tune(X, Y, weight, size, rng, self.n_jobs)
+        machine.tune(X, Y, weight, size, rng, self.n_jobs, groups)
         return machine, weight
 
     def save(self, path, dtype=None, notes=None):

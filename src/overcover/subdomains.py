@@ -69,12 +69,16 @@ class LocalFits(NamedTuple):
     rows: np.ndarray | None
     """What the caller's numbers of the rows are; None if they are the same."""
 
+    groups: np.ndarray | None = None
+    """Rows of a group are left out together, shape (n_samples,)."""
+
     def fit(self, k):
         """The state of subdomain k."""
         members, n_owned = self.cover.members[k], self.cover.n_owned[k]
         weight = None if self.sample_weight is None else self.sample_weight[members]
         X, Y = np.asarray(self.X[members], dtype=np.float64), self.Y[members]
-        return self.machine.fit_state(X, Y, weight, n_owned, self.keep)
+        groups = None if self.groups is None else self.groups[members]
+        return self.machine.fit_state(X, Y, weight, n_owned, self.keep, groups)
 
     def members(self, k):
         """The rows of subdomain k, by the caller's numbers."""
@@ -87,7 +91,15 @@ class LocalFits(NamedTuple):
 
 
 def fit_machines(
-    machine, X, Y, sample_weight, cover, n_jobs=None, work=None, rows=None
+    machine,
+    X,
+    Y,
+    sample_weight,
+    cover,
+    n_jobs=None,
+    work=None,
+    rows=None,
+    groups=None,
 ):
     """One state per subdomain, in order, as they are done.
 
@@ -112,7 +124,9 @@ def fit_machines(
     work = InMemory() if work is None else work
     size = max(len(members) for members in cover.members)
     keep = machine.keeps_factors(len(cover.members), size)
-    local = LocalFits(machine, X, Y, sample_weight, cover, keep, rows)
+    numbers = np.arange(len(X)) if rows is None else rows
+    left = machine.groups_to_leave_out(groups, numbers)
+    local = LocalFits(machine, X, Y, sample_weight, cover, keep, rows, left)
     yield from work.states(local, n_jobs)
 
 

@@ -68,7 +68,9 @@ def climb_bound(method, machine, X, Y, weights, points, n_jobs):
     ndarray of shape (n_features + 1,)
     """
     asked = machine.hyperparameters_asked_for(X.shape[1])
-    problem, _, restore = standardize(machine.kernel, X, Y, weights, asked, n_jobs)
+    problem, _, restore = standardize(
+        machine.used_kernel_, X, Y, weights, asked, n_jobs
+    )
     if not problem.free.any() or problem.Y.shape[1] == 0 or len(X) < 2:
         return machine.theta_[0]
     used, unit = restore.used[:-1], np.exp(restore.shift[:-1])

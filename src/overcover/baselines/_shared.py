@@ -22,13 +22,13 @@ def shared_gp(machine) -> GP:
         If it is no GP, or has hyperparameters per output or per subdomain.
     """
     made = make_machine(machine)
-    if not isinstance(made, GP) or made.per_output or made.per_subdomain:
+    if not isinstance(made, GP) or made.per_output is True or made.per_subdomain:
         raise ValueError(
             f"machine={machine!r} must be a GP whose hyperparameters all rows and "
             "outputs share: GP(), GP(kernel='rbf'), GP(length_scale=2.0, noise=0.1), "
             "or None."
         )
-    return made
+    return made.set_params(per_output=False)
 
 
 def row_noises(noise, n_samples, weights):

@@ -163,14 +163,14 @@ default="kmeans"
         machine = shared_gp(self.machine)
         machine.tune(X, Y, weight, min(self.expert_size, len(X)), rng, self.n_jobs)
         self._theta = machine.theta_[0]
-        self._center = 0.0 if kernels.is_object(machine.kernel) else center_of(X)
+        self._center = 0.0 if kernels.is_object(machine.used_kernel_) else center_of(X)
         self._Y_mean = np.average(Y, axis=0, weights=weight)
         noises = row_noises(np.exp(self._theta[-1]), len(X), weight)
         sets = self._sets(X / machine.length_scales(X), rng)
 
         def fit_expert(rows):
             kernel, A = kernels.in_units(
-                machine.kernel, self._theta, X[rows] - self._center
+                machine.used_kernel_, self._theta, X[rows] - self._center
             )
             return make_expert(kernel, A, Y[rows] - self._Y_mean, noises[rows])
 
@@ -216,7 +216,7 @@ default="kmeans"
         return Prediction(mean, np.sqrt(np.outer(observed, self.amplitude_sq_)))
 
     def _combined(self, X):
-        kernel, B = kernels.in_units(self.machine_.kernel, self._theta, X)
+        kernel, B = kernels.in_units(self.machine_.used_kernel_, self._theta, X)
 
         def ask(expert):
             K_xq = kernels.cross(kernel, expert.A, B)

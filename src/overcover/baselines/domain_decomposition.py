@@ -193,8 +193,8 @@ class DomainDecompositionGP(
 
     def _in_units(self, machine, X):
         """The kernel, and rows as it wants them, near the origin if it allows."""
-        center = 0.0 if kernels.is_object(machine.kernel) else self._low
-        return kernels.in_units(machine.kernel, self._theta, X - center)
+        center = 0.0 if kernels.is_object(machine.used_kernel_) else self._low
+        return kernels.in_units(machine.used_kernel_, self._theta, X - center)
 
     def _cell_of(self, X):
         """The cell of each row, the nearest one outside the grid; shape (n,)."""

@@ -204,7 +204,7 @@ default="kmeans"
             weights = np.ones(len(X))
         self.machine_, self.length_scales_ = machine, machine.length_scales(X)
         # A kernel object may care where the origin is; a named one does not.
-        is_object = kernels.is_object(machine.kernel)
+        is_object = kernels.is_object(machine.used_kernel_)
         self._center = np.zeros(X.shape[1]) if is_object else center_of(X)
         self._Y_mean = np.average(Y, axis=0, weights=weights)
         self.inducing_points_ = choose_inducing(
@@ -259,7 +259,9 @@ default="kmeans"
     def _in_units(self, X):
         """The kernel, and rows as it wants them."""
         machine = self.machine_
-        return kernels.in_units(machine.kernel, machine.theta_[0], X - self._center)
+        return kernels.in_units(
+            machine.used_kernel_, machine.theta_[0], X - self._center
+        )
 
     def predict_variance(self, X):
         """Variance of a new observation as the formulas give it.

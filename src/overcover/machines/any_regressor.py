@@ -76,7 +76,9 @@ class AnyRegressor(NestedPart, Machine):
     def _template(self):
         return self._part_from(self.estimator) or self.estimator
 
-    def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs):
+    def tune(
+        self, X, Y, sample_weight, subdomain_size, random_state, n_jobs, groups=None
+    ):
         """Fix the seed that all clones share, and the units of the outputs."""
         if not is_regressor(self._template()):
             raise TypeError(
@@ -91,7 +93,7 @@ class AnyRegressor(NestedPart, Machine):
         scales = np.where(is_flat, np.inf, deviation)
         self.output_scales_ = np.ones_like(scales) if is_flat.all() else scales
 
-    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True):
+    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True, groups=None):
         """Fit clones of the estimator."""
         template = self._template()
         arguments = {}

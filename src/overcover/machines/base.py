@@ -29,6 +29,7 @@ from .._validation import (
     all_or_nothing,
     as_training_shape,
     check_coverage,
+    check_groups,
     check_observed,
     check_queries,
     check_training_data,
@@ -176,7 +177,9 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         only one for an answer, because a doubt is so much cheaper."""
         return False
 
-    def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs) -> None:
+    def tune(
+        self, X, Y, sample_weight, subdomain_size, random_state, n_jobs, groups=None
+    ) -> None:
         """Find the hyperparameters that all subdomains share; sets fitted attributes.
 
         Parameters
@@ -188,6 +191,8 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
             Rows that one local machine will see.
         random_state : RandomState
         n_jobs : int or None
+        groups : ndarray of shape (n_samples,) or None
+            Rows of a group are held out together.
         """
 
     def weigh(self, X, sample_weight, X_target, random_state):
@@ -221,7 +226,9 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         scales = typical_moments_of(X).deviation
         return np.where(scales > 0, scales, 1.0)
 
-    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True) -> Any:
+    def fit_state(
+        self, X, Y, sample_weight=None, n_owned=None, keep=True, groups=None
+    ) -> Any:
         """Everything about one subdomain that does not depend on the query.
 
         Parameters
@@ -234,12 +241,31 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
             How many rows are the subdomain's own; all if None.
         keep : bool
             Whether to keep what is large and can be made again (factors).
+        groups : ndarray of int of shape (size,) or None
+            Rows of a group are left out together when variances are calibrated.
 
         Returns
         -------
         a named tuple of arrays
         """
         raise NotImplementedError
+
+    # Rows that follow each other and depend on each other.
+    run_length_ = 1
+
+    def groups_to_leave_out(self, groups, rows):
+        """The group of every row for `fit_state`, shape (n_samples,), or None.
+
+        Parameters
+        ----------
+        groups : ndarray of shape (n_samples,) or None
+            As the user gave them.
+        rows : ndarray of int of shape (n_samples,)
+            The numbers of the rows in their order.
+        """
+        if groups is None and self.run_length_ > 1:
+            return rows // self.run_length_
+        return groups
 
     def keeps_factors(self, n_subdomains, size) -> bool:
         """Whether states hold what is large, given how many there will be."""
@@ -317,7 +343,7 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     # -- the machine alone: the full model ------------------------------------------
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None):
         """Fit the full model: one subdomain that holds every row.
 
         Parameters
@@ -328,26 +354,36 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
             Weights compare rows: the noise variance of a row is divided by its weight,
             and a common factor changes nothing. Rows of weight zero are left out;
             w equal rows (inputs and outputs) are one of weight w.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of a group belong together, such as those of one patient: they are held
+            out together in tuning and in calibration, so that intervals are made for
+            new groups. Without groups, runs of rows in order are where they depend on
+            each other.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, groups=groups)
 
     @all_or_nothing
     @keep_notes
-    def _fit(self, X, y, sample_weight, X_target=None):
-        X, Y, sample_weight, _ = check_training_data(
+    def _fit(self, X, y, sample_weight, X_target=None, groups=None):
+        groups = check_groups(groups, X)
+        X, Y, sample_weight, rows = check_training_data(
             self, X, y, sample_weight, merge=self.takes_weights
         )
+        groups = groups if groups is None or rows is None else groups[rows]
         warn_of_few_rows(len(X))
         self._check_alone(len(X))
         rng = check_random_state(getattr(self, "random_state", None))
         sample_weight = self.weigh(X, sample_weight, X_target, rng)
-        self.tune(X, Y, sample_weight, len(X), rng, None)
+        self.tune(X, Y, sample_weight, len(X), rng, None, groups)
         keep = self.keeps_factors(1, len(X))
-        self.state_ = self.fit_state(X, Y, sample_weight, keep=keep)
+        left = self.groups_to_leave_out(
+            groups, np.arange(len(X)) if rows is None else rows
+        )
+        self.state_ = self.fit_state(X, Y, sample_weight, keep=keep, groups=left)
         self.calibrate([self.state_])
         return self
 

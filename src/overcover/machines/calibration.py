@@ -46,6 +46,8 @@ PRIOR_ROWS = 10.0
 LEAST_SHARE = 1e-6
 # Rows left out are taken to say how large errors are up to this quantile of variances.
 REACH = 0.9
+# Nothing learned from few rows makes variances larger than by this factor.
+MOST_LEARNED = 3.0
 # Outputs whose deviation is this small a share of their size do not vary.
 FLAT = 1e-12
 
@@ -340,11 +342,26 @@ def calibrate(ratios, residuals_sq_mean, output_mean, output_variance):
     )
 
 
+def learned_inflation(n_rows, n_learned):
+    """What variances lack because the same rows determined the hyperparameters.
+
+    As for a regression of `n_learned` coefficients and a mean: n / (n - k - 1).
+
+    Examples
+    --------
+    >>> learned_inflation(11, 2), round(learned_inflation(1000, 2), 3)
+    (1.375, 1.003)
+    """
+    return n_rows / max(n_rows - n_learned - 1, n_rows / MOST_LEARNED)
+
+
 class CalibratedMachine(Machine):
     """A machine whose states hold leave-one-out residuals, that trusts them."""
 
     # What variances are multiplied with besides: see `TwinGP.variance_inflation_`.
     variance_inflation_ = 1.0
+    # Hyperparameters that the rows determined.
+    n_learned_ = 0
 
     def calibrate(self, states):
         """One variance factor per output, and the quantiles that intervals need."""
@@ -355,13 +372,18 @@ class CalibratedMachine(Machine):
         ]
         ratios, residuals_sq, means, variances = zip(*parts)
         mean = np.mean(means, axis=0)
+        ratios = np.concatenate(ratios, axis=1)
         made = calibrate(
-            np.concatenate(ratios, axis=1),
+            ratios,
             np.mean(residuals_sq, axis=0),
             mean,
             np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0),
         )
-        self.calibration_ = made._replace(factor=made.factor * self.variance_inflation_)
+        n_rows = ratios.shape[1]
+        inflation = self.variance_inflation_ * learned_inflation(
+            n_rows, self.n_learned_
+        )
+        self.calibration_ = made._replace(factor=made.factor * inflation)
 
     def half_width(self, coverage):
         """Standard deviations either side of the mean, per output."""

@@ -22,7 +22,7 @@ import numpy as np
 from .. import kernels, tuning
 from .._linalg import pack_lower, packed_size
 from .._streams import center_of
-from .._validation import are_scales, check_choice
+from .._validation import are_scales, check_choice, warn_of_sequence
 from .._weights import evidence_of
 from . import calibration
 from .base import Answer, check_fits, may_keep
@@ -50,16 +50,21 @@ class GP(CalibratedMachine):
 
     Parameters
     ----------
-    kernel : {"matern32", "rbf", "matern12", "matern52"} or scikit-learn kernel
-        A kernel object keeps its own hyperparameters and is tuned within its bounds.
+    kernel : {"auto", "rbf", "matern52", "matern32", "matern12"} or scikit-learn kernel
+        "auto" chooses the one that predicts held-out rows best; from left to right they
+        stand for rougher functions. A kernel object keeps its own hyperparameters and
+        is tuned within its bounds.
     length_scale : "auto", float or array-like of shape (n_features,), default="auto"
         The rho in ``exp(-d^2 / (2 rho^2))``, in units of the inputs. "auto" learns
-        one per column. Not used by a kernel object.
+        one per column, or one for all columns where that predicts better. Not used by
+        a kernel object.
     noise : "auto" or float, default="auto"
         Variance of the noise relative to that of the signal.
-    per_output : bool, default=False
-        Learn hyperparameters for every output separately: more accurate when outputs
-        depend on different inputs, at `n_outputs` times the cost.
+    per_output : "auto" or bool, default="auto"
+        Whether every output has hyperparameters of its own (True), or all share them
+        (False). "auto" decides on held-out rows: outputs that are better off with
+        another noise, or with other length scales, get them. Every distinct set costs
+        one more factorisation in each subdomain.
     per_subdomain : bool, default=False
         Improve the shared hyperparameters on every subdomain by a few steps up its own
         likelihood.
@@ -78,15 +83,22 @@ class GP(CalibratedMachine):
 
     Attributes
     ----------
+    used_kernel_ : str or scikit-learn kernel
+        The kernel that "auto" chose, or the one that was given.
     length_scale_ : ndarray of shape (n_features,) or (n_outputs, n_features)
-        The latter if `per_output`; not with a kernel object.
+        The latter if outputs do not all share them; not with a kernel object.
     noise_ : float, or ndarray of shape (n_outputs,)
         Relative to the variance of the signal.
     theta_ : ndarray of shape (n_groups, n_hyperparameters)
-        Log hyperparameters, the noise last; one group, or one per output. Length
-        scales are infinite for a column that never varied.
+        Log hyperparameters, the noise last, of every group of outputs that share them.
+        Length scales are infinite for a column that never varied.
+    output_groups_ : ndarray of shape (n_outputs,)
+        The group of every output.
+    run_length_ : int
+        Rows that follow each other and depend on each other: so many are left out
+        together to calibrate variances. 1 if they do not depend, or `groups` were given.
     tuning_scores_ : list of dict
-        Per group, the held-out score of every candidate tried.
+        The loss on held-out rows of every candidate, lower is better.
     calibration_ : Calibration
         Variance factor and interval quantiles from leave-one-out residuals.
     state_ : GPState
@@ -104,11 +116,11 @@ class GP(CalibratedMachine):
 
     def __init__(
         self,
-        kernel="matern32",
+        kernel="auto",
         length_scale="auto",
         noise="auto",
         *,
-        per_output=False,
+        per_output="auto",
         per_subdomain=False,
         keep_factors="auto",
         factor_dtype="auto",
@@ -125,17 +137,40 @@ class GP(CalibratedMachine):
 
     # -- the metric: hyperparameters -------------------------------------------------
 
-    def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs):
-        """Learn length scales and noise; see `overcover.tuning`."""
+    def tune(
+        self, X, Y, sample_weight, subdomain_size, random_state, n_jobs, groups=None
+    ):
+        """Learn kernel, length scales and noise; see `overcover.tuning`."""
         self._check_options(X.shape[1])
-        columns = [Y[:, [j]] for j in range(Y.shape[1])] if self.per_output else [Y]
         asked = self.hyperparameters_asked_for(X.shape[1])
-        found = [
-            tuning.tune(self.kernel, X, y, sample_weight, asked, random_state, n_jobs)
-            for y in columns
-        ]
-        self.theta_ = np.array([tuned.theta for tuned in found])
-        self.tuning_scores_ = [tuned.scores for tuned in found]
+        share = "auto" if self._is_auto(self.per_output) else True
+        options = asked, random_state, n_jobs, groups, share
+        all_tuned = [tuning.tune(self.kernel, X, Y, sample_weight, *options)]
+        if self.per_output is True and Y.shape[1] > 1:
+            # One kernel for all, chosen by all outputs together.
+            kernel = all_tuned[0].kernel
+            all_tuned = [
+                tuning.tune(kernel, X, Y[:, [j]], sample_weight, *options)
+                for j in range(Y.shape[1])
+            ]
+        self.used_kernel_ = all_tuned[0].kernel
+        self.theta_ = np.concatenate([tuned.theta for tuned in all_tuned])
+        self.output_groups_ = all_tuned[0].output_groups
+        if len(all_tuned) > 1:
+            self.output_groups_ = np.arange(Y.shape[1])
+        self.run_length_ = max(tuned.run_length for tuned in all_tuned)
+        self.tuning_scores_ = [tuned.scores for tuned in all_tuned]
+        self.n_learned_ = all_tuned[0].n_learned
+        if self.run_length_ > 1:
+            warn_of_sequence(self.run_length_)
+
+    # A store of an older version has neither: then each output is alone, or none.
+    run_length_ = 1
+
+    @property
+    def _kernel(self):
+        """The kernel in use."""
+        return getattr(self, "used_kernel_", self.kernel)
 
     def hyperparameters_asked_for(self, n_features):
         """Log hyperparameters as given, NaN where "auto"."""
@@ -154,13 +189,18 @@ class GP(CalibratedMachine):
 
     def _check_options(self, n_features):
         if not kernels.is_object(self.kernel):
-            check_choice("kernel", self.kernel, kernels.NAMES, " or a kernel object")
+            names = ("auto", *kernels.NAMES)
+            check_choice("kernel", self.kernel, names, " or a kernel object")
         if not self._is_auto(self.length_scale) and not are_scales(
             self.length_scale, n_features
         ):
             raise ValueError(
                 f"length_scale={self.length_scale!r} must be 'auto', a positive "
                 f"number, or {n_features} of them, one per column of X."
+            )
+        if self.per_output not in ("auto", True, False):
+            raise ValueError(
+                f"per_output={self.per_output!r} must be 'auto', True or False."
             )
         if self.keep_factors not in ("auto", True, False):
             raise ValueError(
@@ -178,25 +218,32 @@ class GP(CalibratedMachine):
 
     @property
     def length_scale_(self):
-        """Length scales, shape (n_features,); (n_outputs, n_features) per output."""
+        """Length scales, shape (n_features,), or (n_outputs, n_features)."""
         if kernels.is_object(self.kernel):
             raise AttributeError("A kernel object has no length_scale_: see kernel_.")
         return self._per_group(np.exp(self.theta_[:, :-1]))
 
     @property
     def noise_(self):
-        """Relative noise variance; shape (n_outputs,) if per output."""
+        """Relative noise variance; shape (n_outputs,) if outputs differ."""
         return self._per_group(np.exp(self.theta_[:, -1]))
 
     @property
     def kernel_(self):
-        """The kernel with what was learned; a list of them if per output."""
-        return self._per_group(
-            [kernels.with_theta(self.kernel, theta) for theta in self.theta_]
-        )
+        """The kernel with what was learned; a list of them if outputs differ."""
+        learned = [kernels.with_theta(self._kernel, theta) for theta in self.theta_]
+        if len(learned) == 1 and self.per_output is not True:
+            return learned[0]
+        return [learned[group] for group in self._groups_of_outputs()]
 
     def _per_group(self, values):
-        return values if self.per_output else values[0]
+        if len(values) == 1 and self.per_output is not True:
+            return values[0]
+        return values[self._groups_of_outputs()]
+
+    def _groups_of_outputs(self):
+        """The group of every output, shape (n_outputs,)."""
+        return getattr(self, "output_groups_", np.arange(len(self.theta_)))
 
     def length_scales(self, X):
         """One metric for all outputs: the mean of their inverse squares."""
@@ -208,7 +255,7 @@ class GP(CalibratedMachine):
 
     # -- one subdomain ---------------------------------------------------------------
 
-    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True):
+    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True, groups=None):
         """Factorise the subdomain's kernel matrices; see `GPState`."""
         n_owned = len(X) if n_owned is None else n_owned
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
@@ -223,21 +270,23 @@ class GP(CalibratedMachine):
         )
         # A machine that owns all its rows is an exact model, and says so exactly.
         is_tried = self._is_auto(self.factor_dtype) and n_owned < len(X)
-        groups, rounding = [], 0.0 if is_tried else np.inf
+        fits, rounding = [], 0.0 if is_tried else np.inf
         for g, hyperparameters in enumerate(theta):
-            kernel, A = kernels.in_units(self.kernel, hyperparameters, X)
+            kernel, A = kernels.in_units(self._kernel, hyperparameters, X)
             noise = np.exp(hyperparameters[-1])
             y = Y[:, self._outputs_of(g)]
-            groups.append(fit_group(kernel, A, y, noise, weights, n_owned))
+            fits.append(fit_group(kernel, A, y, noise, weights, n_owned, groups))
             if is_tried:
-                found = rounding_of_doubt(kernel, A, groups[-1], noise)
-                rounding = max(rounding, found)
-        alpha = np.hstack([group.alpha for group in groups])
-        residuals_sq = np.hstack([group.residuals_sq for group in groups])
+                change = rounding_of_doubt(kernel, A, fits[-1], noise)
+                rounding = max(rounding, change)
+        # Back from the order of groups to that of the outputs.
+        order = np.concatenate([self._outputs_of(g) for g in range(len(theta))])
+        order = np.argsort(order, kind="stable")
+        alpha = np.hstack([fit.alpha for fit in fits])[:, order]
+        residuals_sq = np.hstack([fit.residuals_sq for fit in fits])[:, order]
         dtype = self._dtype_for(rounding)
         factors = [
-            pack_lower(group.L_inv, dtype) if keep else np.empty(0, dtype)
-            for group in groups
+            pack_lower(fit.L_inv, dtype) if keep else np.empty(0, dtype) for fit in fits
         ]
         return GPState(
             X=X,
@@ -248,12 +297,12 @@ class GP(CalibratedMachine):
             alpha=alpha,
             residuals_sq=residuals_sq,
             residuals_sq_mean=residuals_sq.mean(axis=0),
-            ratios=np.concatenate([group.ratios for group in groups], axis=2),
-            squarings=np.array([group.squarings for group in groups]),
+            ratios=np.concatenate([fit.ratios for fit in fits], axis=2)[..., order],
+            squarings=np.array([fit.squarings for fit in fits]),
             factor=np.array(factors),
             Y_variance=np.average(Y**2, axis=0, weights=weights),
             amplitude_sq=np.einsum("ij,ij->j", Y, alpha) / evidence_of(weights).sum(),
-            left_out=np.array([group.left_out for group in groups]),
+            left_out=np.array([fit.left_out for fit in fits]),
         )
 
     def _dtype_for(self, rounding):
@@ -263,14 +312,15 @@ class GP(CalibratedMachine):
         return np.dtype(self.factor_dtype)
 
     def _outputs_of(self, group):
-        return slice(group, group + 1) if self.per_output else slice(None)
+        """Numbers of the outputs of a group."""
+        return np.flatnonzero(self._groups_of_outputs() == group)
 
     def _improved(self, X, Y, sample_weight):
         """The shared hyperparameters after a few steps up this subdomain's hill."""
         return np.array(
             [
                 tuning.improve(
-                    self.kernel,
+                    self._kernel,
                     X,
                     Y[:, self._outputs_of(g)],
                     sample_weight,
@@ -290,7 +340,7 @@ class GP(CalibratedMachine):
         Y = np.repeat(state.Y_mean[None], len(rows), axis=0)
         for g, theta in enumerate(state.theta):
             j = self._outputs_of(g)
-            kernel, A = kernels.in_units(self.kernel, theta, state.X)
+            kernel, A = kernels.in_units(self._kernel, theta, state.X)
             row_noise = np.exp(theta[-1]) / state.weights[rows]
             Y[:, j] += kernels.gram(kernel, A)[rows] @ state.alpha[:, j]
             Y[:, j] += row_noise[:, None] * state.alpha[rows, j]
@@ -326,10 +376,10 @@ class GP(CalibratedMachine):
         spread = self.calibration_.spread_around(state.Y_mean) if variance else mean
         for g, theta in enumerate(state.theta):
             j = self._outputs_of(g)
-            kernel, A = kernels.in_units(self.kernel, theta, state.X)
-            _, B = kernels.in_units(self.kernel, theta, offsets)
+            kernel, A = kernels.in_units(self._kernel, theta, state.X)
+            _, B = kernels.in_units(self._kernel, theta, offsets)
             K_xq = kernels.cross(kernel, A, B)
-            np.add(K_xq.T @ state.alpha[:, j], state.Y_mean[j], out=mean[:, j])
+            mean[:, j] = K_xq.T @ state.alpha[:, j] + state.Y_mean[j]
             if not variance:
                 continue
             noise, factor = np.exp(theta[-1]), state.factor[g]
@@ -366,7 +416,7 @@ class GP(CalibratedMachine):
         Parameters
         ----------
         state : GPState
-        outputs : slice
+        outputs : ndarray of int
             The outputs that the doubt is for.
 
         Returns
@@ -389,13 +439,15 @@ class GP(CalibratedMachine):
         thetas = self._improved(X, Y, weights) if self.per_subdomain else self.theta_
         answers = [
             answer_once(
-                self.kernel, theta, X, Y[:, self._outputs_of(g)], weights, X_query
+                self._kernel, theta, X, Y[:, self._outputs_of(g)], weights, X_query
             )
             for g, theta in enumerate(thetas)
         ]
         means, variances, doubts = zip(*answers)
-        mean = np.hstack(means) + Y_mean
-        return Answer(mean, np.hstack(variances), np.mean(doubts, axis=0))
+        order = np.concatenate([self._outputs_of(g) for g in range(len(thetas))])
+        order = np.argsort(order, kind="stable")
+        mean = np.hstack(means)[:, order] + Y_mean
+        return Answer(mean, np.hstack(variances)[:, order], np.mean(doubts, axis=0))
 
     def _check_alone(self, n_samples):
         check_fits("GP", n_samples, 4 * 8 * n_samples**2)

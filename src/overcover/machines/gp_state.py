@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .. import kernels
+from .._left_out import leave_groups_out
 from .._linalg import (
     add_to_diagonal,
     cholesky,
@@ -120,8 +121,8 @@ class FittedGroup(NamedTuple):
     left_out: tuple[float, float]
 
 
-def fit_group(kernel, A, Y, noise, weights, n_owned) -> FittedGroup:
-    """Factorise one kernel matrix and leave out each of its rows in turn.
+def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup:
+    """Factorise one kernel matrix and leave out each of its rows, or groups, in turn.
 
     Parameters
     ----------
@@ -133,6 +134,8 @@ def fit_group(kernel, A, Y, noise, weights, n_owned) -> FittedGroup:
     noise : float
     weights : ndarray of shape (size,)
     n_owned : int
+    groups : ndarray of int of shape (size,) or None
+        Rows of a group are left out together; None leaves out each alone.
 
     Returns
     -------
@@ -143,21 +146,22 @@ def fit_group(kernel, A, Y, noise, weights, n_owned) -> FittedGroup:
     own = K_xx[:n_owned, :n_owned]
     own[:] = np.tril(own) + np.tril(own, -1).T
     similarity = kernels.similarity(kernel, K_xx[:, :n_owned].copy(), A, A[:n_owned])
-    # Left out means left out: a row says nothing about its own scale.
+    # Left out means left out: a row has no part in its own scale, nor has its group.
     np.fill_diagonal(similarity, 0.0)
+    if groups is not None:
+        similarity[groups[:, None] == groups[:n_owned]] = 0.0
     L, _ = cholesky(add_to_diagonal(K_xx, noise / weights))
     solved = solve_cholesky(L, np.column_stack([Y, np.ones(len(Y))]))
-    alpha, alpha_one = solved[:, :-1].copy(), solved[:, -1:]
+    alpha, alpha_one = solved[:, :-1].copy(), solved[:, -1]
     L_inv = inverse_factor(L)
-    precision = np.einsum("ij,ij->j", L_inv, L_inv)
-    # The mean of the outputs is left out too: without row i it is lower by its share.
-    rest = weights.sum() - weights
-    shares = np.divide(weights, rest, out=np.zeros(len(rest)), where=rest > 0)
-    left = alpha + alpha_one * (shares[:, None] * Y)
-    residuals_sq = left**2 / precision[:, None]
+    errors, variances = leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups)
+    residuals_sq = errors**2 / variances[:, None]
     ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
-    reach = calibration.reach_of(1.0 / precision[:n_owned])
-    ends = 1.0 / precision.max(), reach
+    reach = calibration.reach_of(variances[:n_owned])
+    least = (
+        variances.min() if groups is None else 1.0 / np.max(np.sum(L_inv**2, axis=0))
+    )
+    ends = least, reach
     return FittedGroup(alpha, residuals_sq, ratios, squarings, L_inv, ends)
 
 

@@ -206,11 +206,13 @@ class TwinGP(CalibratedMachine):
 
     # -- the metric: hyperparameters -------------------------------------------------
 
-    def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs):
+    def tune(
+        self, X, Y, sample_weight, subdomain_size, random_state, n_jobs, groups=None
+    ):
         """Find length scales and noises; see `overcover.tuning.twin`."""
         self._check_options(X.shape[1], Y.shape[1])
         found = twin_tuning.tune(
-            self, X, Y, sample_weight, subdomain_size, random_state, n_jobs
+            self, X, Y, sample_weight, subdomain_size, random_state, n_jobs, groups
         )
         self._set_scales(found.scales)
         self.tuning_scores_ = found.scores
@@ -238,7 +240,7 @@ class TwinGP(CalibratedMachine):
 
     # -- one subdomain ---------------------------------------------------------------
 
-    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True):
+    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True, groups=None):
         """Factorise both sides, leave rows out; see `TwinState`."""
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
         rows = self.in_kernel_units(X, Y, weights)

@@ -1,22 +1,25 @@
-r"""Hyperparameters "auto": several candidates, chosen between on rows kept aside.
+r"""Hyperparameters "auto": several candidates, chosen between on rows held out.
 
-    X, Y -> [metric] -> partition -> cover -> machines -> routing -> combination
+    X, Y -> [tuning] -> partition -> cover -> machines -> routing -> combination
     -> prediction
 
 No single recipe wins everywhere. The marginal likelihood of a few random rows sees
 the data thinned out; that of neighbourhoods drives the noise to zero where rows nearly
-repeat. So there are candidates,
+repeat; one length scale per column is too many for wide inputs. So there are candidates
 
-- *isotropic*: a common multiple of the column deviations, by the prediction loss of
-  `overcover.tuning.prediction_loss`;
-- *prediction*: from there, one length scale per column, by the same loss;
-- *likelihood*: from there, by the marginal likelihood of a few neighbourhoods;
+- *isotropic*: one length scale in units of the column deviations;
+- *plain*: one length scale, columns as they are;
+- *columns*: from the better of these, one length scale per column;
+- the other kernels, each with the best length scales so far times a common factor;
+- *likelihood*: the best so far, moved up the marginal likelihood of neighbourhoods;
 
-each judged by what counts: error and log density of local machines on held-out rows.
-A last search moves the winner's noise and common length scale by factors, judged the
-same way. The cost does not grow with the number of rows, but for finding neighbours.
-Small data are tuned by the marginal likelihood of all rows, which is then the right
-one; so are scikit-learn kernel objects, on random rows.
+found by descending the prediction loss (`prediction_loss`) at some spots, or, for small
+tables, by climbing the likelihood of all rows. Each is judged by what counts: error and
+log density of local machines on rows held out (`_judge`), in whole groups or runs of
+rows. A last search moves the winner's noise and common length scale by factors. Then
+outputs that are better off with hyperparameters of another kind get them (`_outputs`).
+
+The cost does not grow with the number of rows, but for finding neighbours.
 """
 
 from typing import NamedTuple
@@ -24,29 +27,67 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import kernels
-from ._judge import Judge
-from ._problem import standardize
-from ._search import by_likelihood, by_prediction
+from ._judge import FEW_ROWS, make_judge
+from ._outputs import share_outputs
+from ._problem import MOST_SCALES, standardize
+from ._search import LikelihoodSearch, PredictionSearch, by_likelihood
+from ._serial import run_length_of
+from .prediction_loss import standard_error
 
-# Up to this many rows the likelihood of all of them is affordable.
-FEW_ROWS = 1000
-N_LOCAL_SETS, LOCAL_SIZE = 4, 500
+# Neighbourhoods whose likelihood is climbed, and their rows.
+N_LOCAL_SETS, LOCAL_SIZE = 3, 400
+# The kernel that the others are compared with.
+FIRST_KERNEL = "matern32"
+# Column deviations that differ by less than this factor are as good as equal.
+ALIKE = 1.5
+# Fewer rows do not tell kernels apart, nor find a length scale for every column.
+ROWS_FOR_KERNELS, ROWS_PER_SCALE = 100, 4
+# Deviations beyond which a length scale says that its column does not matter.
+IRRELEVANT = 30.0
+# What a candidate must gain to be worth a step.
+LEAST_GAIN = 1e-3
 
 
 class Tuned(NamedTuple):
-    """The hyperparameters found, and what else was tried."""
+    """The hyperparameters, and what else was tried."""
+
+    kernel: object
+    """A name or a scikit-learn kernel."""
 
     theta: np.ndarray
+    """Log hyperparameters of every group of outputs, the noise last, shape (n_groups,
+    n_hyperparameters)."""
+
+    output_groups: np.ndarray
+    """The group of every output, shape (n_outputs,)."""
+
     scores: dict[str, float]
-    """Held-out score of every candidate, lower is better; empty if there was one."""
+    """Loss on held-out rows of every candidate, lower is better; empty if there was
+    one."""
+
+    run_length: int
+    """Rows that follow each other and depend on each other; 1 if they do not."""
+
+    n_learned: int
+    """How many hyperparameters the rows determined."""
 
 
-def tune(kernel, X, Y, weights, theta, random_state, n_jobs=None):
+class Candidate(NamedTuple):
+    """Hyperparameters that may win."""
+
+    kernel: str
+    theta: np.ndarray
+
+
+def tune(
+    kernel, X, Y, weights, theta, random_state, n_jobs=None, groups=None, share="auto"
+):
     """Find length scales and noise.
 
     Parameters
     ----------
     kernel : str or scikit-learn kernel
+        "auto" chooses between the kernels that have a name.
     X : ndarray of shape (n_samples, n_features)
     Y : ndarray of shape (n_samples, n_outputs)
     weights : ndarray of shape (n_samples,) or None
@@ -55,28 +96,158 @@ def tune(kernel, X, Y, weights, theta, random_state, n_jobs=None):
         a kernel object are where to start.
     random_state : RandomState
     n_jobs : int or None
+    groups : ndarray of shape (n_samples,) or None
+        Rows of a group are held out together.
+    share : {"auto", True}
+        Whether all outputs must share their hyperparameters.
 
     Returns
     -------
     Tuned
     """
-    problem, start, restore = standardize(kernel, X, Y, weights, theta, n_jobs)
-    if not problem.free.any() or problem.Y.shape[1] == 0 or len(X) < 2:
-        return Tuned(restore(start), {})
-    if len(X) <= FEW_ROWS or kernels.is_object(kernel):
-        rows = random_state.permutation(len(X))[:FEW_ROWS]
-        found = by_likelihood(problem, start, [np.sort(rows)], 10, tied=True)
-        return Tuned(restore(by_likelihood(problem, found, [np.sort(rows)], 60)), {})
+    is_auto = isinstance(kernel, str) and kernel == "auto"
+    first = FIRST_KERNEL if is_auto else kernel
+    problem, start, restore = standardize(first, X, Y, weights, theta, n_jobs, groups)
+    output_groups = np.zeros(Y.shape[1], dtype=np.intp)
 
-    judge = Judge(problem, random_state.permutation(len(X)))
-    found = by_prediction(problem, start, judge.rest, random_state)
-    start = list(found.values())[-1]
-    sets = judge.neighborhoods(start, N_LOCAL_SETS, LOCAL_SIZE, random_state)
-    found["likelihood"] = by_likelihood(problem, start, sets, 15)
-    scores = {name: judge.score(candidate) for name, candidate in found.items()}
-    best = found[min(scores, key=scores.__getitem__)]
-    best = _refine(problem, best, judge)
-    return Tuned(restore(best), {**scores, "refined": judge.score(best)})
+    def finish(winner, thetas, scores, run_length=1):
+        restored = np.array([restore(one) for one in thetas])
+        n_learned = count_learned(problem, thetas[0])
+        return Tuned(winner, restored, output_groups, scores, run_length, n_learned)
+
+    if problem.Y.shape[1] == 0 or len(X) < 2 or not (problem.free.any() or is_auto):
+        return finish(first, [start], {})
+    if kernels.is_object(kernel):
+        rows = [np.sort(random_state.permutation(len(X))[:FEW_ROWS])]
+        found = by_likelihood(problem, start, rows, 10, tied=True)
+        return finish(kernel, [by_likelihood(problem, found, rows, 60)], {})
+
+    judge = make_judge(problem, start, random_state)
+    kind = LikelihoodSearch if len(X) <= FEW_ROWS else PredictionSearch
+    search = kind(problem, start, random_state)
+    names = (first,)
+    if is_auto and len(X) >= ROWS_FOR_KERNELS:
+        names = kernels.NAMES
+    candidates = search_all(problem, start, search, judge, names, random_state)
+    scores = {name: judge.score(c.theta, c.kernel) for name, c in candidates.items()}
+    best = candidates[min(scores, key=scores.__getitem__)]
+    if isinstance(search, PredictionSearch):
+        best = refine(problem, best, judge)
+        scores["refined"] = judge.score(best.theta, best.kernel)
+    run_length = 1 if groups is not None else run_length_of(problem, *best)
+    thetas = [best.theta]
+    if share == "auto" and problem.Y.shape[1] > 1:
+        thetas, numbers = share_outputs(problem, *best, search, judge)
+        output_groups[problem.outputs] = numbers
+    return finish(best.kernel, thetas, scores, run_length)
+
+
+def count_learned(problem, theta):
+    """Free hyperparameters, but for length scales of columns that do not matter.
+
+    Length scales that are equal count as one.
+    """
+    if kernels.is_object(problem.kernel):
+        return int(problem.free.sum())
+    lengths = theta[:-1][problem.free[:-1]]
+    matter = np.unique(lengths[lengths < np.log(IRRELEVANT)].round(6))
+    return len(matter) + int(problem.free[-1])
+
+
+def search_all(problem, start, search, judge, names, random_state):
+    """Candidates by name, in the order in which they are found.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : ndarray of shape (n_hyperparameters,)
+    search : PredictionSearch or LikelihoodSearch
+    judge : Judge
+    names : sequence of str
+        Kernels to choose between.
+    random_state : RandomState
+
+    Returns
+    -------
+    dict from name to Candidate
+    """
+    first, candidates = problem.kernel, {}
+    candidates["isotropic"] = Candidate(first, search.descend(start, True, 10))
+    n_free = int(problem.free[:-1].sum())
+    plain = problem.plain[:-1][problem.free[:-1]]
+    if n_free > 1 and np.ptp(plain) > np.log(ALIKE):
+        theta = np.where(problem.free, start + problem.plain, start)
+        candidates["plain"] = Candidate(first, search.descend(theta, True, 10))
+    best = _best(candidates, judge)
+    has_columns = 1 < n_free <= min(MOST_SCALES, len(problem.X) / ROWS_PER_SCALE)
+    if has_columns:
+        theta = search.descend_columns(best.theta, first)
+        candidates["columns"] = Candidate(first, theta)
+        best = _best(candidates, judge)
+    for name in names:
+        if name != first:
+            theta = search.descend(best.theta, True, 8, name)
+            candidates[name] = Candidate(name, theta)
+    best = _smoothest(candidates, judge)
+    if best.kernel != first:
+        theta = best.theta
+        if has_columns:
+            theta = search.descend_columns(theta, best.kernel)
+        candidates[f"columns, {best.kernel}"] = Candidate(best.kernel, theta)
+        best = min(
+            (best, Candidate(best.kernel, theta)),
+            key=lambda one: judge.score(one.theta, one.kernel),
+        )
+    if isinstance(search, PredictionSearch):
+        sets = judge.neighborhoods(best.theta, N_LOCAL_SETS, LOCAL_SIZE, random_state)
+        local = problem._replace(kernel=best.kernel)
+        theta = by_likelihood(local, best.theta, sets, 10)
+        candidates["likelihood"] = Candidate(best.kernel, theta)
+    return {n: c for n, c in candidates.items() if c.kernel == best.kernel} | {
+        n: c for n, c in candidates.items() if c.kernel != best.kernel
+    }
+
+
+def _best(candidates, judge):
+    return min(candidates.values(), key=lambda c: judge.score(c.theta, c.kernel))
+
+
+def _smoothest(candidates, judge):
+    """The best candidate, or the smoothest of those that are as good, within errors."""
+    best = _best(candidates, judge)
+    sums = judge.sums(best.theta, best.kernel)
+    for name in kernels.NAMES:  # the smoothest first
+        if name == best.kernel:
+            return best
+        alike = {n: c for n, c in candidates.items() if c.kernel == name}
+        if not alike:
+            continue
+        other = _best(alike, judge)
+        other_sums = judge.sums(other.theta, other.kernel)
+        if len(other_sums.counts) != len(sums.counts):
+            continue  # could not be judged
+        gap = other_sums.loss() - sums.loss()
+        if gap < 0.5 * standard_error(other_sums, sums) and gap < 0.02:
+            return other
+    return best
+
+
+def refine(problem, best, judge):
+    """Move common length scale and noise by factors while held-out rows gain."""
+    kernel, theta = best
+    lengths = np.append(problem.free[:-1] * np.log(2.0), 0.0)
+    noise = np.zeros(len(theta))
+    noise[-1] = problem.free[-1] * np.log(4.0)
+    low, high = problem.bounds()
+    for shrink in (1.0, 0.5):
+        for step in (lengths, -lengths, noise, -noise):
+            while True:
+                moved = np.clip(theta + shrink * step, low, high)
+                gain = judge.score(theta, kernel) - judge.score(moved, kernel)
+                if not gain > LEAST_GAIN:
+                    break
+                theta = moved
+    return Candidate(kernel, theta)
 
 
 def improve(kernel, X, Y, weights, theta, asked, max_iter=10):
@@ -102,21 +273,5 @@ def improve(kernel, X, Y, weights, theta, asked, max_iter=10):
     if problem.Y.shape[1] == 0 or len(X) < 2:
         return theta
     start = restore.inverse(theta)
-    found = restore(by_likelihood(problem, start, [np.arange(len(X))], max_iter))
-    return np.where(restore.used, found, theta)
-
-
-def _refine(problem, theta, judge):
-    """Move common length scale and noise by factors while held-out rows gain."""
-    lengths = np.append(problem.free[:-1] * np.log(2.0), 0.0)
-    noise = np.zeros(len(theta))
-    noise[-1] = problem.free[-1] * np.log(4.0)
-    low, high = problem.bounds()
-    for shrink in (1.0, 0.5):
-        for step in (lengths, -lengths, noise, -noise):
-            while True:
-                moved = np.clip(theta + shrink * step, low, high)
-                if judge.score(moved) > judge.score(theta) - 1e-3:
-                    break
-                theta = moved
-    return theta
+    moved = restore(by_likelihood(problem, start, [np.arange(len(X))], max_iter))
+    return np.where(restore.used, moved, theta)

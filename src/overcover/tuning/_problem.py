@@ -7,18 +7,19 @@ from scipy.optimize import minimize
 
 from .. import kernels
 from .._streams import Rows, moments_of, typical_moments_of
+from ._sets import units_of
 
 LENGTH_BOUNDS = (0.05, 1000.0)
 NOISE_BOUNDS = (1e-7, 10.0)
 START_NOISE = 0.05
+# Standard deviations of the logs of length scales and noise before rows are seen.
+LENGTH_WIDTH, NOISE_WIDTH = 1.0, 2.0
 # Cells farther from the mean than so many units come this near: similar to nothing at
 # any length scale that is tried, but near enough for products not to lose digits. (Of
 # n rows none is farther than sqrt(n) deviations, unless it does not count in these.)
 FAR = 1e4
 # Past this many columns one length scale each is neither affordable nor identified.
 MOST_SCALES = 200
-# Up to this many columns as many rows are looked at as precision asks for.
-FULL_WIDTH, LEAST_LOOKED_AT = 100, 200
 
 
 class Problem(NamedTuple):
@@ -33,11 +34,44 @@ class Problem(NamedTuple):
     Y: np.ndarray
     """Outputs that vary, shape (n_samples, n_outputs)."""
 
+    outputs: np.ndarray
+    """Which ones these are, shape (n_outputs,)."""
+
     weights: np.ndarray | None
     free: np.ndarray
     """Which entries of theta may move, shape (n_hyperparameters,)."""
 
     n_jobs: int | None
+
+    units: np.ndarray
+    """Rows of a unit are held out together, shape (n_samples,); see `_sets`."""
+
+    plain: np.ndarray
+    """Log of how many standard units a plain one is, for length scales: columns as they
+    are, relative to a typical one; shape (n_hyperparameters,), zero for the noise."""
+
+    def log_prior(self, theta):
+        """A weak prior, minus its log, and the gradient of that.
+
+        It holds hyperparameters of a handful of rows, that many values explain, near to
+        where searches start; a hundred rows outweigh it.
+        """
+        if kernels.is_object(self.kernel):
+            return 0.0, np.zeros(len(theta))
+        center = np.full(len(theta), 0.5 * np.log(max(1, len(theta) - 1)))
+        center[-1] = np.log(START_NOISE)
+        width = np.full(len(theta), LENGTH_WIDTH)
+        width[-1] = NOISE_WIDTH
+        z = np.where(self.free, (theta - center) / width, 0.0)
+        return 0.5 * float(z @ z), z / width
+
+    def metric(self, theta):
+        """What to divide rows by before measuring distances."""
+        return 1.0 if kernels.is_object(self.kernel) else np.exp(theta[:-1])
+
+    def weights_of(self, rows):
+        """Weights of some rows, shape (n_rows,)."""
+        return np.ones(len(rows)) if self.weights is None else self.weights[rows]
 
     def bounds(self):
         """Lowest and highest theta; what the user fixed is allowed by definition."""
@@ -52,11 +86,6 @@ class Problem(NamedTuple):
             np.where(self.free, low, -np.inf),
             np.where(self.free, high, np.inf),
         )
-
-    def affordable(self, n_rows):
-        """How many of `n_rows` to look at: fewer where rows are wide and cost more."""
-        share = min(1.0, FULL_WIDTH / max(1, self.X.shape[1]))
-        return max(min(n_rows, LEAST_LOOKED_AT), int(n_rows * share))
 
     def directions(self, tied):
         """Columns along which theta may move; `tied` scales all lengths by one factor.
@@ -94,7 +123,7 @@ class Restore(NamedTuple):
         return theta[self.used] - self.shift
 
 
-def standardize(kernel, X, Y, weights, theta, n_jobs):
+def standardize(kernel, X, Y, weights, theta, n_jobs, groups=None):
     """The problem in standard units, where to start, and the way back.
 
     Parameters
@@ -107,6 +136,8 @@ def standardize(kernel, X, Y, weights, theta, n_jobs):
     theta : ndarray of shape (n_hyperparameters,)
         NaN where it is to be found.
     n_jobs : int or None
+    groups : array-like of shape (n_samples,) or None
+        Rows of a group are held out together.
 
     Returns
     -------
@@ -115,14 +146,20 @@ def standardize(kernel, X, Y, weights, theta, n_jobs):
     restore : Restore
     """
     _, deviation, flat = moments_of(Y)
-    Y = Y[:, ~flat] / deviation[~flat]
+    outputs = np.flatnonzero(~flat)
+    Y = Y[:, outputs] / deviation[outputs]
+    units = units_of(len(X), groups)
     if kernels.is_object(kernel):
         # Its hyperparameters are meant in the user's units.
         free = np.append(np.ones(len(theta) - 1, bool), np.isnan(theta[-1]))
         start = np.append(theta[:-1], np.log(START_NOISE) if free[-1] else theta[-1])
         fixed = np.where(free, np.nan, theta)
         restore = Restore(np.ones(len(theta), bool), np.zeros(len(theta)), fixed)
-        return Problem(kernel, Rows(X), Y, weights, free, n_jobs), start, restore
+        plain = np.zeros(len(theta))
+        problem = Problem(
+            kernel, Rows(X), Y, outputs, weights, free, n_jobs, units, plain
+        )
+        return problem, start, restore
     mean, unit, constant = typical_moments_of(X)
     # A constant column is ignored, unless the user gave it a length scale.
     used = np.append(~constant | ~np.isnan(theta[:-1]), True)
@@ -135,7 +172,56 @@ def standardize(kernel, X, Y, weights, theta, n_jobs):
     start = np.append(np.full(rows.shape[1], typical), np.log(START_NOISE))
     start = np.where(free, start, theta[used] - shift)
     restore = Restore(used, shift, theta)
-    return Problem(kernel, rows, Y, weights, free, n_jobs), start, restore
+    typical_unit = _log_root_mean_square(shift[:-1])
+    plain = np.append((typical_unit - shift)[:-1], 0.0)
+    problem = Problem(kernel, rows, Y, outputs, weights, free, n_jobs, units, plain)
+    return problem, start, restore
+
+
+def _log_root_mean_square(logs):
+    """The log of the root mean square of numbers whose logs these are."""
+    if not len(logs):
+        return 0.0
+    return logs.max() + 0.5 * np.log(np.mean(np.exp(2.0 * (logs - logs.max()))))
+
+
+def descend_tied(problem, theta, objective, max_iter):
+    """Minimise over a common factor on the free length scales, and the noise.
+
+    Parameters
+    ----------
+    problem : Problem
+    theta : ndarray of shape (n_hyperparameters,)
+    objective : callable
+        From (log factor, log noise) to value and gradient.
+    max_iter : int
+
+    Returns
+    -------
+    ndarray of shape (n_hyperparameters,)
+    """
+    low, high = problem.bounds()
+    start = np.clip(theta, low, high)
+    lengths, is_free = start[:-1], problem.free[:-1]
+    # The typical column stays within bounds; far ones are cut at them.
+    middle = np.median(lengths[is_free])
+    reach = (
+        np.median(low[:-1][is_free]) - middle,
+        np.median(high[:-1][is_free]) - middle,
+    )
+    noise = (low[-1], high[-1]) if problem.free[-1] else (start[-1],) * 2
+    if not is_free.all():
+        reach = (0.0, 0.0)  # a common factor would move what the user fixed
+    solution = minimize(
+        lambda moved: objective(moved),
+        np.array([0.0, start[-1]]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[reach, noise],
+        options={"maxiter": max_iter},
+    )
+    moved = np.where(is_free, lengths + solution.x[0], lengths)
+    return np.clip(np.append(moved, solution.x[1]), low, high)
 
 
 def descend(problem, theta, objective, tied, max_iter):
@@ -177,3 +263,6 @@ def descend(problem, theta, objective, tied, max_iter):
         options={"maxiter": max_iter},
     )
     return np.clip(start + directions @ found.x, low, high)
+
+
+FULL_WIDTH, LEAST_LOOKED_AT = 100, 200  # SHIM

@@ -2,117 +2,160 @@
 
 import numpy as np
 
-from .. import kernels
-from .._neighbors import nearest_rows
 from .._parallel import run_tasks
-from .._weights import judged_first
-from ._problem import MOST_SCALES, Problem, descend
+from ._problem import MOST_SCALES, Problem, descend, descend_tied
+from ._sets import choose_spots, local_sets
 from .likelihood import negative_log_likelihood
-from .prediction_loss import prediction_loss
+from .prediction_loss import measure, predict_held_out, prediction_loss, tied_loss
 
-N_ANCHORS, N_NEIGHBORS = 1000, 50
-ANCHORS_PER_TASK = 50
+# Spots that are predicted while searching, and rows to learn from at each.
+N_SPOTS, SET_SIZE = 40, 128
+# Rows of a small table whose likelihood is climbed first.
+FEW_LOOKED_AT = 400
+# With more rows than this, the prior of hyperparameters fades.
+A_HANDFUL = 40
+# Errors count up to so many times their median.
+MOST_MEDIANS = 12.0
 
 
-def by_prediction(problem: Problem, theta, rows, random_state, n_anchors=N_ANCHORS):
-    """Minimise the prediction loss of anchors, isotropic first.
+class PredictionSearch:
+    """Descents of the prediction loss at some spots.
 
-    Neighbours are found anew in each round, in the metric of the last.
+    Sets are made anew in each descent, in the metric that it starts from.
 
     Parameters
     ----------
     problem : Problem
     theta : ndarray of shape (n_hyperparameters,)
-    rows : ndarray of int
-        The rows that may be looked at.
+        In whose metric spots are chosen.
     random_state : RandomState
-    n_anchors : int
+    """
+
+    def __init__(self, problem: Problem, theta, random_state):
+        self.problem = problem
+        self.spots = choose_spots(problem, theta, N_SPOTS, random_state)
+        self._made: tuple = (None, [])
+
+    def descend(self, theta, tied, max_iter, kernel=None, outputs=None):
+        """The hyperparameters after some steps down the loss.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (n_hyperparameters,)
+        tied : bool
+            Whether all length scales move by one common factor.
+        max_iter : int
+        kernel : str or None
+            None for that of the problem.
+        outputs : ndarray of int or None
+            Those that count; None for all.
+
+        Returns
+        -------
+        ndarray of shape (n_hyperparameters,)
+        """
+        problem = self.problem
+        if outputs is not None:
+            problem = problem._replace(Y=problem.Y[:, outputs])
+        kernel = problem.kernel if kernel is None else kernel
+        sets, scale = self._sets(theta), problem.metric(theta)
+        if outputs is not None:
+            sets = [one.of_outputs(outputs) for one in sets]
+        measured = [measure(local, scale) for local in sets]
+        noise, n_jobs = float(np.exp(theta[-1])), problem.n_jobs
+        limits = limits_of(
+            predict_held_out(kernel, 1.0, noise, measured, n_jobs).errors
+        )
+
+        def along_columns(moved):
+            return _safely(prediction_loss, moved, kernel, sets, limits, n_jobs)
+
+        def along_all(moved):
+            value, slopes = _safely(
+                tied_loss, moved[0], moved[1], kernel, measured, limits, n_jobs
+            )
+            return value, slopes
+
+        if tied and problem.free[:-1].any():
+            return descend_tied(problem, theta, along_all, max_iter)
+        return descend(problem, theta, along_columns, tied, max_iter)
+
+    def _sets(self, theta):
+        # A common factor on all length scales does not change who is near.
+        key = np.round(theta[:-1] - theta[:1], 6).tobytes()
+        if self._made[0] != key:
+            self._made = key, local_sets(self.problem, theta, self.spots, SET_SIZE)
+        return self._made[1]
+
+    def descend_columns(self, theta, kernel):
+        """One length scale per column, with sets in the metric of each round."""
+        for _ in range(3):
+            theta = self.descend(theta, False, 12, kernel)
+        return theta
+
+
+class LikelihoodSearch:
+    """Climbs of the marginal likelihood of a small table; as `PredictionSearch`."""
+
+    def __init__(self, problem: Problem, theta, random_state):
+        self.problem = problem
+        self.rows = np.arange(len(problem.X))
+        some = random_state.permutation(len(problem.X))[:FEW_LOOKED_AT]
+        self.some = np.sort(some)
+
+    def descend(self, theta, tied, max_iter, kernel=None, outputs=None):
+        """The hyperparameters after some steps up the likelihood of some rows."""
+        return by_likelihood(
+            self._problem(kernel, outputs), theta, [self.some], max_iter, tied
+        )
+
+    def descend_columns(self, theta, kernel):
+        """One length scale per column, from all rows in the end."""
+        theta = self.descend(theta, False, 30, kernel)
+        return by_likelihood(self._problem(kernel, None), theta, [self.rows], 60)
+
+    def _problem(self, kernel, outputs):
+        problem = self.problem
+        if kernel is not None:
+            problem = problem._replace(kernel=kernel)
+        return problem if outputs is None else problem._replace(Y=problem.Y[:, outputs])
+
+
+def limits_of(errors):
+    """What errors are cut at, so that a few corrupted outputs do not decide.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n, n_outputs)
 
     Returns
     -------
-    dict of candidates
+    ndarray of shape (n_outputs,)
     """
-    rows, n_judged = judged_first(rows, problem.weights)
-    n_anchors = min(problem.affordable(n_anchors), n_judged)
-    anchors = random_state.choice(n_judged, n_anchors, replace=False)
-    found = {"isotropic": _prediction_round(problem, theta, rows, anchors, True, 10)}
-    theta = found["isotropic"]
-    if 1 < problem.free[:-1].sum() <= MOST_SCALES:
-        for _ in range(3):
-            theta = _prediction_round(problem, theta, rows, anchors, False, 12)
-        found["prediction"] = theta
-    return found
+    typical = np.median(np.abs(errors), axis=0)
+    # Most errors may be nil, as of a count that is mostly zero.
+    typical = np.maximum(typical, 0.1 * np.sqrt(np.mean(errors**2, axis=0)))
+    return MOST_MEDIANS * typical
 
 
-def _prediction_round(problem, theta, rows, anchors, tied, max_iter):
-    near = nearest_to_anchors(problem, theta, rows, anchors, N_NEIGHBORS)
-    sets = list(anchor_sets(problem, near))
-
-    def objective(moved):
-        return prediction_loss(moved, problem.kernel, sets, problem.n_jobs)
-
-    return descend(problem, theta, objective, tied, max_iter)
-
-
-def nearest_to_anchors(problem, theta, rows, anchors, n_neighbors):
-    """Anchors and their nearest rows in the metric of `theta`, anchor first.
+def by_prediction(problem: Problem, theta, random_state):
+    """Minimise the prediction loss, isotropic first, then column by column.
 
     Parameters
     ----------
     problem : Problem
     theta : ndarray of shape (n_hyperparameters,)
-    rows : ndarray of int
-    anchors : ndarray of int
-        Positions in `rows`.
-    n_neighbors : int
+    random_state : RandomState
 
     Returns
     -------
-    ndarray of shape (n_anchors, n_neighbors + 1)
-        Rows of the problem.
+    ndarray of shape (n_hyperparameters,)
     """
-    near = nearest_rows(
-        problem.X,
-        problem.X[rows[anchors]],
-        min(n_neighbors + 1, len(rows)),
-        problem.n_jobs,
-        rows,
-        metric_of(problem, theta),
-    )
-    return rows[_anchor_first(near, anchors)]
-
-
-def anchor_sets(problem, near):
-    """Data of anchors and neighbours, a few anchors at a time.
-
-    Parameters
-    ----------
-    problem : Problem
-    near : ndarray of shape (n_anchors, n_neighbors + 1)
-
-    Yields
-    ------
-    X, Y, weights
-        Of shapes (n, n_neighbors + 1, n_features), (n, n_neighbors + 1, n_outputs)
-        and (n, n_neighbors + 1).
-    """
-    for start in range(0, len(near), ANCHORS_PER_TASK):
-        part = near[start : start + ANCHORS_PER_TASK]
-        weights = np.ones(part.shape)
-        if problem.weights is not None:
-            weights = problem.weights[part]
-        yield problem.X[part], problem.Y[part], weights
-
-
-def _anchor_first(near, anchors):
-    """Put each anchor at the head of its own neighbours (duplicates may tie)."""
-    ordered = np.empty_like(near)
-    ordered[:, 0] = anchors
-    is_anchor = near == anchors[:, None]
-    # Where a pile of duplicates crowded the anchor out, its farthest neighbour goes.
-    is_anchor[~is_anchor.any(axis=1), -1] = True
-    ordered[:, 1:] = near[~is_anchor].reshape(len(near), -1)
-    return ordered
+    search = PredictionSearch(problem, theta, random_state)
+    theta = search.descend(theta, True, 10)
+    if 1 < problem.free[:-1].sum() <= MOST_SCALES:
+        theta = search.descend_columns(theta, problem.kernel)
+    return theta
 
 
 def by_likelihood(problem: Problem, theta, sets, max_iter, tied=False):
@@ -134,22 +177,31 @@ def by_likelihood(problem: Problem, theta, sets, max_iter, tied=False):
     shares = np.array([len(X) for X, _, _ in data], float)
     shares /= shares.sum()
 
+    def likelihood(moved, *parts):
+        return _safely(negative_log_likelihood, moved, problem.kernel, *parts)
+
+    # A prior for a handful of rows, which many hyperparameters explain.
+    n_rows = sum(len(X) for X, _, _ in data)
+    prior = min(1.0, A_HANDFUL / n_rows) / sum(Y.size for _, Y, _ in data)
+
     def objective(moved):
-        tasks = ((moved, problem.kernel, *parts) for parts in data)
-        results = list(run_tasks(_safe_likelihood, tasks, problem.n_jobs))
+        tasks = ((moved, *parts) for parts in data)
+        results = list(run_tasks(likelihood, tasks, problem.n_jobs))
         value = sum(share * f for share, (f, _) in zip(shares, results))
-        return value, sum(share * g for share, (_, g) in zip(shares, results))
+        gradient = sum(share * g for share, (_, g) in zip(shares, results))
+        penalty, slope = problem.log_prior(moved)
+        return value + prior * penalty, gradient + prior * slope
 
     tied = tied or problem.free[:-1].sum() > MOST_SCALES
     return descend(problem, theta, objective, tied, max_iter)
 
 
-def _safe_likelihood(theta, kernel, X, Y, weights):
-    """The likelihood, or a wall where the kernel matrix cannot be factorised."""
+def _safely(objective, theta, *args):
+    """The objective, or a wall where the kernel matrix cannot be factorised."""
     try:
-        return negative_log_likelihood(theta, kernel, X, Y, weights)
+        return objective(theta, *args)
     except np.linalg.LinAlgError:
-        return 1e10, np.zeros(len(theta))
+        return 1e10, np.zeros(np.size(theta) if np.ndim(theta) else 2)
 
 
 def _centred(problem, rows):
@@ -164,6 +216,4 @@ def _centred(problem, rows):
     return X, Y, weights
 
 
-def metric_of(problem, theta):
-    """What to divide rows by before measuring distances."""
-    return 1.0 if kernels.is_object(problem.kernel) else np.exp(theta[:-1])
+N_ANCHORS, N_NEIGHBORS = 1000, 50  # SHIM

@@ -17,11 +17,11 @@ from .. import kernels
 from .._linalg import squared_distances
 from .._neighbors import nearest_rows
 from .._streams import Rows, slices_of
+from ._sets import units_of
 
 # Up to this many rows each is left out in turn.
 FEW_ROWS = 300
-N_SETS, SET_SIZE, N_HELD_OUT = 4, 800, 75
-RUN_LENGTH = 16
+N_SETS, SET_SIZE, N_HELD_OUT = 12, 400, 32
 HELD_OUT_SHARE = 0.2
 # Factorised sides kept per set, so that a grid makes each once: some 100 MB.
 MOST_KEPT = 12
@@ -29,7 +29,17 @@ MOST_KEPT = 12
 N_MEASURED = 300
 
 
-def make_sets(X, Y, weights, units, subdomain_size, random_state, n_jobs):
+def make_sets(
+    X,
+    Y,
+    weights,
+    units,
+    subdomain_size,
+    random_state,
+    n_jobs,
+    together=None,
+    n_sets=N_SETS,
+):
     """What hyperparameters are tried on, for every input metric.
 
     The rows held out are the same for all; the rows to learn from are those nearest in
@@ -46,6 +56,9 @@ def make_sets(X, Y, weights, units, subdomain_size, random_state, n_jobs):
     subdomain_size : int
     random_state : RandomState
     n_jobs : int or None
+    together : ndarray of int of shape (n_samples,) or None
+        Rows of a unit are held out together; None for runs of rows.
+    n_sets : int
 
     Returns
     -------
@@ -54,15 +67,15 @@ def make_sets(X, Y, weights, units, subdomain_size, random_state, n_jobs):
     if len(X) <= FEW_ROWS:
         alone = [LeaveOneOut(*merge_duplicates(X, Y, weights))]
         return dict.fromkeys(units, alone)
-    length = max(1, min(RUN_LENGTH, len(X) // 50))
-    runs = np.arange(len(X)) // length
-    chosen = random_state.permutation(runs[-1] + 1)
-    chosen = chosen[: max(2, int(HELD_OUT_SHARE * len(chosen)))]
-    is_held = np.isin(runs, chosen)
+    together = units_of(len(X)) if together is None else together
+    chosen = random_state.permutation(together.max() + 1)
+    chosen = chosen[: max(1, int(HELD_OUT_SHARE * len(chosen)))]
+    is_held = np.isin(together, chosen)
     rest, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
     size = min(subdomain_size, SET_SIZE, len(rest))
-    n_sets = N_SETS if size < len(rest) else 1
-    n_asked = N_HELD_OUT * (N_SETS // n_sets)
+    n_asked = N_HELD_OUT
+    if size == len(rest):  # every set would be the same
+        n_sets, n_asked = 1, N_HELD_OUT * n_sets
     A, X = Rows(X, next(iter(units.values()))), Rows(X)
     asked = [random_cell(A, held, n_asked, random_state) for _ in range(n_sets)]
     centers = np.array([X[rows].mean(axis=0) for rows in asked])

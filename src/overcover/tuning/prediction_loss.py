@@ -1,47 +1,233 @@
-r"""How well neighbours predict a row, as a smooth function of the hyperparameters.
+r"""How well rows nearby predict rows held out, as a function of the hyperparameters.
 
-An *anchor* is a training row that is predicted from its m nearest other rows, at the
-density a local machine really sees. With the anchor's row first in the kernel matrix
-A of the m + 1 rows, :math:`b = A^{-1} e_1` and :math:`\alpha = A^{-1} y`, its error and
-its variance on the kernel's scale are
+A *local set* has m rows to learn from and some rows held out among them, as a local
+machine sees its queries. With A the kernel matrix of the m rows (noise included), a
+held-out row of similarities k to them, output y and weight w has error and variance
 
-.. math:: \epsilon = \alpha_1 / b_1, \qquad \eta = 1 / b_1 .
+.. math:: \epsilon = y - k^\top A^{-1} Y, \qquad
+    \eta = 1 + \nu / w - k^\top A^{-1} k
 
-Over all anchors, and averaged over outputs, the loss is c = 3 times log RMSE plus the
-negative log density with the amplitude that fits best,
+on the kernel's scale. Over all rows held out, and averaged over outputs, the loss is
+c = 3 times the log of the root mean squared error (RMSE) plus the negative log density
+with the amplitude that fits best,
 
 .. math:: F = \tfrac c2 \log \overline{\epsilon^2} + \tfrac12
     \log \overline{\epsilon^2 / \eta} + \tfrac12 \overline{\log \eta} .
 
 Unlike the marginal likelihood it does not reward a noise of zero where rows nearly
-repeat, and unlike that of random rows it does not see the data thinned out.
+repeat, and unlike that of random rows it does not see the data thinned out. Errors are
+cut at a limit per output, so that a few corrupted outputs do not decide.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import kernels
-from .._linalg import add_to_diagonal, cholesky, solve_lower, squared_distances
+from .._linalg import add_to_diagonal, cholesky, solve_cholesky, squared_distances
 from .._parallel import run_tasks
 
 # How much the error counts beside the log density: a user feels it first.
 ERROR_SHARE = 3.0
 # Stands for noise=0, so that rows which occur twice can be told apart.
 LEAST_NOISE = 1e-10
+# A perfect prediction must not send a logarithm to minus infinity.
+LEAST_SQUARE = 1e-24
 
 
-def prediction_loss(theta, kernel, sets, n_jobs=None):
-    """The loss F over all anchors, and its gradient.
+class LocalSet(NamedTuple):
+    """Rows to learn from, and rows held out among them."""
 
-    Memory: four times that of the kernel matrices of all sets.
+    X: np.ndarray
+    """Shape (m, n_features), in standard units."""
+
+    Y: np.ndarray
+    """Shape (m, n_outputs)."""
+
+    weights: np.ndarray
+    """Shape (m,)."""
+
+    X_held: np.ndarray
+    Y_held: np.ndarray
+    weights_held: np.ndarray
+
+    def of_outputs(self, outputs):
+        """The same rows with some of their outputs."""
+        return self._replace(Y=self.Y[:, outputs], Y_held=self.Y_held[:, outputs])
+
+
+class HeldOut(NamedTuple):
+    """Errors and variances of rows held out, and the set each belongs to."""
+
+    errors: np.ndarray
+    """Shape (n, n_outputs)."""
+
+    variances: np.ndarray
+    """On the kernel's scale, shape (n,)."""
+
+    sets: np.ndarray
+    """Ascending numbers of the sets, shape (n,)."""
+
+    def sums(self, limits):
+        """Sums over every set of what the loss F averages; a `Sums`."""
+        squares = np.minimum(np.abs(self.errors), limits) ** 2
+        starts = np.flatnonzero(np.diff(self.sets, prepend=-1))
+        per_row = (
+            np.ones(len(squares)),
+            squares,
+            squares / self.variances[:, None],
+            np.log(self.variances),
+        )
+        return Sums(*(np.add.reduceat(values, starts) for values in per_row))
+
+
+class Sums(NamedTuple):
+    """Sums over the rows of every set."""
+
+    counts: np.ndarray
+    """Rows, shape (n_sets,)."""
+
+    squares: np.ndarray
+    """Squared errors, shape (n_sets, n_outputs)."""
+
+    ratios: np.ndarray
+    """Squared errors over variances, shape (n_sets, n_outputs)."""
+
+    logs: np.ndarray
+    """Logs of variances, shape (n_sets,)."""
+
+    def losses(self):
+        """The loss F of every output, shape (n_outputs,)."""
+        return _losses(*(part.sum(axis=0) for part in self))
+
+    def loss(self):
+        """The loss F."""
+        return float(self.losses().mean())
+
+    def without_each(self):
+        """The loss of every output if one set is left out, (n_sets, n_outputs)."""
+        return _losses(*(part.sum(axis=0) - part for part in self))
+
+
+def _losses(counts, squares, ratios, logs):
+    counts = np.asarray(counts)[..., None]
+    error = np.log(squares / counts + LEAST_SQUARE)
+    ratio = np.log(ratios / counts + LEAST_SQUARE)
+    return 0.5 * (ERROR_SHARE * error + ratio + np.asarray(logs)[..., None] / counts)
+
+
+def standard_error(first: Sums, second: Sums, outputs=slice(None)):
+    """Of the difference of two losses, by leaving out one set at a time.
+
+    Parameters
+    ----------
+    first, second : Sums
+        Of the same rows.
+    outputs : slice or ndarray of int
+        Over which losses are averaged.
+
+    Returns
+    -------
+    float
+    """
+    n_sets = len(first.counts)
+    if n_sets < 3:
+        return np.inf
+    parts = first.without_each()[:, outputs] - second.without_each()[:, outputs]
+    differences = parts.mean(axis=1)
+    spread = np.sum((differences - differences.mean()) ** 2)
+    return float(np.sqrt((n_sets - 1) / n_sets * spread))
+
+
+class MeasuredSet(NamedTuple):
+    """A local set in a metric: squared distances, and what is to be predicted."""
+
+    dist_xx: np.ndarray
+    """Between the rows to learn from, shape (m, m)."""
+
+    dist_xq: np.ndarray
+    """From them to the rows held out, shape (m, n_held)."""
+
+    Y: np.ndarray
+    weights: np.ndarray
+    Y_held: np.ndarray
+    weights_held: np.ndarray
+
+
+def measure(local: LocalSet, scale) -> MeasuredSet:
+    """The set with distances between rows divided by `scale`."""
+    A, B = _in_units(scale, local)
+    return MeasuredSet(
+        squared_distances(A, A),
+        squared_distances(A, B),
+        local.Y,
+        local.weights,
+        local.Y_held,
+        local.weights_held,
+    )
+
+
+def predict_held_out(kernel, factor, noise, sets, n_jobs=None) -> HeldOut:
+    """Errors and variances of the rows held out of every set.
+
+    Memory: one kernel matrix for each worker.
+
+    Parameters
+    ----------
+    kernel : str
+    factor : float
+        What length scales are multiplied with.
+    noise : float
+    sets : list of MeasuredSet
+    n_jobs : int or None
+
+    Returns
+    -------
+    HeldOut
+    """
+    tasks = ((kernel, factor, noise, local) for local in sets)
+    parts = list(run_tasks(_errors_of, tasks, n_jobs))
+    numbers = np.repeat(np.arange(len(parts)), [len(eta) for _, eta in parts])
+    errors, variances = (np.concatenate(part) for part in zip(*parts))
+    return HeldOut(errors, variances, numbers)
+
+
+def _errors_of(kernel, factor, noise, local):
+    noise = max(noise, LEAST_NOISE)
+    mean = np.average(local.Y, axis=0, weights=local.weights)
+    K_xx = kernels.apply(kernel, local.dist_xx / factor**2)
+    K_xq = kernels.apply(kernel, local.dist_xq / factor**2)
+    L, _ = cholesky(add_to_diagonal(K_xx, noise / local.weights))
+    V = solve_cholesky(L, K_xq)
+    errors = local.Y_held - mean - V.T @ (local.Y - mean)
+    return errors, _variances(noise, local.weights_held, K_xq, V)
+
+
+def _in_units(scale, local):
+    """Rows of a set around their mean, in length scales."""
+    center = local.X_held.mean(axis=0)
+    return (local.X - center) / scale, (local.X_held - center) / scale
+
+
+def _variances(noise, weights_held, K_xq, V):
+    # At least the noise, whatever rounding makes of it.
+    unexplained = np.maximum(1.0 - np.einsum("ij,ij->j", K_xq, V), 1e-12)
+    return unexplained + noise / weights_held
+
+
+def prediction_loss(theta, kernel, sets, limits=np.inf, n_jobs=None):
+    """The loss F over all sets, and its gradient.
+
+    Memory: four kernel matrices of every set.
 
     Parameters
     ----------
     theta : ndarray of shape (n_features + 1,)
         Log length scales, then the log noise.
     kernel : str
-    sets : list of tuples (X, Y, weights)
-        Of shapes (n_anchors, m + 1, n_features), (n_anchors, m + 1, n_outputs) and
-        (n_anchors, m + 1); the anchor comes first.
+    sets : list of LocalSet
+    limits : ndarray of shape (n_outputs,) or float
+        What errors are cut at.
     n_jobs : int or None
 
     Returns
@@ -49,86 +235,123 @@ def prediction_loss(theta, kernel, sets, n_jobs=None):
     value : float
     gradient : ndarray of shape (n_features + 1,)
     """
-    tasks = ((theta, kernel, *parts) for parts in sets)
-    answered = list(run_tasks(_answer_anchors, tasks, n_jobs))
-    errors = np.concatenate([part[0] for part in answered])
-    eta = np.concatenate([part[1] for part in answered])
-    value, by_error, by_eta = _loss(errors, eta)
-    ends = np.cumsum([len(part[1]) for part in answered])[:-1]
-    pieces = zip(answered, np.split(by_error, ends), np.split(by_eta, ends))
-    tasks = ((*part, by_e, by_h) for part, by_e, by_h in pieces)
-    return value, sum(run_tasks(_backpropagate, tasks, n_jobs))
+    scale, noise = np.exp(theta[:-1]), np.exp(theta[-1])
+
+    def forward(local):
+        A, B = _in_units(scale, local)
+        distances = squared_distances(A, A), squared_distances(A, B)
+        return A, B, _forward(kernel, noise, local, *distances)
+
+    def backward(local, A, B, one, by_error, by_eta):
+        by_xx, by_xq, by_noise = _backward(noise, local, one, by_error, by_eta)
+        by_scale = kernels.weighted_differences(by_xx, one.slopes_xx, A, A)
+        by_scale += kernels.weighted_differences(by_xq, one.slopes_xq, A, B)
+        return np.append(-2.0 * by_scale, by_noise)
+
+    ahead = list(run_tasks(forward, ((local,) for local in sets), n_jobs))
+    value, *slopes = _joined_loss([one for *_, one in ahead], limits)
+    tasks = ((local, *one, *by) for local, one, *by in zip(sets, ahead, *slopes))
+    return value, sum(run_tasks(backward, tasks, n_jobs))
 
 
-def prediction_score(theta, kernel, sets, n_jobs=None):
-    r"""The loss F alone, for larger sets; they may come from a generator.
+def tied_loss(log_factor, log_noise, kernel, sets, limits=np.inf, n_jobs=None):
+    """The loss F as a function of a common factor on all length scales, and the noise.
 
-    With the anchor *last*, all there is to know is in the last row of the Cholesky
-    factor: :math:`\eta = L_{nn}^2` and :math:`\epsilon = L_{nn} (L^{-1} y)_n`.
+    Distances are measured once, so that it costs the same for any number of columns.
+
+    Parameters
+    ----------
+    log_factor, log_noise : float
+    kernel : str
+    sets : list of MeasuredSet
+    limits, n_jobs
+        As in `prediction_loss`.
+
+    Returns
+    -------
+    value : float
+    gradient : ndarray of shape (2,)
     """
+    shrink, noise = np.exp(-2.0 * log_factor), np.exp(log_noise)
 
-    def answer(X, Y, weights):
-        parts = zip(X, Y, weights)
-        return tuple(zip(*(_answer_last(theta, kernel, *part) for part in parts)))
+    def forward(local):
+        distances = shrink * local.dist_xx, shrink * local.dist_xq
+        return _forward(kernel, noise, local, *distances)
 
-    errors, eta = zip(*run_tasks(answer, sets, n_jobs))
-    return float(_loss(np.concatenate(errors), np.concatenate(eta))[0])
+    def backward(local, one, by_error, by_eta):
+        by_xx, by_xq, by_noise = _backward(noise, local, one, by_error, by_eta)
+        by_factor = np.einsum("ij,ij,ij->", by_xx, one.slopes_xx, local.dist_xx)
+        by_factor += np.einsum("ij,ij,ij->", by_xq, one.slopes_xq, local.dist_xq)
+        return np.array([-2.0 * shrink * by_factor, by_noise])
 
-
-def _answer_last(theta, kernel, X, Y, weights):
-    """Error and variance of one anchor, given as the first row."""
-    order = np.roll(np.arange(len(X)), -1)
-    A = (X[order] - X[0]) / np.exp(theta[:-1])
-    K_xx = kernels.gram_lower(kernel, A)
-    L, _ = cholesky(add_to_diagonal(K_xx, np.exp(theta[-1]) / weights[order]))
-    whitened = solve_lower(L, Y[order] - Y[1:].mean(axis=0))
-    return L[-1, -1] * whitened[-1], L[-1, -1] ** 2
+    ahead = list(run_tasks(forward, ((local,) for local in sets), n_jobs))
+    value, *slopes = _joined_loss(ahead, limits)
+    tasks = zip(sets, ahead, *slopes)
+    return value, sum(run_tasks(backward, tasks, n_jobs))
 
 
-def _loss(errors, eta):
+def _joined_loss(passes, limits):
+    """The loss of several passes, and its derivatives for each of them."""
+    errors = np.concatenate([one.errors for one in passes])
+    eta = np.concatenate([one.variances for one in passes])
+    value, by_error, by_eta = _loss(errors, eta, limits)
+    ends = np.cumsum([len(one.variances) for one in passes])[:-1]
+    return value, np.split(by_error, ends), np.split(by_eta, ends)
+
+
+def _loss(errors, eta, limits):
     """F and its derivatives by errors and variances."""
     n, n_outputs = errors.shape
-    # A perfect prediction must not send a logarithm to minus infinity.
-    mean_sq = np.mean(errors**2, axis=0) + 1e-24
-    mean_ratio = np.mean(errors**2 / eta[:, None], axis=0) + 1e-24
+    cut = np.clip(errors, -limits, limits)
+    mean_sq = np.mean(cut**2, axis=0) + LEAST_SQUARE
+    mean_ratio = np.mean(cut**2 / eta[:, None], axis=0) + LEAST_SQUARE
     value = 0.5 * np.mean(ERROR_SHARE * np.log(mean_sq) + np.log(mean_ratio))
     value += 0.5 * np.mean(np.log(eta))
-    by_error = ERROR_SHARE * errors / mean_sq + errors / (eta[:, None] * mean_ratio)
-    by_eta = 0.5 / eta - 0.5 * np.mean(errors**2 / mean_ratio, axis=1) / eta**2
+    by_error = ERROR_SHARE * cut / mean_sq + cut / (eta[:, None] * mean_ratio)
+    by_error[cut != errors] = 0.0
+    by_eta = 0.5 / eta - 0.5 * np.mean(cut**2 / mean_ratio, axis=1) / eta**2
     return value, by_error / (n * n_outputs), by_eta / n
 
 
-def _answer_anchors(theta, kernel, X, Y, weights):
-    """Errors and variances of some anchors, and what their gradient needs."""
-    n_anchors, n, _ = X.shape
-    noise = np.maximum(np.exp(theta[-1]), LEAST_NOISE) / weights
-    A = (X - X[:, :1]) / np.exp(theta[:-1])
-    dist_sq = np.stack([squared_distances(rows, rows) for rows in A])
-    K, slopes = kernels.apply_with_slope(kernel, dist_sq)
-    diagonal = np.arange(n)
-    K[:, diagonal, diagonal] += noise
-    right = np.zeros((n_anchors, n, 1 + Y.shape[2]))
-    right[:, 0, 0] = 1.0
-    right[:, :, 1:] = Y - Y[:, 1:].mean(axis=1, keepdims=True)
-    solved = np.linalg.solve(K, right)
-    b, alpha = solved[:, :, 0], solved[:, :, 1:]
-    # The Schur complement is at least the noise, whatever rounding makes of it.
-    eta = 1.0 / np.clip(b[:, 0], 1e-12, 1.0 / noise[:, 0])
-    return alpha[:, 0] * eta[:, None], eta, A, slopes, noise, b, alpha
+class _Pass(NamedTuple):
+    """What one set contributes, and what its gradient needs."""
+
+    errors: np.ndarray
+    variances: np.ndarray
+    slopes_xx: np.ndarray
+    slopes_xq: np.ndarray
+    V: np.ndarray
+    alpha: np.ndarray
 
 
-def _backpropagate(errors, eta, A, slopes, noise, b, alpha, by_error, by_eta):
-    r"""Gradient of the loss from its derivatives by errors and variances.
+def _forward(kernel, noise, local, dist_xx, dist_xq) -> _Pass:
+    noise = max(noise, LEAST_NOISE)
+    mean = np.average(local.Y, axis=0, weights=local.weights)
+    K_xx, slopes_xx = kernels.apply_with_slope(kernel, dist_xx)
+    K_xq, slopes_xq = kernels.apply_with_slope(kernel, dist_xq)
+    L, _ = cholesky(add_to_diagonal(K_xx, noise / local.weights))
+    solved = solve_cholesky(L, np.hstack([K_xq, local.Y - mean]))
+    V, alpha = np.split(solved, [K_xq.shape[1]], axis=1)
+    errors = local.Y_held - mean - K_xq.T @ alpha
+    eta = _variances(noise, local.weights_held, K_xq, V)
+    return _Pass(errors, eta, slopes_xx, slopes_xq, V, alpha)
 
-    :math:`dF = \sum Q \circ dA` with :math:`Q = b u^\top`; the sum over length scales
-    avoids a tensor just as in `overcover.kernels.weighted_differences`.
+
+def _backward(noise, local, forward, by_error, by_eta):
+    r"""Derivatives of the loss by kernel values and log noise.
+
+    With :math:`V = A^{-1} k` and :math:`\alpha = A^{-1} Y`: by the kernel matrix it is
+    :math:`V (g_\epsilon \alpha^\top + g_\eta V^\top)`, by the similarities
+    :math:`-\alpha g_\epsilon^\top - 2 V g_\eta`.
     """
-    own = np.sum(by_error * errors, axis=1) * eta + by_eta * eta**2
-    u = own[:, None] * b - eta[:, None] * np.einsum("aio,ao->ai", alpha, by_error)
-    Q = b[:, :, None] * u[:, None, :]
-    by_scale = sum(kernels.take_steep(*one) for one in zip(Q, slopes, A, A))
-    W = np.multiply(Q, slopes, out=slopes)
-    sums = W.sum(axis=1) + W.sum(axis=2)
-    by_scale += np.einsum("ai,aif->f", sums, A * A)
-    by_scale -= 2.0 * np.einsum("aif,aif->f", A, W @ A)
-    return np.append(-2.0 * by_scale, np.sum(b * u * noise))
+    V, alpha = forward.V, forward.alpha
+    V_eta = V * by_eta
+    by_xx = V @ (by_error @ alpha.T) + V_eta @ V.T
+    by_xq = -alpha @ by_error.T - 2.0 * V_eta
+    by_noise = np.sum(np.diag(by_xx) * noise / local.weights)
+    by_noise += np.sum(by_eta * noise / local.weights_held)
+    return by_xx, by_xq, by_noise
+
+
+def prediction_score(*a):  # SHIM
+    pass

@@ -52,8 +52,9 @@ MOST_ROUNDS = 4
 WIDER = (0, 2)
 # An input metric with more than this times the least error is given up.
 FAR_BEHIND = 1.5
-# Rows whose prediction finds a length scale per column.
-N_ANCHORS = 600
+# Sets on which variances are checked, and rows that are held out there together.
+N_FRESH, LONG_RUN = 6, 64
+N_ANCHORS = 600  # SHIM
 # An error must fall by this share to be worth a step.
 LEAST_GAIN = 2e-3
 
@@ -105,7 +106,9 @@ class Point(NamedTuple):
     output_noise: float
 
 
-def tune(machine, X, Y, weights, subdomain_size, random_state, n_jobs=None):
+def tune(
+    machine, X, Y, weights, subdomain_size, random_state, n_jobs=None, groups=None
+):
     """Find length scales and noises.
 
     Parameters
@@ -118,6 +121,8 @@ def tune(machine, X, Y, weights, subdomain_size, random_state, n_jobs=None):
     subdomain_size : int
     random_state : RandomState
     n_jobs : int or None
+    groups : ndarray of int of shape (n_samples,) or None
+        Rows of a group are held out together.
 
     Returns
     -------
@@ -127,14 +132,20 @@ def tune(machine, X, Y, weights, subdomain_size, random_state, n_jobs=None):
     if not space.is_free() or len(X) < 3:
         return TunedTwin(space.scales(space.start), [], 1.0)
     weights = np.ones(len(X)) if weights is None else weights
-    sets = make_sets(X, Y, weights, space.inputs, subdomain_size, random_state, n_jobs)
+    options = subdomain_size, random_state, n_jobs
+    sets = make_sets(X, Y, weights, space.inputs, *options, groups)
     space.measure(sets)
     trials = Trials(space, sets, machine, Y, n_jobs)
     coarse(trials, space)
     fine(trials, space)
     best = trials.best()
     scales = space.scales(best)
-    inflation = variance_inflation(machine.with_scales(scales), sets[best.inputs])
+    # On rows that did not choose the hyperparameters, held out in longer runs.
+    runs = np.arange(len(X)) // max(1, min(LONG_RUN, len(X) // 50))
+    chosen = {best.inputs: space.inputs[best.inputs]}
+    together = runs if groups is None else groups
+    fresh = make_sets(X, Y, weights, chosen, *options, together, N_FRESH)
+    inflation = variance_inflation(machine.with_scales(scales), fresh[best.inputs])
     return TunedTwin(scales, trials.scores(), inflation)
 
 
@@ -365,8 +376,7 @@ def relevant_scales(X, Y, weights, random_state, n_jobs):
         start = by_likelihood(problem, start, [everyone], 10, tied=True)
         found = by_likelihood(problem, start, [everyone], 30)
     else:
-        tried = by_prediction(problem, start, everyone, random_state, N_ANCHORS)
-        found = list(tried.values())[-1]
+        found = by_prediction(problem, start, random_state)
     return np.exp(restore(found)[:-1])
 
 

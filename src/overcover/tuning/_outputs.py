@@ -1,0 +1,114 @@
+"""Which outputs share their hyperparameters.
+
+One output without noise drives a noise that all share to its bound, and the others then
+interpolate their noise; outputs may depend on different columns. So every output may
+choose between a few sets of hyperparameters: those that suit all outputs together, the
+same with other noises, and those that a search for a few outputs alone finds. What it
+chooses by is its own loss on held-out rows. A set costs one more factorisation in every
+subdomain, so it must gain an output a share of its error, beyond the standard error of
+that gain.
+"""
+
+import numpy as np
+
+from ._problem import MOST_SCALES
+from .prediction_loss import standard_error
+
+# Noises that are tried for every output, in powers of four around the shared one.
+NOISE_POWERS = (-6, -4, -2, -1, 1, 2, 4, 6)
+# Outputs that are searched for alone; more are searched for in so many clusters.
+MOST_ALONE = 5
+# Sets of hyperparameters at most.
+MOST_SETS = 8
+# What an output must gain to have a set that others do not share: about 2 % of its
+# error, see the weights of the loss.
+LEAST_GAIN = 0.08
+
+
+def share_outputs(problem, kernel, theta, search, judge):
+    """A few sets of hyperparameters, and which of them every output has.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel : str
+    theta : ndarray of shape (n_hyperparameters,)
+        What suits all outputs together.
+    search : PredictionSearch or LikelihoodSearch
+    judge : Judge
+
+    Returns
+    -------
+    thetas : list of ndarray of shape (n_hyperparameters,)
+    numbers : ndarray of int of shape (n_outputs,)
+        The set of every output that varies.
+    """
+    options = [theta, *_other_noises(problem, theta)]
+    for outputs in _clusters(problem):
+        alone = _searched(problem, kernel, options, outputs, search, judge)
+        options += [alone, *_other_noises(problem, alone, (-1, 1))]
+    sums = [judge.sums(option, kernel) for option in options]
+    is_judged = [len(one.counts) == len(sums[0].counts) for one in sums]
+    options = [o for o, known in zip(options, is_judged) if known]
+    sums = [s for s, known in zip(sums, is_judged) if known]
+    chosen = _choose(sums)
+    losses = np.array([sums[k].losses() for k in chosen])
+    numbers = np.argmin(losses, axis=0)
+    used, numbers = np.unique(numbers, return_inverse=True)
+    return [options[chosen[k]] for k in used], numbers.ravel()
+
+
+def _other_noises(problem, theta, powers=NOISE_POWERS):
+    if not problem.free[-1]:
+        return []
+    low, high = (bound[-1] for bound in problem.bounds())
+    noises = np.unique(np.clip(theta[-1] + np.log(4.0) * np.array(powers), low, high))
+    return [np.append(theta[:-1], noise) for noise in noises if noise != theta[-1]]
+
+
+def _clusters(problem):
+    """Outputs to search for together: each alone, or those that vary together."""
+    n_outputs = problem.Y.shape[1]
+    if not problem.free[:-1].any():
+        return []
+    if n_outputs <= MOST_ALONE:
+        return [np.array([j]) for j in range(n_outputs)]
+    from sklearn.cluster import AgglomerativeClustering
+
+    sample = problem.Y[:: 1 + len(problem.Y) // 5000]
+    apart = 1.0 - np.abs(np.corrcoef(sample.T))
+    labels = AgglomerativeClustering(
+        MOST_ALONE, metric="precomputed", linkage="average"
+    ).fit_predict(np.clip(np.nan_to_num(apart, nan=1.0), 0.0, 1.0))
+    return [np.flatnonzero(labels == k) for k in range(MOST_ALONE)]
+
+
+def _searched(problem, kernel, options, outputs, search, judge):
+    """Hyperparameters for some outputs alone, from the best of those known for them."""
+    losses = [judge.sums(option, kernel).losses() for option in options]
+    # What could not be judged has one infinite loss for all outputs.
+    means = [
+        loss[outputs].mean() if np.isfinite(loss).all() else np.inf for loss in losses
+    ]
+    start = options[int(np.argmin(means))]
+    tied = not 1 < problem.free[:-1].sum() <= MOST_SCALES
+    return search.descend(start, tied, 8 if tied else 15, kernel, outputs)
+
+
+def _choose(sums):
+    """Numbers of the sets to keep, the shared one first."""
+    losses = np.array([one.losses() for one in sums])
+    chosen = [0]
+    while len(chosen) < MOST_SETS:
+        now = losses[chosen]
+        own = np.array(chosen)[np.argmin(now, axis=0)]
+        gains = now.min(axis=0) - losses
+        gains[gains < LEAST_GAIN] = 0.0
+        for k, j in zip(*np.nonzero(gains)):
+            if gains[k, j] < standard_error(sums[k], sums[own[j]], [j]):
+                gains[k, j] = 0.0
+        best = int(np.argmax(gains.sum(axis=1)))
+        if not gains[best].any():
+            break
+        chosen.append(best)
+    return chosen

@@ -1,0 +1,97 @@
+r"""Whether rows that follow each other depend on each other.
+
+Rows of a recording are near to those before and after them, in inputs and in errors.
+Errors of rows left out one at a time then say little of errors on rows of another time.
+Leaving out runs of b rows shows it: where rows are independent given the function, the
+squared errors over their predicted variances are the same for every b; where not, they
+grow with b, up to the range of the dependence.
+"""
+
+import numpy as np
+
+from .. import kernels
+from .._left_out import leave_groups_out
+from .._linalg import add_to_diagonal, cholesky, inverse_factor, solve_cholesky
+from .._neighbors import nearest_rows
+from .prediction_loss import LEAST_NOISE
+
+LENGTHS = (1, 4, 16, 64, 256)
+N_SETS, SET_SIZE = 16, 256
+# Rows in order are nearer to each other than this share of what random rows are.
+NEAR = 0.5
+# Squared errors over variances must grow by this factor to speak of dependence.
+GROWTH = 1.15
+# A length is long enough if a longer one adds less than this share.
+ENOUGH = 0.05
+# Fewer rows than this per length say nothing.
+LEAST_RUNS = 10
+
+
+def run_length_of(problem, kernel, theta):
+    """How many rows that follow each other depend on each other; 1 if none do.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel : str
+    theta : ndarray of shape (n_hyperparameters,)
+
+    Returns
+    -------
+    int
+    """
+    n = len(problem.X)
+    lengths = [length for length in LENGTHS if n >= LEAST_RUNS * length]
+    if len(lengths) < 2 or not are_near_in_order(problem, theta):
+        return 1
+    ratios = growth_of_errors(problem, kernel, theta, lengths)
+    if ratios.max() < GROWTH:
+        return 1
+    enough = np.flatnonzero(ratios >= (1.0 - ENOUGH) * ratios.max())[0]
+    return int(lengths[enough])
+
+
+def are_near_in_order(problem, theta):
+    """Whether rows are much nearer to the next one than to others."""
+    n, scale = len(problem.X), problem.metric(theta)
+    rows = np.linspace(0, n - 2, min(n - 1, 500)).astype(np.intp)
+    here, after = problem.X[rows] / scale, problem.X[rows + 1] / scale
+    elsewhere = problem.X[(rows + n // 2) % n] / scale
+    steps = np.median(np.linalg.norm(after - here, axis=1))
+    return bool(steps < NEAR * np.median(np.linalg.norm(elsewhere - here, axis=1)))
+
+
+def growth_of_errors(problem, kernel, theta, lengths):
+    """Mean squared error over variance for runs of several lengths, relative to one.
+
+    Returns
+    -------
+    ndarray of shape (n_lengths,)
+    """
+    n = len(problem.X)
+    anchors = np.linspace(0, n - 1, N_SETS).astype(np.intp)
+    scale = problem.metric(theta)
+    near = nearest_rows(
+        problem.X, problem.X[anchors], min(SET_SIZE, n), problem.n_jobs, None, scale
+    )
+    noise = max(np.exp(theta[-1]), LEAST_NOISE)
+    means = []
+    for rows in near:
+        X, weights = problem.X[rows], problem.weights_of(rows)
+        A = (X - X.mean(axis=0)) / scale
+        Y = problem.Y[rows] - np.average(problem.Y[rows], axis=0, weights=weights)
+        L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))
+        solved = solve_cholesky(L, np.column_stack([Y, np.ones(len(Y))]))
+        L_inv = inverse_factor(L)
+        parts = []
+        for length in lengths:
+            errors, variances = leave_groups_out(
+                L_inv, solved[:, :-1], solved[:, -1], Y, weights, rows // length
+            )
+            z_sq = errors**2 / variances[:, None]
+            parts.append(np.median(z_sq, axis=0) + 0.1 * z_sq.mean(axis=0))
+        means.append(parts)
+    # By outputs: those whose errors do not depend must not hide those that do.
+    totals = np.mean(means, axis=0)
+    ratios = totals / np.maximum(totals[:1], 1e-300)
+    return np.median(ratios, axis=1)
