@@ -7,6 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reference
 from overcover import GP, OverlappingCoverRegressor, tuning
+from overcover._validation import DataWarning
 from overcover.tuning import _judge, _search
 from overcover.tuning._problem import LENGTH_BOUNDS, NOISE_BOUNDS, standardize
 from overcover.tuning.likelihood import negative_log_likelihood
@@ -20,13 +21,14 @@ each_size = pytest.mark.parametrize("n_samples", [SMALL, LARGE])
 @pytest.fixture(autouse=True)
 def small_searches(monkeypatch):
     """The same searches as for large data, begun at 200 rows and on fewer rows."""
-    monkeypatch.setattr(tuning, "FEW_ROWS", FEW)
+    for module in (tuning, _judge):
+        monkeypatch.setattr(module, "FEW_ROWS", FEW)
     monkeypatch.setattr(tuning, "N_LOCAL_SETS", 2)
     monkeypatch.setattr(tuning, "LOCAL_SIZE", 80)
-    monkeypatch.setattr(_search, "N_ANCHORS", 100)
-    monkeypatch.setattr(_search, "N_NEIGHBORS", 25)
-    monkeypatch.setattr(_judge, "N_HELD_OUT", 80)
-    monkeypatch.setattr(_judge, "N_NEIGHBORS", 40)
+    monkeypatch.setattr(_search, "N_SPOTS", 10)
+    monkeypatch.setattr(_search, "SET_SIZE", 50)
+    monkeypatch.setattr(_judge, "N_SPOTS", 12)
+    monkeypatch.setattr(_judge, "SET_SIZE", 60)
 
 
 def make_data(n_samples, noise=0.1, seed=0):
@@ -87,16 +89,17 @@ def test_the_truth_is_recovered_from_a_draw_of_the_prior():
 
 def test_few_rows_are_tuned_to_the_top_of_the_likelihood():
     X, y = make_data(150)
-    theta = tune(X, y).theta_[0]
+    theta = tune(X, y, kernel="matern32").theta_[0]
     Y = (y - y.mean())[:, None]
     best, gradient = negative_log_likelihood(theta, "matern32", X, Y)
     inside = theta < np.log(900 * np.append(X.std(axis=0), np.inf))
-    assert_allclose(gradient[inside], 0, atol=2e-3)
-    for i in np.flatnonzero(inside):
+    # But for a weak prior, which few rows need.
+    assert_allclose(gradient[inside], 0, atol=1e-2)
+    for i in np.flatnonzero(theta < np.log(100 * np.append(X.std(axis=0), np.inf))):
         for step in (-0.3, 0.3):
             moved = theta.copy()
             moved[i] += step
-            assert negative_log_likelihood(moved, "matern32", X, Y)[0] > best
+            assert negative_log_likelihood(moved, "matern32", X, Y)[0] > best - 3e-3
 
 
 @each_size
@@ -216,10 +219,8 @@ def test_the_units_of_the_outputs_do_not_matter(n_samples, factor, shift):
 def test_per_output_is_tuned_output_by_output():
     X, y = make_data(SMALL)
     Y = np.column_stack([y, np.cos(3 * X[:, 2])])
-    found = tune(X, Y, per_output=True)
+    found = tune(X, Y, per_output=True, kernel="matern32")
     assert found.length_scale_.shape == (2, 3)
-    for j in range(2):
-        assert_array_equal(found.theta_[j], tune(X, Y[:, j]).theta_[0])
     assert found.length_scale_[0, 2] > found.length_scale_[0, 0]
     assert found.length_scale_[1, 2] < found.length_scale_[1, 0]
 
@@ -240,9 +241,104 @@ def test_a_kernel_object_without_free_hyperparameters_keeps_them():
 
 
 def test_every_candidate_has_a_score_and_the_refined_one_is_no_worse():
-    [scores] = tune(*make_data(LARGE)).tuning_scores_
-    assert set(scores) == {"isotropic", "prediction", "likelihood", "refined"}
+    [scores] = tune(*make_data(LARGE), kernel="matern32").tuning_scores_
+    columns = {f"columns {k}" for k in (1, 2, 3)}
+    assert set(scores) == {"isotropic", *columns, "likelihood", "refined"}
     assert scores["refined"] <= min(scores.values()) + 1e-12
+
+
+def test_a_kernel_is_chosen_that_suits_the_function():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (LARGE, 2))
+    smooth = np.sin(X[:, 0]) * np.cos(X[:, 1])
+    assert tune(X, smooth).used_kernel_ in ("rbf", "matern52")
+    steps = np.sign(np.sin(9 * X[:, 0])) + 0.05 * rng.normal(size=LARGE)
+    assert tune(X, steps).used_kernel_ in ("matern12", "matern32")
+
+
+@each_size
+def test_an_output_without_noise_leaves_a_noisy_one_alone(n_samples):
+    """Shared, its noise would be at its bound, and the other's noise interpolated."""
+    X, y = make_data(n_samples, noise=0.5)
+    both = tune(X, np.column_stack([y, np.cos(X[:, 0]) + X[:, 1]]))
+    noisy, clean = both.noise_
+    assert noisy > 100 * clean
+    assert both.output_groups_[0] != both.output_groups_[1]
+
+
+@each_size
+def test_outputs_that_agree_share_their_hyperparameters(n_samples):
+    X, y = make_data(n_samples)
+    shared = tune(X, np.column_stack([y, 3.0 * y, -y]))
+    assert len(shared.theta_) == 1
+    assert shared.output_groups_.tolist() == [0, 0, 0]
+    assert len(tune(X, np.column_stack([y, X[:, 0]]), per_output=False).theta_) == 1
+
+
+def test_columns_as_they_are_where_quiet_ones_are_noise():
+    """In deviations, the noise of quiet columns would be as loud as the signal."""
+    rng = np.random.default_rng(0)
+    loud = rng.normal(size=(LARGE, 3))
+    X = np.hstack([loud, 1e-3 * rng.normal(size=(LARGE, 220))])
+    [scores] = tune(X, np.sin(loud[:, 0]) + loud[:, 1]).tuning_scores_
+    assert scores["plain"] < scores["isotropic"] - 0.5
+
+
+def repeated(n_groups=40, n_each=10):
+    """Groups that share their inputs nearly, and an offset of the output."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.uniform(-2, 2, (n_groups, 2)), n_each, axis=0)
+    X += 0.01 * rng.normal(size=X.shape)
+    offsets = np.repeat(rng.normal(size=n_groups), n_each)
+    order = rng.permutation(len(X))
+    groups = np.repeat(np.arange(n_groups), n_each)
+    return X[order], (np.sin(X[:, 0]) + offsets)[order], groups[order]
+
+
+def test_groups_are_held_out_together():
+    """With its group known, the offset of a row is no surprise; without, it is."""
+    X, y, groups = repeated()
+    queries = np.random.default_rng(1).uniform(-2, 2, (200, 2))
+    alone, together = (
+        GP(random_state=0).fit(X, y, groups=g).predict(queries, return_std=True)[1]
+        for g in (None, groups)
+    )
+    assert np.median(together) > 0.7
+    assert np.median(together) > np.median(alone)
+
+
+def test_groups_that_cannot_be_held_out_are_refused():
+    X, y, groups = repeated()
+    with pytest.raises(ValueError, match="one group only"):
+        GP().fit(X, y, groups=np.zeros(len(X)))
+    with pytest.raises(ValueError, match="Give one group for each row"):
+        GP().fit(X, y, groups=groups[:-1])
+
+
+def sequence(n_samples=1500, memory=0.99, seed=0):
+    """Inputs that wander, and an error that wanders too."""
+    rng = np.random.default_rng(seed)
+    steps = rng.normal(size=(n_samples, 3))
+    state = np.zeros((n_samples, 3))
+    for t in range(1, n_samples):
+        state[t] = memory * state[t - 1] + np.sqrt(1 - memory**2) * steps[t]
+    return state[:, :2], np.sin(state[:, 0]) + 0.5 * state[:, 2]
+
+
+def test_rows_in_sequence_are_noticed_and_left_out_in_runs():
+    X, y = sequence()
+    with pytest.warns(DataWarning, match="look like a sequence"):
+        machine = tune(X, y)
+    assert machine.run_length_ >= 16
+    order = np.random.default_rng(0).permutation(len(X))
+    assert tune(X[order], y[order]).run_length_ == 1
+
+
+def test_independent_rows_are_no_sequence():
+    X, y = make_data(LARGE)
+    assert tune(X, y).run_length_ == 1
+    ordered = np.argsort(X[:, 0])
+    assert tune(X[ordered], y[ordered]).run_length_ == 1
 
 
 def test_standard_units_can_be_undone():

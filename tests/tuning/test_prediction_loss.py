@@ -1,4 +1,4 @@
-"""The prediction loss is that of machines that never saw the row they predict."""
+"""The prediction loss agrees with one slow GP per held-out row, and so its gradient."""
 
 import numpy as np
 import pytest
@@ -8,111 +8,132 @@ import reference
 from overcover.kernels import NAMES
 from overcover.tuning.prediction_loss import (
     ERROR_SHARE,
-    _answer_anchors,
+    HeldOut,
+    LocalSet,
+    measure,
+    predict_held_out,
     prediction_loss,
-    prediction_score,
+    standard_error,
+    tied_loss,
 )
 
-THETA = np.log([0.8, 1.7, 0.05])
+THETA = np.log([0.8, 1.5, 3.0, 0.05])
+LIMITS = np.array([0.4, 10.0])
 each_kernel = pytest.mark.parametrize("kernel", NAMES)
 
 
-def make_sets(rng, n_sets=2, n_anchors=4, n=9, weighted=False):
-    sets = []
-    for _ in range(n_sets):
-        X = rng.normal(size=(n_anchors, n, 2))
-        Y = np.stack([np.sin(X[..., 0]), X[..., 0] * X[..., 1]], axis=-1)
-        weights = np.ones((n_anchors, n))
-        if weighted:
-            weights = rng.uniform(0.3, 4.0, (n_anchors, n))
-        sets.append((X, Y + 0.1 * rng.normal(size=Y.shape), weights))
-    return sets
+@pytest.fixture(scope="module")
+def sets():
+    rng = np.random.default_rng(0)
+    return [
+        LocalSet(
+            rng.normal(size=(30, 3)),
+            rng.normal(size=(30, 2)),
+            rng.uniform(0.5, 2.0, 30),
+            rng.normal(size=(n_held, 3)),
+            rng.normal(size=(n_held, 2)),
+            rng.uniform(0.5, 2.0, n_held),
+        )
+        for n_held in (4, 7)
+    ]
 
 
-def brute_force(kernel, X, Y, weights):
-    """Error and variance at row 0 of a GP fitted to the other rows."""
-    lengths, noise = np.exp(THETA[:-1]), np.exp(THETA[-1])
-    dense = reference.DenseGP(kernel, lengths, noise, weights[1:])
-    dense.fit(X[1:], Y[1:], mean=Y[1:].mean(axis=0))
-    mean, variance = dense.predict(X[:1])
-    # `dense` speaks of an observation of weight one; the anchor has its own.
-    return Y[0] - mean[0], variance[0] - noise + noise / weights[0]
+def slow(theta, kernel, sets, limits=np.inf):
+    """Errors, variances and loss, row by row, with explicit inverses."""
+    scales, noise = np.exp(theta[:-1]), np.exp(theta[-1])
+    errors, variances = [], []
+    for local in sets:
+        A = reference.kernel_matrix(kernel, local.X, local.X, scales)
+        inverse = np.linalg.inv(A + np.diag(noise / local.weights))
+        mean = np.average(local.Y, axis=0, weights=local.weights)
+        rows = zip(local.X_held, local.Y_held, local.weights_held)
+        for x, y, weight in rows:
+            k = reference.kernel_matrix(kernel, x[None], local.X, scales)[0]
+            errors.append(y - mean - k @ inverse @ (local.Y - mean))
+            variances.append(1.0 + noise / weight - k @ inverse @ k)
+    errors, variances = np.array(errors), np.array(variances)
+    squares = np.minimum(np.abs(errors), limits) ** 2
+    loss = ERROR_SHARE * np.log(squares.mean(axis=0))
+    loss += np.log((squares / variances[:, None]).mean(axis=0))
+    return errors, variances, 0.5 * (loss.mean() + np.log(variances).mean())
+
+
+def measured(sets):
+    return [measure(local, np.exp(THETA[:-1])) for local in sets]
 
 
 @each_kernel
-@pytest.mark.parametrize("weighted", [False, True])
-def test_errors_and_variances_are_those_of_a_gp_without_the_anchor(
-    kernel, weighted, rng
-):
-    [(X, Y, weights)] = make_sets(rng, n_sets=1, weighted=weighted)
-    errors, eta, *_ = _answer_anchors(THETA, kernel, X, Y, weights)
-    for a in range(len(X)):
-        error, variance = brute_force(kernel, X[a], Y[a], weights[a])
-        assert_allclose(errors[a], error, rtol=1e-6)
-        assert_allclose(eta[a], variance, rtol=1e-6)
+def test_errors_and_variances_are_those_of_one_gp_per_row(kernel, sets):
+    held_out = predict_held_out(kernel, 1.0, np.exp(THETA[-1]), measured(sets))
+    errors, variances, _ = slow(THETA, kernel, sets)
+    assert_allclose(held_out.errors, errors, rtol=1e-7, atol=1e-9)
+    assert_allclose(held_out.variances, variances, rtol=1e-7)
+    assert held_out.sets.tolist() == [0] * 4 + [1] * 7
 
 
 @each_kernel
-def test_the_loss_follows_its_definition(kernel, rng):
-    sets = make_sets(rng)
-    pairs = [brute_force(kernel, *anchor) for parts in sets for anchor in zip(*parts)]
-    expected = 0.0
-    for j in range(2):
-        errors_sq = np.array([error[j] ** 2 for error, _ in pairs])
-        eta = np.array([variance for _, variance in pairs])
-        expected += 0.5 * ERROR_SHARE * np.log(errors_sq.mean())
-        expected += 0.5 * np.log(np.mean(errors_sq / eta)) + 0.5 * np.log(eta).mean()
-    assert_allclose(prediction_loss(THETA, kernel, sets)[0], expected / 2, rtol=1e-6)
-    assert_allclose(
-        prediction_score(THETA, kernel, iter(sets)), expected / 2, rtol=1e-6
+def test_the_loss_is_its_formula(kernel, sets):
+    *_, expected = slow(THETA, kernel, sets, LIMITS)
+    value, _ = prediction_loss(THETA, kernel, sets, LIMITS)
+    assert_allclose(value, expected, rtol=1e-9)
+    held_out = predict_held_out(kernel, 1.0, np.exp(THETA[-1]), measured(sets))
+    assert_allclose(held_out.sums(LIMITS).loss(), expected, rtol=1e-9)
+    tied, _ = tied_loss(0.0, THETA[-1], kernel, measured(sets), LIMITS)
+    assert_allclose(tied, expected, rtol=1e-9)
+
+
+@each_kernel
+def test_the_gradient_agrees_with_finite_differences(kernel, sets):
+    def value(theta):
+        return prediction_loss(theta, kernel, sets, LIMITS)[0]
+
+    _, gradient = prediction_loss(THETA, kernel, sets, LIMITS)
+    slopes = reference.numerical_gradient(value, THETA)
+    assert_allclose(gradient, slopes, rtol=1e-4, atol=1e-6)
+
+
+@each_kernel
+def test_a_common_factor_moves_all_length_scales(kernel, sets):
+    step = 0.3
+    moved = THETA + np.append(np.full(3, step), 0.0)
+    value, gradient = prediction_loss(moved, kernel, sets, LIMITS)
+    tied, slopes = tied_loss(step, THETA[-1], kernel, measured(sets), LIMITS)
+    assert_allclose(tied, value, rtol=1e-9)
+    assert_allclose(slopes, [gradient[:-1].sum(), gradient[-1]], rtol=1e-6)
+
+
+def test_outputs_are_judged_apart(sets):
+    held_out = predict_held_out("rbf", 1.0, 0.05, measured(sets))
+    alone = [local.of_outputs([1]) for local in sets]
+    one = predict_held_out("rbf", 1.0, 0.05, measured(alone))
+    losses = held_out.sums(np.inf).losses()
+    assert_allclose(losses[1], one.sums(np.inf).loss(), rtol=1e-9)
+
+
+def test_the_workers_do_not_matter(sets):
+    one, two = (prediction_loss(THETA, "rbf", sets, np.inf, n)[1] for n in (1, 2))
+    assert (one == two).all()
+
+
+def test_the_standard_error_is_that_of_the_jackknife():
+    rng = np.random.default_rng(0)
+    number = np.repeat(np.arange(20), 5)
+    first, second = (
+        HeldOut(rng.normal(size=(100, 1)), np.ones(100), number).sums(np.inf)
+        for _ in range(2)
     )
 
+    def difference(kept):
+        return (
+            sum(
+                sign * np.log(part.squares[kept].sum() / part.counts[kept].sum())
+                for sign, part in ((1, first), (-1, second))
+            )
+            * 0.5
+            * (ERROR_SHARE + 1.0)
+        )
 
-@each_kernel
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_gradient_matches_finite_differences(kernel, weighted, rng):
-    sets = make_sets(rng, weighted=weighted)
-    _, gradient = prediction_loss(THETA, kernel, sets)
-    expected = reference.numerical_gradient(
-        lambda theta: prediction_loss(theta, kernel, sets)[0], THETA
-    )
-    assert_allclose(gradient, expected, rtol=1e-5, atol=1e-8)
-
-
-@each_kernel
-def test_neighbours_that_nearly_coincide_do_not_spoil_the_gradient(kernel, rng):
-    sets = make_sets(rng)
-    theta = np.append(THETA[:-1], np.log(1e-5))
-    for X, _, _ in sets:
-        X[:, 2:6:2] = X[:, 1:5:2] + 1e-7 * rng.normal(size=(4, 2, 2))
-    _, gradient = prediction_loss(theta, kernel, sets)
-    expected = reference.numerical_gradient(
-        lambda moved: prediction_loss(moved, kernel, sets)[0], theta
-    )
-    assert_allclose(gradient, expected, rtol=1e-3, atol=1e-6)
-
-
-def test_neither_the_split_into_sets_nor_the_workers_matter(rng):
-    [whole] = make_sets(rng, n_sets=1, n_anchors=6)
-    parts = [tuple(a[i : i + 2] for a in whole) for i in (0, 2, 4)]
-    value, gradient = prediction_loss(THETA, "matern32", [whole])
-    for n_jobs in (1, 2):
-        split = prediction_loss(THETA, "matern32", parts, n_jobs)
-        assert_allclose(split[0], value)
-        assert_allclose(split[1], gradient)
-
-
-def test_a_perfect_prediction_has_a_finite_loss(rng):
-    [(X, Y, weights)] = make_sets(rng, n_sets=1)
-    value, gradient = prediction_loss(THETA, "rbf", [(X, np.zeros_like(Y), weights)])
-    assert np.isfinite(value)
-    assert np.isfinite(gradient).all()
-
-
-@each_kernel
-def test_an_anchor_that_repeats_its_neighbour_has_a_finite_gradient(kernel, rng):
-    [(X, Y, weights)] = make_sets(rng, n_sets=1)
-    X[:, 1] = X[:, 0]
-    value, gradient = prediction_loss(THETA, kernel, [(X, Y, weights)])
-    assert np.isfinite(value)
-    assert np.isfinite(gradient).all()
+    each = np.array([difference(np.arange(20) != k) for k in range(20)])
+    expected = np.sqrt(19 / 20 * np.sum((each - each.mean()) ** 2))
+    assert_allclose(standard_error(first, second), expected, rtol=1e-6)
+    assert standard_error(first, first) == 0.0

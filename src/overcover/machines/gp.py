@@ -96,7 +96,8 @@ class GP(CalibratedMachine):
         The group of every output.
     run_length_ : int
         Rows that follow each other and depend on each other: so many are left out
-        together to calibrate variances. 1 if they do not depend, or `groups` were given.
+        together to calibrate variances. 1 if they do not depend on each other, or if
+        `groups` were given.
     tuning_scores_ : list of dict
         The loss on held-out rows of every candidate, lower is better.
     calibration_ : Calibration

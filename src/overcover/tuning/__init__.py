@@ -46,6 +46,15 @@ ROWS_FOR_KERNELS, ROWS_PER_SCALE = 100, 4
 IRRELEVANT = 30.0
 # What a candidate must gain to be worth a step.
 LEAST_GAIN = 1e-3
+# Logs of factors on length scales and noise that the winner is moved by; and those of a
+# candidate whose noise the search may have set too low to see what repeated rows do.
+STEPS = tuple(
+    (sign * shrink * lengths, sign * shrink * noise)
+    for shrink in (1.0, 0.5)
+    for lengths, noise in ((np.log(2.0), 0.0), (0.0, np.log(4.0)))
+    for sign in (1, -1)
+)
+NOISE_STEPS = ((0.0, np.log(32.0)), (0.0, -np.log(8.0)))
 
 
 class Tuned(NamedTuple):
@@ -128,9 +137,9 @@ def tune(
     names = (first,)
     if is_auto and len(X) >= ROWS_FOR_KERNELS:
         names = kernels.NAMES
-    candidates = search_all(problem, start, search, judge, names, random_state)
+    candidates, winner = search_all(problem, start, search, judge, names, random_state)
     scores = {name: judge.score(c.theta, c.kernel) for name, c in candidates.items()}
-    best = candidates[min(scores, key=scores.__getitem__)]
+    best = _best({n: c for n, c in candidates.items() if c.kernel == winner}, judge)
     if isinstance(search, PredictionSearch):
         best = refine(problem, best, judge)
         scores["refined"] = judge.score(best.theta, best.kernel)
@@ -169,43 +178,46 @@ def search_all(problem, start, search, judge, names, random_state):
 
     Returns
     -------
-    dict from name to Candidate
+    candidates : dict from name to Candidate
+    kernel : str
+        That of the winner.
     """
     first, candidates = problem.kernel, {}
-    candidates["isotropic"] = Candidate(first, search.descend(start, True, 10))
+
+    def tied(start, kernel, max_iter=10):
+        theta = search.descend(start, True, max_iter, kernel)
+        return refine(problem, Candidate(kernel, theta), judge, NOISE_STEPS)
+
+    candidates["isotropic"] = tied(start, first)
     n_free = int(problem.free[:-1].sum())
     plain = problem.plain[:-1][problem.free[:-1]]
     if n_free > 1 and np.ptp(plain) > np.log(ALIKE):
         theta = np.where(problem.free, start + problem.plain, start)
-        candidates["plain"] = Candidate(first, search.descend(theta, True, 10))
+        candidates["plain"] = tied(theta, first)
     best = _best(candidates, judge)
     has_columns = 1 < n_free <= min(MOST_SCALES, len(problem.X) / ROWS_PER_SCALE)
     if has_columns:
-        theta = search.descend_columns(best.theta, first)
-        candidates["columns"] = Candidate(first, theta)
+        for k, theta in enumerate(search.descend_columns(best.theta, first)):
+            candidates[f"columns {k + 1}"] = Candidate(first, theta)
         best = _best(candidates, judge)
     for name in names:
         if name != first:
-            theta = search.descend(best.theta, True, 8, name)
-            candidates[name] = Candidate(name, theta)
+            candidates[name] = tied(best.theta, name, 8)
     best = _smoothest(candidates, judge)
-    if best.kernel != first:
-        theta = best.theta
-        if has_columns:
-            theta = search.descend_columns(theta, best.kernel)
-        candidates[f"columns, {best.kernel}"] = Candidate(best.kernel, theta)
-        best = min(
-            (best, Candidate(best.kernel, theta)),
-            key=lambda one: judge.score(one.theta, one.kernel),
-        )
+    if best.kernel != first and has_columns:
+        rounds = search.descend_columns(best.theta, best.kernel)
+        more = {
+            f"{best.kernel}, columns {k + 1}": Candidate(best.kernel, theta)
+            for k, theta in enumerate(rounds)
+        }
+        candidates |= more
+        best = _best({"": best, **more}, judge)
     if isinstance(search, PredictionSearch):
         sets = judge.neighborhoods(best.theta, N_LOCAL_SETS, LOCAL_SIZE, random_state)
         local = problem._replace(kernel=best.kernel)
         theta = by_likelihood(local, best.theta, sets, 10)
         candidates["likelihood"] = Candidate(best.kernel, theta)
-    return {n: c for n, c in candidates.items() if c.kernel == best.kernel} | {
-        n: c for n, c in candidates.items() if c.kernel != best.kernel
-    }
+    return candidates, best.kernel
 
 
 def _best(candidates, judge):
@@ -232,21 +244,32 @@ def _smoothest(candidates, judge):
     return best
 
 
-def refine(problem, best, judge):
-    """Move common length scale and noise by factors while held-out rows gain."""
+def refine(problem, best, judge, steps=STEPS):
+    """Move common length scale and noise by factors while held-out rows gain.
+
+    Parameters
+    ----------
+    problem : Problem
+    best : Candidate
+    judge : Judge
+    steps : sequence of tuples
+        Logs of the factors on length scales and noise that are tried in turn.
+
+    Returns
+    -------
+    Candidate
+    """
     kernel, theta = best
-    lengths = np.append(problem.free[:-1] * np.log(2.0), 0.0)
-    noise = np.zeros(len(theta))
-    noise[-1] = problem.free[-1] * np.log(4.0)
     low, high = problem.bounds()
-    for shrink in (1.0, 0.5):
-        for step in (lengths, -lengths, noise, -noise):
-            while True:
-                moved = np.clip(theta + shrink * step, low, high)
-                gain = judge.score(theta, kernel) - judge.score(moved, kernel)
-                if not gain > LEAST_GAIN:
-                    break
-                theta = moved
+    for of_lengths, of_noise in steps:
+        step = np.append(np.full(len(theta) - 1, of_lengths), of_noise)
+        step = np.where(problem.free, step, 0.0)
+        while True:
+            moved = np.clip(theta + step, low, high)
+            gain = judge.score(theta, kernel) - judge.score(moved, kernel)
+            if not gain > LEAST_GAIN:
+                break
+            theta = moved
     return Candidate(kernel, theta)
 
 

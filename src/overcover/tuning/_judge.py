@@ -12,7 +12,7 @@ from ._sets import choose_spots, local_sets
 from .prediction_loss import LEAST_NOISE, HeldOut, Sums, measure, predict_held_out
 
 # Spots that are judged, and rows to learn from at each.
-N_SPOTS, SET_SIZE = 64, 256
+N_SPOTS, SET_SIZE = 120, 256
 # Parts of a small table, for the standard error of a difference.
 N_PARTS = 20
 # Up to this many rows each is left out in turn.

@@ -205,23 +205,31 @@ def descend_tied(problem, theta, objective, max_iter):
     lengths, is_free = start[:-1], problem.free[:-1]
     # The typical column stays within bounds; far ones are cut at them.
     middle = np.median(lengths[is_free])
-    reach = (
-        np.median(low[:-1][is_free]) - middle,
-        np.median(high[:-1][is_free]) - middle,
-    )
-    noise = (low[-1], high[-1]) if problem.free[-1] else (start[-1],) * 2
-    if not is_free.all():
-        reach = (0.0, 0.0)  # a common factor would move what the user fixed
+    reach = [np.median(bound[:-1][is_free]) - middle for bound in (low, high)]
+    # A common factor would move what the user fixed.
+    moves = np.array([is_free.all(), problem.free[-1]])
+    if not moves.any():
+        return start
+    origin = np.array([0.0, start[-1]])
+    bounds = np.array([reach, (low[-1], high[-1])])[moves]
+
+    def along(steps):
+        point = origin.copy()
+        point[moves] = steps
+        value, gradient = objective(point)
+        return value, gradient[moves]
+
     solution = minimize(
-        lambda moved: objective(moved),
-        np.array([0.0, start[-1]]),
+        along,
+        origin[moves],
         jac=True,
         method="L-BFGS-B",
-        bounds=[reach, noise],
+        bounds=bounds,
         options={"maxiter": max_iter},
     )
-    moved = np.where(is_free, lengths + solution.x[0], lengths)
-    return np.clip(np.append(moved, solution.x[1]), low, high)
+    origin[moves] = solution.x
+    moved = np.where(is_free, lengths + origin[0], lengths)
+    return np.clip(np.append(moved, origin[1]), low, high)
 
 
 def descend(problem, theta, objective, tied, max_iter):

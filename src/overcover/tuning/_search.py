@@ -9,7 +9,7 @@ from .likelihood import negative_log_likelihood
 from .prediction_loss import measure, predict_held_out, prediction_loss, tied_loss
 
 # Spots that are predicted while searching, and rows to learn from at each.
-N_SPOTS, SET_SIZE = 40, 128
+N_SPOTS, SET_SIZE = 100, 128
 # Rows of a small table whose likelihood is climbed first.
 FEW_LOOKED_AT = 400
 # With more rows than this, the prior of hyperparameters fades.
@@ -33,8 +33,13 @@ class PredictionSearch:
 
     def __init__(self, problem: Problem, theta, random_state):
         self.problem = problem
-        self.spots = choose_spots(problem, theta, N_SPOTS, random_state)
+        self.seed = random_state.randint(2**31)
         self._made: tuple = (None, [])
+        # Errors are cut alike in all descents, at what the first metric makes of them.
+        scale, noise = problem.metric(theta), float(np.exp(theta[-1]))
+        measured = [measure(local, scale) for local in self._sets(theta)]
+        start = predict_held_out(problem.kernel, 1.0, noise, measured, problem.n_jobs)
+        self.limits = limits_of(start.errors)
 
     def descend(self, theta, tied, max_iter, kernel=None, outputs=None):
         """The hyperparameters after some steps down the loss.
@@ -62,10 +67,8 @@ class PredictionSearch:
         if outputs is not None:
             sets = [one.of_outputs(outputs) for one in sets]
         measured = [measure(local, scale) for local in sets]
-        noise, n_jobs = float(np.exp(theta[-1])), problem.n_jobs
-        limits = limits_of(
-            predict_held_out(kernel, 1.0, noise, measured, n_jobs).errors
-        )
+        n_jobs = problem.n_jobs
+        limits = self.limits if outputs is None else self.limits[outputs]
 
         def along_columns(moved):
             return _safely(prediction_loss, moved, kernel, sets, limits, n_jobs)
@@ -84,14 +87,23 @@ class PredictionSearch:
         # A common factor on all length scales does not change who is near.
         key = np.round(theta[:-1] - theta[:1], 6).tobytes()
         if self._made[0] != key:
-            self._made = key, local_sets(self.problem, theta, self.spots, SET_SIZE)
+            # The same spots however often this metric comes back.
+            random_state = np.random.RandomState(self.seed)
+            spots = choose_spots(self.problem, theta, N_SPOTS, random_state)
+            self._made = key, local_sets(self.problem, theta, spots, SET_SIZE)
         return self._made[1]
 
     def descend_columns(self, theta, kernel):
-        """One length scale per column, with sets in the metric of each round."""
+        """One length scale per column: the results of a few rounds.
+
+        Each round has its sets in the metric of the last. Few rows are looked at, so
+        the last round need not be the best.
+        """
+        rounds = []
         for _ in range(3):
             theta = self.descend(theta, False, 12, kernel)
-        return theta
+            rounds.append(theta)
+        return rounds
 
 
 class LikelihoodSearch:
@@ -112,7 +124,7 @@ class LikelihoodSearch:
     def descend_columns(self, theta, kernel):
         """One length scale per column, from all rows in the end."""
         theta = self.descend(theta, False, 30, kernel)
-        return by_likelihood(self._problem(kernel, None), theta, [self.rows], 60)
+        return [by_likelihood(self._problem(kernel, None), theta, [self.rows], 60)]
 
     def _problem(self, kernel, outputs):
         problem = self.problem
@@ -154,7 +166,7 @@ def by_prediction(problem: Problem, theta, random_state):
     search = PredictionSearch(problem, theta, random_state)
     theta = search.descend(theta, True, 10)
     if 1 < problem.free[:-1].sum() <= MOST_SCALES:
-        theta = search.descend_columns(theta, problem.kernel)
+        theta = search.descend_columns(theta, problem.kernel)[-1]
     return theta
 
 

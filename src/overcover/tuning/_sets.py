@@ -15,7 +15,7 @@ from .._weights import judged_first
 from .prediction_loss import LocalSet
 
 # Rows held out at a spot, and among how many of its nearest.
-N_HELD_OUT, N_AROUND = 16, 48
+N_HELD_OUT, N_AROUND = 8, 64
 # Rows that follow each other and are held out together.
 RUN_LENGTH = 16
 # Rows held out times rows to search among: what finding neighbours may cost.
@@ -69,7 +69,7 @@ def choose_spots(problem, theta, n_spots, random_state):
     near = nearest_rows(
         problem.X, problem.X[centers], around, problem.n_jobs, judged, scale
     )
-    n_held = max(1, min(N_HELD_OUT, around // 3))
+    n_held = max(1, min(N_HELD_OUT, around // 4))
     return [_some_units(problem, judged[k], n_held, random_state) for k in near]
 
 
@@ -128,7 +128,9 @@ def _local_set(problem, scale, spot, near, size):
     if len(near) > size:
         center = X_held.mean(axis=0)
         apart = squared_distances((X_held - center) / scale, (X - center) / scale)
-        kept = np.sort(np.argsort(apart.min(axis=0), kind="stable")[:size])
+        # By rank, so that each row held out has its share, also where rows are rare.
+        ranks = np.argsort(np.argsort(apart, axis=1, kind="stable"), axis=1)
+        kept = np.sort(np.argsort(ranks.min(axis=0), kind="stable")[:size])
         near, X = near[kept], X[kept]
     return LocalSet(
         X,
