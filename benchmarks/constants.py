@@ -19,8 +19,8 @@ from _common import note, print_table
 from overcover import GP, OverlappingCoverRegressor
 from overcover._neighbors import nearest_centers
 from overcover.baselines import NeighborhoodRegressor
+from overcover.consult import ask
 from overcover.routing import Route
-from overcover.subdomains import ask
 
 SPREADS = (1.0, 2.0, 3.0, 4.0, 6.0)
 CANDIDATES = ((3, 1.1), (5, 1.1), (8, 1.2))

@@ -22,7 +22,7 @@ import peers
 from _common import interleaved, note, print_table, watched_memory
 from overcover import GP, OverlappingCoverRegressor
 from overcover.baselines import NeighborhoodRegressor
-from overcover.routing import NAMES
+from overcover.routing import ROUTERS
 
 # -- definitions -----------------------------------------------------------------------
 
@@ -273,7 +273,7 @@ def jittered(X, n_copies):
 
 def routers(names, settings):
     """All routers on the same hyperparameters and the same cover."""
-    rows = [varied(name, settings, router=r) for name in names for r in NAMES]
+    rows = [varied(name, settings, router=r) for name in names for r in ROUTERS]
     print_table("Routers", rows, VARIED_COLUMNS)
     return rows
 

@@ -35,6 +35,7 @@ import overcover
 from _common import note, print_table, run_sections, timed
 from gp import answers_of, prediction_flops, training_flops
 from overcover import GP, OverlappingCoverRegressor, TwinGP, store
+from overcover.consult import panel_of
 from overcover.datasets import make_pose
 from overcover.metrics import interval_coverage, mean_joint_error
 from scaling import exponent
@@ -135,7 +136,7 @@ def million(settings):
     half = 1.96 * std
     n_answers = answers_of(model, X_test)
     # Factors that are not kept are made again in every round.
-    n_rounds = -(-len(X_test) // model._rows_per_round())
+    n_rounds = -(-len(X_test) // panel_of(model).rows_per_round)
     again = 0 if all(map(np.size, model.states_[0].factor)) else n_rounds
     trained = training_flops(model)
     asked = prediction_flops(model, n_answers) + again * trained

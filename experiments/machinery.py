@@ -9,11 +9,11 @@ import numpy as np
 from _common import load as load_file
 from _common import output_units
 from overcover import GP, OverlappingCoverRegressor, TwinGP
-from overcover.combination import combine
+from overcover.combination import mixture, weights_of
+from overcover.consult import ask
 from overcover.datasets import make_pose
 from overcover.machines import Machine
 from overcover.metrics import mean_angle_error, mean_joint_error
-from overcover.subdomains import ask
 
 from .definitions import DATA_SEED, PAPER, SEED, Scale
 
@@ -134,7 +134,9 @@ def means_by_consulted(model, X, counts):
     route = model.router_.route(X / model.length_scales_, most, model.n_jobs)
     answers = ask(model.machine_, model.states_, X, route, False, model.n_jobs)
     return {
-        k: combine(model.combine, route.distances[:, :k], answers.mean[:, :k]).mean
+        k: mixture(
+            weights_of(model.combine, route.distances[:, :k]), answers.mean[:, :k]
+        ).mean
         for k in counts
         if k <= most
     }

@@ -17,6 +17,7 @@ from overcover.advice import (
     as_cover,
     assess,
 )
+from overcover.consult import panel_of
 
 FIXED = GP(length_scale=1.0, noise=0.01)
 
@@ -59,10 +60,11 @@ def test_the_assessment_is_what_the_model_predicts(healthy):
     assert_array_equal(held, (low <= y_test) & (y_test <= high))
 
 
-def test_the_assessment_does_not_depend_on_chunks(healthy, monkeypatch):
+def test_the_assessment_does_not_depend_on_rounds(healthy, monkeypatch):
     model, _, _, X_test, y_test = healthy
     whole = assess(model, X_test, y_test)
-    monkeypatch.setattr("overcover.advice.CHUNK", 77)
+    monkeypatch.setattr("overcover.consult.ROUND_BYTES", 77 * 160)
+    assert panel_of(model).rows_per_round == 77
     for one, other in zip(whole[:5], assess(model, X_test, y_test)):
         assert_allclose(one, other, atol=1e-12)
 

@@ -19,6 +19,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import overcover
 from overcover import GP, OverlappingCoverRegressor, TwinGP, TwoLevelKMeans, store
 from overcover import distributed as on_cluster
+from overcover.consult import panel_of
 
 pytest.importorskip("distributed", reason="needs pip install 'overcover[dask]'")
 import dask.array as da
@@ -488,8 +489,8 @@ def test_predictions_are_those_of_the_model(
     return_std, client, expected, tmp_path, monkeypatch
 ):
     model, path = expected
-    monkeypatch.setattr("overcover.regressor.ROUND_BYTES", 10**5)
-    assert model._rows_per_round() < 1000
+    monkeypatch.setattr("overcover.consult.ROUND_BYTES", 10**5)
+    assert panel_of(model).rows_per_round < 1000
     rng = np.random.default_rng(3)
     X = rng.uniform(-2, 2, (1500, 2)).astype(np.float32)
     np.save(tmp_path / "X.npy", X)

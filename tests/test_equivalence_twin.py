@@ -148,7 +148,7 @@ def test_answering_in_blocks_changes_nothing(two_outputs, queries, monkeypatch):
     expected = [m.predict(queries, return_std=True) for m in (full, cover)]
     doubts = full.doubt(full.state_, queries)
     monkeypatch.setattr("overcover.machines.twin_gp.BLOCK_VALUES", 1000)
-    monkeypatch.setattr("overcover.regressor.ROUND_BYTES", 2000)
+    monkeypatch.setattr("overcover.consult.ROUND_BYTES", 2000)
     for model, answers in zip((full, cover), expected):
         check_equal(model.predict(queries, return_std=True), answers, rtol=SEARCH)
     assert_allclose(full.doubt(full.state_, queries), doubts, rtol=ROUNDING)

@@ -30,6 +30,7 @@ from overcover import (
     routing,
     store,
 )
+from overcover.store import _directory as directory
 from overcover.store._codec import RECORDS, decode, encode
 from overcover.store._pack import open_pack, write_pack
 from overcover.store._shapes import SHAPES
@@ -74,7 +75,7 @@ def check_round_trip(model, loaded, X):
         assert_array_equal(said, expected)
 
 
-@pytest.mark.parametrize("router", routing.NAMES)
+@pytest.mark.parametrize("router", routing.ROUTERS)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_machine_answers_alike_by_every_router(
     machine, router, two_outputs, queries, tmp_path
@@ -402,6 +403,33 @@ def test_models_of_every_format_version_still_answer(folder):
     assert_allclose(mean, recorded["mean"], rtol=1e-5)
     assert_allclose(std, recorded["std"], rtol=1e-5)
     assert str(model.get_params()["machine"]) == recorded["machine"]
+
+
+@pytest.mark.parametrize(
+    ("options", "combine"),
+    [
+        ({}, "auto"),
+        ({"combine": "nearest"}, "auto"),
+        ({"n_consulted": 3}, "auto"),
+        ({"n_consulted": 3, "combine": "precision"}, "precision"),
+        ({"router": "density", "combine": "nearest"}, "nearest"),
+        ({"router": "density"}, "auto"),
+    ],
+    ids=str,
+)
+def test_stores_older_than_version_3_are_combined_as_they_were(
+    options, combine, surface, tmp_path
+):
+    """Then the default was called "inverse-distance", and one was always certain."""
+    path = tmp_path / "model.ocm"
+    options = {"combine": "inverse-distance", **options}
+    fitted("gp", *surface, **options).save(path)
+    assert overcover.load(path).combine == options["combine"]
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest |= {"version": 2}
+    manifest["checksum"] = directory.checksum_of(manifest)
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    assert overcover.load(path).combine == combine
 
 
 def test_there_is_a_fixture_of_the_current_version():

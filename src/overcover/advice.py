@@ -1,8 +1,8 @@
-r"""Advice: what a fitted model, its data and its answers give reason to say.
+"""Advice: findings about a fitted model, its data and its predictions.
 
-Beside the path. Each finding is a plain sentence or two: what was seen, what it means,
-what to do. Thresholds are constants below, with their reasons. A report and the command
-line show them; `advise` makes the list.
+Beside the path. A finding is a sentence or two: an observation, its meaning, and a
+remedy. Thresholds are constants below, with their reasons. `advise` makes the list of
+findings; reports and the command line show it.
 """
 
 import time
@@ -11,21 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import combination, routing
 from ._columns import find_needless
 from ._markup import number, percent
 from ._validation import check_observed, check_queries
+from .consult import panel_of, rounds
 from .cover import Cover
-from .explain import homes, names_of_features, remoteness
+from .explain import names_of_features, remoteness
 from .machines import Machine
 from .planning._findings import Finding, about_cover, about_variance
 from .regressor import OverlappingCoverRegressor
+from .routing import EuclideanRouter
 from .tuning import twin
 from .tuning._problem import NOISE_BOUNDS
 
 SEVERITIES = ("problem", "warning", "note")
-# Queries answered at a time.
-CHUNK = 2**15
 COVERAGE = 0.95
 # Intervals are called dishonest past three standard errors, and two points at least.
 STANDARD_ERRORS, LEAST_GAP = 3.0, 0.02
@@ -40,10 +39,10 @@ FEW_QUERIES = 20
 
 
 class Assessment(NamedTuple):
-    """Rows that a model has not been fitted on, and what it says of them."""
+    """Rows that a model has not been fitted on, and its predictions."""
 
     Y: np.ndarray
-    """What was observed, shape (n_queries, n_outputs)."""
+    """Observed outputs, shape (n_queries, n_outputs)."""
 
     mean: np.ndarray
     """Shape (n_queries, n_outputs)."""
@@ -52,7 +51,7 @@ class Assessment(NamedTuple):
     """None where the machine has no variance."""
 
     home: np.ndarray
-    """The subdomain with most say, shape (n_queries,)."""
+    """The subdomain with the largest weight, shape (n_queries,)."""
 
     remoteness: np.ndarray
     """Above one outside the cover, see `overcover.explain`, shape (n_queries,)."""
@@ -61,7 +60,7 @@ class Assessment(NamedTuple):
     """Of the outputs."""
 
     seconds: float
-    """What answering took."""
+    """Time that the predictions took."""
 
     def r2(self):
         """Share of each output's variance that is explained; NaN if it has none."""
@@ -77,7 +76,7 @@ class Assessment(NamedTuple):
 
 
 def assess(model, X, y) -> Assessment:
-    """Answer test rows, in chunks of bounded memory.
+    """Predict test rows, in rounds of bounded memory.
 
     Parameters
     ----------
@@ -95,14 +94,13 @@ def assess(model, X, y) -> Assessment:
     has_variance = model.machine_.has_variance
     parts: list[Any] = []
     seconds = 0.0
-    for i in range(0, len(X), CHUNK):
-        chunk = X[i : i + CHUNK].astype(np.float64)
-        started = time.perf_counter()
-        route, answers, weights = model._consult(chunk, has_variance)
-        said = combination.mixture(weights, answers.mean, answers.variance)
+    started = time.perf_counter()
+    for rows, consultation in rounds(panel_of(model), X, has_variance):
+        prediction = consultation.prediction()
         seconds += time.perf_counter() - started
-        home = homes(route, weights)
-        parts.append((*said, home, remoteness(model, chunk, home)))
+        home = consultation.homes()
+        parts.append((*prediction, home, remoteness(model, X[rows], home)))
+        started = time.perf_counter()
     means, stds, home, remote = zip(*parts)
     mean = np.concatenate(means)
     Y = check_observed(y, mean)
@@ -118,17 +116,17 @@ def assess(model, X, y) -> Assessment:
 
 
 def advise(model, X=None, y=None, X_test=None, y_test=None):
-    """What a fitted model, its data and its answers give reason to say.
+    """Findings about a fitted model, its data and its predictions.
 
     Parameters
     ----------
     model : OverlappingCoverRegressor or Machine
         Fitted. A machine that was fitted alone is taken as one subdomain.
     X : array-like of shape (n_samples, n_features), default=None
-        The rows it was fitted on; without them nothing is said about data.
+        The rows it was fitted on; without them there are no findings about data.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
     X_test : array-like of shape (n_queries, n_features), default=None
-        Rows it was not fitted on; without them nothing is said about answers.
+        Rows it was not fitted on; without them there are none about predictions.
     y_test : array-like of shape (n_queries,) or (n_queries, n_outputs), default=None
 
     Returns
@@ -165,47 +163,52 @@ model. GP alone does the same.
 
 
 def findings(model, X=None, y=None, assessment=None, alone=False):
-    """`advise` where the test rows have been answered already.
+    """`advise` for test rows that are predicted already.
 
-    Nothing is said about the cover of a machine that was fitted alone.
+    There are no findings about the cover of a machine that was fitted alone.
     """
-    found = [*(about_variance if alone else about_cover)(model), *about_noise(model)]
+    result = [*(about_variance if alone else about_cover)(model), *about_noise(model)]
     if X is not None:
-        found += about_inputs(model, np.asarray(X, dtype=np.float64))
+        result += about_inputs(model, np.asarray(X, dtype=np.float64))
     if y is not None:
-        found += about_outputs(y)
+        result += about_outputs(y)
     if assessment is not None:
-        found += about_answers(model, assessment)
-    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+        result += about_answers(model, assessment)
+    return most_severe_first(result)
 
 
-def with_notes(model, found):
-    """Findings, and those of the fit that a model carries with it, each once.
+def most_severe_first(findings):
+    """The findings, problems before warnings before notes."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def with_notes(model, findings):
+    """Findings together with the notes of the fit, each once.
 
     Parameters
     ----------
     model : OverlappingCoverRegressor
         Fitted; its ``notes_`` are findings as text.
-    found : list of Finding
+    findings : list of Finding
 
     Returns
     -------
     list of Finding
         The most severe first.
     """
-    known = {finding.text for finding in found}
+    known = {finding.text for finding in findings}
     for note in getattr(model, "notes_", None) or []:
         severity, _, text = str(note).partition(": ")
         if severity not in SEVERITIES:
             severity, text = "note", str(note)
         if text not in known:
-            found = [*found, Finding(severity, text)]
+            findings = [*findings, Finding(severity, text)]
             known.add(text)
-    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+    return most_severe_first(findings)
 
 
 def unchecked(assessment):
-    """A sentence on what could not be looked at; "" if all of it was."""
+    """A sentence on what was not checked; "" if everything was."""
     if assessment is not None:
         return ""
     return (
@@ -215,7 +218,7 @@ def unchecked(assessment):
 
 
 def as_cover(machine, X=None):
-    """A machine that was fitted alone, as the cover of one subdomain that it is.
+    """A machine that was fitted alone, as a cover of one subdomain.
 
     Parameters
     ----------
@@ -227,7 +230,7 @@ def as_cover(machine, X=None):
     Returns
     -------
     OverlappingCoverRegressor
-        Its `machine_` is the one given.
+        Its `machine_` is this machine, not a copy.
     """
     rows = machine.recall_inputs(machine.state_)
     if rows is None and X is None:
@@ -245,40 +248,40 @@ def as_cover(machine, X=None):
     model.cover_ = Cover([np.arange(len(rows))], np.array([len(rows)]))
     model.n_subdomains_, model.subdomain_size_ = 1, len(rows)
     mean = (rows / model.length_scales_).mean(axis=0, keepdims=True)
-    model.router_ = routing.EuclideanRouter(mean)
+    model.router_ = EuclideanRouter(mean)
     return model
 
 
 def names_of_outputs(y, Y):
-    """What the outputs are called: as in the data frame, else y0, y1, ..., or y."""
-    named = getattr(y, "columns", None)
-    if named is not None:
-        return [str(name) for name in named]
+    """Names of the outputs: as in the data frame, else y0, y1, ..., or y."""
+    columns = getattr(y, "columns", None)
+    if columns is not None:
+        return [str(name) for name in columns]
     if Y.shape[1] == 1:
         return [str(getattr(y, "name", None) or "y")]
     return [f"y{j}" for j in range(Y.shape[1])]
 
 
 def about_noise(model):
-    """Noise that tuning found at the end of what it may be."""
+    """Noise that tuning set to a bound."""
     machine = model.machine_
     for name, (low, high) in (
         ("noise", NOISE_BOUNDS),
         ("input_noise", twin.NOISE_BOUNDS),
         ("output_noise", twin.NOISE_BOUNDS),
     ):
-        asked = getattr(machine, name, None)
-        if not (isinstance(asked, str) and asked == "auto"):
+        option = getattr(machine, name, None)
+        if not (isinstance(option, str) and option == "auto"):
             continue
-        found = np.atleast_1d(getattr(machine, f"{name}_"))
-        if np.any(found >= 0.99 * high):
+        noise = np.atleast_1d(getattr(machine, f"{name}_"))
+        if np.any(noise >= 0.99 * high):
             yield Finding(
                 "warning",
                 f"{name} was found at its upper bound, {number(high)}: the inputs say "
                 "little about the outputs, or not in a smooth way. Look for missing "
                 "features, or for rows whose outputs are mixed up.",
             )
-        if np.any(found <= 1.01 * low):
+        if np.any(noise <= 1.01 * low):
             yield Finding(
                 "note",
                 f"{name} was found at its lower bound, {number(low)}: the outputs look "
@@ -308,7 +311,7 @@ def about_inputs(model, X):
         yield Finding(
             severity,
             f"{percent(share, 0)} of the rows repeat the inputs of another row: a "
-            "subdomain then sees less than its size suggests. Give a larger "
+            "subdomain then holds less than its size suggests. Give a larger "
             "subdomain_size.",
         )
 
@@ -359,7 +362,7 @@ def about_answers(model, assessment):
         yield Finding(
             "problem",
             f"For {listed(names, useless)}, the mean of the test outputs would be a "
-            "better answer than what is predicted.",
+            "better answer than the predictions.",
         )
     one_row = (spread > 0) & (error_sq.max(axis=0) > 0.5 * error_sq.sum(axis=0))
     if one_row.any():
@@ -456,8 +459,8 @@ def listed(names, chosen, most=5):
     >>> listed(list("abcdefgh"), np.ones(8, dtype=bool))
     'a, b, c, d, e and 3 more'
     """
-    found = [name for name, is_one in zip(names, chosen) if is_one]
-    if len(found) > most:
-        found = [*found[:most], f"{len(found) - most} more"]
-    *first, last = found
+    words = [name for name, is_chosen in zip(names, chosen) if is_chosen]
+    if len(words) > most:
+        words = [*words[:most], f"{len(words) - most} more"]
+    *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

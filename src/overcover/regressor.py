@@ -5,18 +5,17 @@ X, Y -> metric -> partition -> cover -> machines -> routing -> combination
 """
 
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import combination, routing
+from . import consult, routing
 from ._markup import element
 from ._notes import keep_notes
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
-from ._streams import FARTHEST, Rows, without_far_cells
+from ._streams import Rows, without_far_cells
 from ._validation import (
     all_or_nothing,
     check_choice,
@@ -26,30 +25,13 @@ from ._validation import (
 )
 from .cover import count_lenders, count_subdomains, cover_partition
 from .explain import explain, summary
-from .machines import Answer, Prediction, TakesMachine, make_machine
+from .machines import TakesMachine, make_machine
 from .machines.base import Predictor
 from .partition import partition_rows
 from .planning._findings import Shape, warn_of_poor_choices
 from .planning._result import describe_fit
 from .planning._sizes import DEFAULT_OVERLAP, DEFAULT_SIZE, auto_size, check_auto
-from .subdomains import InMemory, ask, ask_doubts, fit_machines
-
-# Queries are answered in rounds, so that memory is flat however many there are. What
-# the answers to a round may occupy; and where factors need not be made again, how many
-# queries there are for each subdomain, because more of them would gain little.
-ROUND_BYTES, ROUND_QUERIES = 2**27, 512
-
-
-class Consultation(NamedTuple):
-    """Who was asked about some queries, what they said, and what it counts."""
-
-    route: routing.Route
-
-    answers: Answer
-    """With an axis for the consulted, see `ask`."""
-
-    weights: np.ndarray
-    """Shares, shape (n_queries, n_consulted, 1 or n_outputs)."""
+from .subdomains import InMemory, fit_machines
 
 
 class OverlappingCoverRegressor(
@@ -92,8 +74,11 @@ default="kmeans"
 default="variance"
         See `overcover.routing`. A machine without a variance is routed by Euclidean
         distance where this says "variance".
-    combine : {"inverse-distance", "precision", "nearest"}, default="inverse-distance"
-        How several answers become one; see `overcover.combination`.
+    combine : {"auto", "certainty", "inverse-distance", "precision", "nearest"}, \
+default="auto"
+        How several answers become one; see `overcover.combination`. "auto" is
+        "certainty" with the router "variance" and ``n_consulted=1``: candidates that
+        are about equally certain share the answer. Else it is "inverse-distance".
     n_jobs : int or None, default=None
         Threads that work on different subdomains, each with one BLAS thread. Results
         do not depend on it.
@@ -151,7 +136,7 @@ default="variance"
         n_consulted=1,
         partition="kmeans",
         router="variance",
-        combine="inverse-distance",
+        combine="auto",
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -208,7 +193,7 @@ default="variance"
         size = self._size(len(X), Y.shape[1])
         n_subdomains = count_subdomains(len(X), size, self.overlap)
         if isinstance(self.partition, str):  # a clusterer may make more, or fewer
-            self._check_consulted(n_subdomains)
+            consult.check_consulted(self.n_consulted, n_subdomains)
         asked = Shape(len(X), X.shape[1], Y.shape[1], size, self.overlap, n_subdomains)
         warn_of_poor_choices(asked, self.machine, isinstance(work, InMemory))
         rng, n_jobs = check_random_state(self.random_state), self.n_jobs
@@ -230,8 +215,10 @@ default="variance"
             cover = work.stage(
                 "cover", rng, cover_partition, X_metric, partition, *shape, n_jobs
             )
-            self._check_consulted(len(cover.members))
-            known = self._router_name(machine), X_metric, cover, partition.labels
+            consult.check_consulted(self.n_consulted, len(cover.members))
+            consult.check_rule(self.combine, machine)
+            name = routing.router_for(self.router, machine)
+            known = name, X_metric, cover, partition.labels
             router = work.stage("router", rng, routing.make_router, *known, n_jobs)
         with progress.stage("machines", len(cover.members)):
             fits = fit_machines(machine, X, Y, weight, cover, n_jobs, work, rows)
@@ -255,7 +242,7 @@ default="variance"
         return describe_fit(self)
 
     def explain(self, X, n_neighbors=5):
-        """Say why: who answered, with how much say, and which rows are near.
+        """Say why: which subdomains answered, their weights, and which rows are near.
 
         Parameters
         ----------
@@ -315,79 +302,7 @@ default="variance"
         return self.machine_
 
     def _predict_rows(self, X, return_std):
-        # Within a round all queries of a subdomain go together.
-        step = self._rows_per_round()
-        rounds = [
-            self._predict_round(X[i : i + step], return_std)
-            for i in range(0, len(X), step)
-        ]
-        mean = np.concatenate([answered.mean for answered in rounds])
-        if not return_std:
-            return Prediction(mean, None)
-        return Prediction(mean, np.concatenate([answered.std for answered in rounds]))
-
-    def _predict_round(self, X, return_std) -> Prediction:
-        _, answers, weights = self._consult(X, return_std)
-        return combination.mixture(weights, answers.mean, answers.variance)
-
-    def _rows_per_round(self):
-        """How many queries to answer together."""
-        n_listed = max(self.router_.n_listed, self.n_consulted)
-        is_asked_first = isinstance(self.router_, routing.VarianceRouter)
-        is_asked_first = is_asked_first and not self.machine_.doubts_first
-        n_asked = n_listed if is_asked_first else self.n_consulted
-        # Names and distances of candidates; mean and variance of those asked, and once
-        # more of their mixture.
-        numbers = 4 * n_listed + (n_asked + 1) * 2 * self.n_outputs_
-        n_rows = max(1, ROUND_BYTES // (8 * numbers))
-        # The same for a model that was loaded, so that it answers bit by bit the same.
-        if self.machine_.keeps_factors(self.n_subdomains_, self.subdomain_size_):
-            n_rows = min(n_rows, ROUND_QUERIES * self.n_subdomains_)
-        return n_rows
-
-    def _consult(self, X, return_std) -> Consultation:
-        self._check_consulted(self.n_subdomains_)  # it may have been changed since
-        n_consulted, machine = self.n_consulted, self.machine_
-        # Threads take longer to start than a few answers.
-        n_jobs = self.n_jobs if len(X) > 8 else 1
-        by_variance = isinstance(self.router_, routing.VarianceRouter)
-        Z = Rows(X, self.length_scales_, bounds=(-FARTHEST, FARTHEST))
-        X = Rows(X)
-        route = self.router_.route(Z, n_consulted, n_jobs)
-        if by_variance and machine.doubts_first:
-            doubts = ask_doubts(machine, self.states_, X, route, n_jobs)
-            route, _ = routing.most_certain(route, doubts, n_consulted)
-            by_variance = False
-        variance = return_std or by_variance or self.combine == "precision"
-        answers = ask(machine, self.states_, X, route, variance, n_jobs)
-        if by_variance and n_consulted == 1:
-            weights = combination.soft_weights(answers.doubt)
-            return Consultation(route, answers, weights)
-        if by_variance:
-            route, kept = routing.most_certain(route, answers.doubt, n_consulted)
-            answers = Answer(*(np.take_along_axis(a, kept, axis=1) for a in answers))
-        weights = combination.weights_of(
-            self.combine, route.distances, answers.variance
-        )
-        return Consultation(route, answers, weights)
-
-    def _router_name(self, machine):
-        if self.combine == "precision" and not machine.has_variance:
-            raise ValueError(
-                f"combine='precision' weighs answers by their variance, which "
-                f"{machine!r} does not have. Choose 'inverse-distance' or 'nearest'."
-            )
-        if self.router == "variance" and not machine.has_variance:
-            return "euclidean"
-        return self.router
-
-    def _check_consulted(self, n_subdomains):
-        if self.n_consulted > n_subdomains:
-            raise ValueError(
-                f"n_consulted={self.n_consulted} is more than the number of "
-                f"subdomains, {n_subdomains}. Give n_consulted={n_subdomains} or less, "
-                "or cover the rows with more and smaller subdomains (subdomain_size)."
-            )
+        return consult.predict(consult.panel_of(self), X, return_std)
 
     def _check_options(self):
         if isinstance(self.subdomain_size, str):
@@ -406,5 +321,5 @@ default="variance"
                 f"spread={self.spread!r} must be a number >= 1: 1 borrows from as few "
                 "neighbouring clusters as can lend enough."
             )
-        check_choice("router", self.router, routing.NAMES)
-        check_choice("combine", self.combine, combination.RULES)
+        check_choice("router", self.router, tuple(routing.ROUTERS))
+        check_choice("combine", self.combine, consult.CHOICES)

@@ -15,6 +15,7 @@ from sklearn.gaussian_process.kernels import (
 import reference
 from overcover import GP, OverlappingCoverRegressor
 from overcover._weights import in_typical_units
+from overcover.consult import consult, panel_of
 from overcover.kernels import NAMES
 from overcover.machines import base, calibration
 
@@ -466,7 +467,7 @@ def test_subdomains_that_learn_compare_variances_in_common_units():
         overlap=0.5,
         random_state=0,
     ).fit(X, y)
-    _, answers, _ = model._consult(rng.uniform(-3, 3, (200, 1)), True)
+    answers = consult(panel_of(model), rng.uniform(-3, 3, (200, 1)), True).answers
     asked = np.isfinite(answers.doubt[..., 0])
     doubts, variances = answers.doubt[asked][:, 0], answers.variance[asked][:, 0]
     apart = np.ptp(np.log(variances / doubts))

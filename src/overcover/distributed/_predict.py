@@ -8,6 +8,7 @@ import numpy as np
 
 from .._streams import blocks_of
 from .._validation import check_queries
+from ..consult import panel_of
 from ..store import StoreError, load
 from ..store import _directory as directory
 from ..store import _shared as shared
@@ -68,11 +69,12 @@ def predict(model, X, client=None, return_std=False):
             "model.save(path) to a path that they share, and give the path."
         )
     folder = model.states_.subdomains.folder
-    model._check_consulted(model.n_subdomains_)
+    panel = panel_of(model)
     options = int(model.n_consulted), str(model.combine)
     source = shared.Source(str(folder.parent), folder.name, *options)
     if not is_dask(X):
-        return _predict_rows(running(client), model, source, X, return_std)
+        step = panel.rows_per_round
+        return _predict_rows(running(client), model, source, X, step, return_std)
     _check_columns(model, X)
     check_numbers(X)
     # (), or (n_outputs,): the shape of the mean of one row.
@@ -82,7 +84,7 @@ def predict(model, X, client=None, return_std=False):
     return _lazy_array(source, X, shape, return_std)
 
 
-def _predict_rows(client, model, source, X, return_std):
+def _predict_rows(client, model, source, X, step, return_std):
     """By tasks of as many rows as ``model.predict`` takes at a time: equal to it."""
     store = Path(source.path)
     prefix = f".{store.name}-"
@@ -103,7 +105,6 @@ def _predict_rows(client, model, source, X, return_std):
         names = ("mean", "std") if return_std else ("mean",)
         for name in names:
             shared.begin_rows(f"{folder}/{name}.npy", (n_queries, *tail))
-        step = model._rows_per_round()
         starts = range(0, n_queries, step)
         ranges = [(i, min(i + step, n_queries)) for i in starts]
         given = folder, return_std

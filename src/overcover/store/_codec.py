@@ -35,20 +35,19 @@ from ..machines.twin_gp import TwinState
 from ..machines.twin_state import TwinCore, TwinRows
 from ..partition import EqualSizeKMeans, Partition, RecursiveProjection, TwoLevelKMeans
 from ..regressor import OverlappingCoverRegressor
-from ..routing import EuclideanRouter, GaussianRouter, NeighborsRouter, VarianceRouter
+from ..routing import ROUTERS as NAMED_ROUTERS
 from ._pack import DTYPES, StoreError
 
-# Records: classes made from their fields. All but one are named tuples.
+ROUTERS = tuple(NAMED_ROUTERS.values())
+# Records: classes made from their fields.
 RECORDS: dict[str, tuple[type, tuple[str, ...]]] = {
     **{
         kind.__name__: (kind, kind._fields)
         for kind in (GPState, TwinState, TwinRows, TwinCore, MixedCore)
         + (Calibration, Partition, Cover)
-        + (VarianceRouter, EuclideanRouter, GaussianRouter)
     },
-    "NeighborsRouter": (NeighborsRouter, ("rows", "labels", "means")),
+    **{kind.__name__: (kind, tuple(kind.shapes)) for kind in ROUTERS},
 }
-ROUTERS = (VarianceRouter, EuclideanRouter, GaussianRouter, NeighborsRouter)
 MACHINES = (GP, TwinGP, ImportanceWeightedTwinGP, SharmaMittalTwinGP)
 ESTIMATORS: dict[str, type] = {
     kind.__name__: kind

@@ -244,6 +244,8 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
         model, n_owned, sizes = check_model(tree, len(digests))
     except StoreError as error:
         raise StoreError(f"{file} does not hold a model. {error}") from error
+    if manifest["version"] < 3:
+        model.combine = combine_as_it_acted(model)
     subdomains = Subdomains(
         folder.resolve(), digests, model.machine_, sizes, max_open, max_bytes
     )
@@ -252,6 +254,17 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     if not hasattr(model, "subdomain_size_"):  # stores of before it was kept
         model.subdomain_size_ = model._size(sizes["N"], sizes["q"])
     return model
+
+
+def combine_as_it_acted(model):
+    """The parameter `combine` of a store older than version 3, by today's words.
+
+    The default was "inverse-distance", and where certainty decided which one subdomain
+    answers, any rule acted as "certainty".
+    """
+    was_ignored = model.router_.certainty_decides and model.n_consulted == 1
+    is_default = model.combine == "inverse-distance"
+    return "auto" if was_ignored or is_default else model.combine
 
 
 def check_model(tree, n_subdomains):

@@ -22,6 +22,7 @@ from ..machines.gp_state import GPState
 from ..machines.sharma_mittal import MixedCore
 from ..machines.twin_gp import TwinState
 from ..machines.twin_state import TwinCore
+from ..routing import ROUTERS
 from ._pack import StoreError
 
 WHOLE = ("squarings", "left", "locality", "labels", "members", "n_owned")
@@ -125,15 +126,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "output_mean": "q",
         "output_variance": "q",
     },
-    "VarianceRouter": {"means": "K d"},
-    "EuclideanRouter": {"means": "K d"},
-    "GaussianRouter": {
-        "means": "K d",
-        "directions": "d s",
-        "whiteners": "K s s",
-        "log_volumes": "K",
-    },
-    "NeighborsRouter": {"rows": "N d", "labels": "N", "means": "K d"},
+    **{kind.__name__: kind.shapes for kind in ROUTERS.values()},
     "Partition": {"centers": "K d", "labels": "N"},
     "Cover": {"members": ["n"], "n_owned": "K"},
 }
