@@ -245,13 +245,13 @@ def test_repeated_rows_are_counted(surface):
 
 def test_noise_at_its_bounds_is_told(surface):
     X, _ = surface
-    found = advise(fitted(X, X[:, 0] + X[:, 1], GP(length_scale=10.0)))
-    assert said(found, "noise was found at its lower bound")
+    findings = advise(fitted(X, X[:, 0] + X[:, 1], GP(length_scale=10.0)))
+    assert said(findings, "noise is at its lower bound")
     noise = np.random.default_rng(0).normal(size=len(X))
     model = fitted(X, noise, GP(length_scale=3.0))
     model.machine_.theta_[:, -1] = np.log(10.0)
     assert said(advise(model), "upper bound")
-    # What was asked for is not found.
+    # A noise that the user chose is no finding.
     assert not said(advise(fitted(X, noise, GP("rbf", 1.0, 10.0))), "bound")
 
 

@@ -1,6 +1,6 @@
 r"""Which columns a fitted model can do without, measured on rows held out.
 
-A long length scale does not say that a column matters little: along a steady trend the
+A column with a long length scale may still matter: along a steady trend the
 scale is long, and the outputs change a lot. So it is measured: in a few subdomains some
 rows are held out and predicted by two machines that are fitted on the others, with the
 same hyperparameters, one with and one without the columns. With :math:`\epsilon^2` and

@@ -173,8 +173,8 @@ class Explanation:
             self.neighbor_seen,
         )
         return header, [
-            [str(i), number(distance), numbers(target), "yes" if seen else "no"]
-            for i, distance, target, seen in zip(*columns)
+            [str(i), number(distance), numbers(target), "yes" if is_held else "no"]
+            for i, distance, target, is_held in zip(*columns)
         ]
 
     def _parts(self):

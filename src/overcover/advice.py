@@ -34,7 +34,7 @@ OUTSIDE = {"note": 0.01, "warning": 0.05, "problem": 0.3}
 # without.
 HARDLY = 0.01
 MANY_DUPLICATES = {"note": 0.1, "warning": 0.5}
-# A mean error that so few rows decide says little about the others.
+# With fewer test rows than this, errors are not judged.
 FEW_QUERIES = 20
 
 
@@ -277,14 +277,14 @@ def about_noise(model):
         if np.any(noise >= 0.99 * high):
             yield Finding(
                 "warning",
-                f"{name} was found at its upper bound, {number(high)}: the inputs say "
-                "little about the outputs, or not in a smooth way. Look for missing "
+                f"{name} is at its upper bound, {number(high)}: the inputs explain "
+                "little of the outputs, or not in a smooth way. Look for missing "
                 "features, or for rows whose outputs are mixed up.",
             )
         if np.any(noise <= 1.01 * low):
             yield Finding(
                 "note",
-                f"{name} was found at its lower bound, {number(low)}: the outputs look "
+                f"{name} is at its lower bound, {number(low)}: the outputs look "
                 "free of noise. That is right for simulations; for measurements, look "
                 "for rows that are nearly copies of each other.",
             )

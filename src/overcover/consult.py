@@ -230,7 +230,7 @@ def consult(panel, X, variance) -> Consultation:
     return Consultation(route, answers, weights, measure)
 
 
-def ask_variances(machine, states, X, route, n_jobs=None):
+def ask_variances(machine, states, X, route, n_jobs=None) -> np.ndarray:
     """The posterior variances of all candidates on a route.
 
     Parameters as in `ask`.
@@ -240,17 +240,17 @@ def ask_variances(machine, states, X, route, n_jobs=None):
     ndarray of shape (n_queries, n_candidates, 1), infinite for no candidate; zeros for
     a query's only candidate, which is not asked
     """
-    variances = np.full(route.subdomains.shape, np.inf)
-    alone = (route.subdomains >= 0).sum(axis=1) == 1
-    variances[alone, 0] = 0.0
+    is_alone = (route.subdomains >= 0).sum(axis=1) == 1
+    undecided = np.where(is_alone[:, None], -1, route.subdomains)
+    variances = np.full((*undecided.shape, 1), np.inf)
+    variances[is_alone, 0] = 0.0
 
     def ask_one(k, where):
         return where, machine.doubt(states[k], X[where[0]])
 
-    undecided = np.where(alone[:, None], -1, route.subdomains)
     for where, variance in ask_each(ask_one, undecided, n_jobs):
-        variances[where] = variance
-    return variances[..., None]
+        variances[where] = variance[:, None]
+    return variances
 
 
 def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:

@@ -72,8 +72,8 @@ default="kmeans"
         See `overcover.partition.partition_rows`.
     router : {"variance", "mahalanobis", "euclidean", "neighbors", "density"}, \
 default="variance"
-        See `overcover.routing`. A machine without a variance is routed by Euclidean
-        distance where this says "variance".
+        Which subdomains answer a query; see `overcover.routing`. With a machine that
+        has no variance, "variance" is "euclidean".
     combine : {"auto", "certainty", "inverse-distance", "precision", "nearest"}, \
 default="auto"
         How several answers become one; see `overcover.combination`. "auto" is
