@@ -94,7 +94,7 @@ def draw_cover(model, X, y):
 
 
 def two_asked(model):
-    """The two most certain candidates of the query."""
+    """The two candidates of the query that doubt least."""
     why = model.explain(QUERY)
     return why.subdomains[np.argsort(why.posterior_variances.ravel())][:2]
 
@@ -123,16 +123,16 @@ def draw_routing(model, X, y):
     """Who is asked about one query, and who has most say where."""
     figure, axes = panels(2)
     Z, why = X / SCALES, model.explain(QUERY)
-    variances = why.posterior_variances.ravel()
+    doubts = why.posterior_variances.ravel()
     plane(axes[0], Z)
-    for k, variance in zip(why.subdomains, variances):
+    for k, doubt in zip(why.subdomains, doubts):
         mean = Z[model.cover_.members[k]].mean(axis=0)
         arrow = {"arrowstyle": "->", "lw": 1.3}
         axes[0].annotate("", mean, QUERY / SCALES, arrowprops=arrow)
-        filled = INK if variance == variances.min() else "white"
+        filled = INK if doubt == doubts.min() else "white"
         axes[0].plot(*mean, "o", ms=9, mfc=filled, mec=INK, mew=1.3)
     axes[0].plot(*(QUERY / SCALES), "P", color=INK, ms=11, mec="white")
-    axes[0].set_title(f"{len(variances)} are asked; the filled one is surest")
+    axes[0].set_title(f"{len(doubts)} are asked; the filled one is surest")
 
     side = np.linspace(0, 1, 70)
     grid = SIDES * np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
