@@ -86,7 +86,7 @@ def test_each_asked_subdomain_says_what_its_machine_answers(model, queries):
             answer = model.machine_.answer(model.states_[k], x[None], variance=True)
             assert_allclose(page.means[i], answer.mean[0])
             assert_allclose(page.stds[i] ** 2, answer.variance[0])
-            assert_allclose(page.doubts[i], answer.doubt[0])
+            assert_allclose(page.doubts[i], answer.posterior[0])
 
 
 def test_the_nearest_rows_are_those_of_brute_force(fitted, two_outputs, queries):

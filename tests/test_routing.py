@@ -310,7 +310,7 @@ def test_the_variance_router_asks_the_candidates_for_their_doubt(surface, querie
             model.machine_.answer(model.states_[k], query[None], variance=True)
             for k in subdomains[subdomains >= 0]
         ]
-        doubts = np.array([answer.doubt[0] for answer in answers])
+        doubts = np.array([answer.posterior[0] for answer in answers])
         weights = (doubts.min() / doubts) ** 16
         means = [answer.mean[0, 0] for answer in answers]
         assert_allclose(answered, np.average(means, weights=weights), rtol=1e-9)

@@ -30,9 +30,9 @@ from overcover import (
     routing,
     store,
 )
-from overcover.store._codec import RECORDS, decode, encode
+from overcover._records import fields_of, record_of
+from overcover.store._codec import decode, encode, record_classes
 from overcover.store._pack import open_pack, write_pack
-from overcover.store._shapes import SHAPES
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TWIN = (0.9, 0.9, 0.02, 0.02)
@@ -492,7 +492,6 @@ def test_what_is_not_data_is_refused_with_its_place(value):
         encode({"here": [value]})
 
 
-def test_every_record_has_its_shapes():
-    assert set(SHAPES) == set(RECORDS)
-    for name, fields in SHAPES.items():
-        assert set(fields) == set(RECORDS[name][1])
+def test_every_record_declares_its_fields():
+    for kind in record_classes().values():
+        assert set(record_of(kind)) == set(fields_of(kind))

@@ -16,7 +16,7 @@ jump where one candidate overtakes another.
 
 import numpy as np
 
-from .machines.base import Prediction
+from .machines import Prediction
 
 RULES = ("inverse-distance", "precision", "nearest")
 # How sharply certainty decides between candidates: a tenth more doubt is a fifth of the

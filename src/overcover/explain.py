@@ -2,7 +2,7 @@ r"""Explain: why a model says what it says of a query.
 
 Beside the end of the path: what routing, machines and combination did for a query, and
 which training rows are near it. Nothing is computed twice and nothing is kept for it:
-rows come back from the states of the machines (`Machine.recall_inputs`).
+rows come back from the states of the machines (`Machine.recall`).
 
 How far out a query is: with :math:`d(x)` its distance, in the machine's metric, to the
 nearest row of the subdomain D that has most say,
@@ -14,7 +14,6 @@ cover*. Of queries that come from where the rows come from, hardly one in M does
 """
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from . import combination, routing
 from ._explanation import Explanation, Explanations
@@ -41,7 +40,7 @@ def explain(model, X, n_neighbors=5):
 
     Parameters
     ----------
-    model : OverlappingCoverRegressor
+    model : OverlappingCoverRegressor or Machine
         Fitted.
     X : array-like of shape (n_queries, n_features) or (n_features,)
     n_neighbors : int, default=5
@@ -51,7 +50,9 @@ def explain(model, X, n_neighbors=5):
     -------
     Explanation if X is one row without a second axis, else a tuple of them
     """
-    check_is_fitted(model)
+    from .alone import as_cover  # which imports the regressor, and that this module
+
+    model = as_cover(model)
     check_count("n_neighbors", n_neighbors, 1, "5 are enough to get an idea.")
     alone = np.ndim(X) == 1
     if alone:  # a row of a data frame keeps its names
@@ -71,7 +72,7 @@ def explain(model, X, n_neighbors=5):
         told, distances = {}, route.distances[q, asked]
         if has_variance:
             told["std"] = prediction.std[q]
-            told["doubts"] = answers.doubt[q, asked, 0]
+            told["doubts"] = answers.posterior[q, asked, 0]
             if is_measured_by_doubt(model):
                 # An only candidate was not asked for its doubt before it answered.
                 known = distances > 0
@@ -145,7 +146,7 @@ def names_of_features(model):
 def is_measured_by_doubt(model):
     """Whether the distances of a route are the roots of doubts."""
     return isinstance(model.router_, routing.VarianceRouter) and (
-        model.machine_.doubts_first or model.n_consulted > 1
+        model.machine_.posterior_first or model.n_consulted > 1
     )
 
 
@@ -204,8 +205,8 @@ def remoteness(model, X, home):
 
 def rows_in_metric(model, k):
     """Rows of subdomain k in the machine's metric; None where they are not kept."""
-    X = model.machine_.recall_inputs(model.states_[k])
-    return None if X is None else X / model.length_scales_
+    recalled = model.machine_.recall(model.states_[k])
+    return None if recalled is None else recalled.X / model.length_scales_
 
 
 def nearest_rows(model, X, n_neighbors):
@@ -246,6 +247,6 @@ def nearest_rows(model, X, n_neighbors):
     rows, owners, places = found[1:].astype(np.intp)
     targets = np.empty((*rows.shape, model.n_outputs_))
     for k, where in routing.grouped(owners):
-        state = model.states_[k]
-        targets[where] = model.machine_.recall_outputs(state, places[where])
+        recalled = model.machine_.recall(model.states_[k])
+        targets[where] = recalled.outputs(places[where])
     return rows, found[0], targets

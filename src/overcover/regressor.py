@@ -26,8 +26,7 @@ from ._validation import (
 )
 from .cover import count_lenders, count_subdomains, cover_partition
 from .explain import explain, summary
-from .machines import Answer, Prediction, TakesMachine, make_machine
-from .machines.base import Predictor
+from .machines import Answer, Prediction, Predictor, TakesMachine, make_machine
 from .partition import partition_rows
 from .planning._findings import Shape, warn_of_poor_choices
 from .planning._result import describe_fit
@@ -311,8 +310,10 @@ default="variance"
     def __sklearn_is_fitted__(self):
         return hasattr(self, "states_")
 
-    def _asked(self):
-        return self.machine_
+    @property
+    def errors_(self):
+        """How errors are distributed, see `overcover.machines.errors`."""
+        return self.machine_.errors_
 
     def _predict_rows(self, X, return_std):
         # Within a round all queries of a subdomain go together.
@@ -334,7 +335,7 @@ default="variance"
         """How many queries to answer together."""
         n_listed = max(self.router_.n_listed, self.n_consulted)
         is_asked_first = isinstance(self.router_, routing.VarianceRouter)
-        is_asked_first = is_asked_first and not self.machine_.doubts_first
+        is_asked_first = is_asked_first and not self.machine_.posterior_first
         n_asked = n_listed if is_asked_first else self.n_consulted
         # Names and distances of candidates; mean and variance of those asked, and once
         # more of their mixture.
@@ -354,17 +355,17 @@ default="variance"
         Z = Rows(X, self.length_scales_, bounds=(-FARTHEST, FARTHEST))
         X = Rows(X)
         route = self.router_.route(Z, n_consulted, n_jobs)
-        if by_variance and machine.doubts_first:
+        if by_variance and machine.posterior_first:
             doubts = ask_doubts(machine, self.states_, X, route, n_jobs)
             route, _ = routing.most_certain(route, doubts, n_consulted)
             by_variance = False
         variance = return_std or by_variance or self.combine == "precision"
         answers = ask(machine, self.states_, X, route, variance, n_jobs)
         if by_variance and n_consulted == 1:
-            weights = combination.soft_weights(answers.doubt)
+            weights = combination.soft_weights(answers.posterior)
             return Consultation(route, answers, weights)
         if by_variance:
-            route, kept = routing.most_certain(route, answers.doubt, n_consulted)
+            route, kept = routing.most_certain(route, answers.posterior, n_consulted)
             answers = Answer(*(np.take_along_axis(a, kept, axis=1) for a in answers))
         weights = combination.weights_of(
             self.combine, route.distances, answers.variance
@@ -406,5 +407,5 @@ default="variance"
                 f"spread={self.spread!r} must be a number >= 1: 1 borrows from as few "
                 "neighbouring clusters as can lend enough."
             )
-        check_choice("router", self.router, routing.NAMES)
+        check_choice("router", self.router, tuple(routing.ROUTERS))
         check_choice("combine", self.combine, combination.RULES)

@@ -22,7 +22,7 @@ A subdomain is summarised by the mean (and covariance) of its members:
 Notation: the paper's :math:`K'` is ``n_consulted``. Ties go to the lower index.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -31,6 +31,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ._neighbors import nearest_centers
 from ._parallel import run_tasks
+from ._records import finite, record, whole
 from ._streams import slices_of
 
 NAMES = ("variance", "mahalanobis", "euclidean", "neighbors", "density")
@@ -59,6 +60,7 @@ class Route(NamedTuple):
     """Distances to those subdomains as the router measures them, same shape."""
 
 
+@record(means=finite("K d"))
 class EuclideanRouter(NamedTuple):
     """By distance to the subdomains' means."""
 
@@ -76,8 +78,9 @@ class EuclideanRouter(NamedTuple):
         return Route(ids, np.sqrt(dist_sq))
 
 
+@record(means=finite("K d"))
 class VarianceRouter(NamedTuple):
-    """Candidates by distance to the means; how much they doubt decides later."""
+    """Candidates by distance to the means; their posterior variance decides later."""
 
     means: np.ndarray
     """Shape (n_subdomains, n_features)."""
@@ -100,6 +103,12 @@ class VarianceRouter(NamedTuple):
         return Route(np.where(too_far, -1, ids), distances)
 
 
+@record(
+    means=finite("K d"),
+    directions=finite("d s"),
+    whiteners=finite("K s s"),
+    log_volumes=finite("K"),
+)
 class GaussianRouter(NamedTuple):
     """By each subdomain's own covariance, in a common principal subspace."""
 
@@ -141,6 +150,7 @@ class GaussianRouter(NamedTuple):
         return Route(consulted, np.sqrt(nearest - least))
 
 
+@record(rows=finite("N d"), labels=whole("N", 0, "K"), means=finite("K d"))
 class NeighborsRouter:
     """By vote of the query's nearest rows over the clusters that own them."""
 
@@ -181,6 +191,16 @@ class NeighborsRouter:
         return Route(subdomains, distances)
 
 
+ROUTERS: dict[str, Any] = {
+    "variance": VarianceRouter,
+    "mahalanobis": GaussianRouter,
+    "euclidean": EuclideanRouter,
+    "neighbors": NeighborsRouter,
+    "density": GaussianRouter,
+}
+"""Every router, by the name that users give."""
+
+
 def make_router(name, X, cover, labels, n_jobs=None, means=None):
     """Summarise the subdomains for the router called `name`.
 
@@ -201,6 +221,8 @@ def make_router(name, X, cover, labels, n_jobs=None, means=None):
     an object with ``route(X, n_consulted, n_jobs) -> Route``
     """
     means = subdomain_means(X, cover.members) if means is None else means
+    if hasattr(ROUTERS[name], "summarize"):
+        return ROUTERS[name].summarize(X, cover, labels, means, n_jobs)
     if name == "variance":
         return VarianceRouter(means)
     if name == "euclidean":

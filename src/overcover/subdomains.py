@@ -131,7 +131,7 @@ def ask_doubts(machine, states, X, route, n_jobs=None):
     doubts[alone, 0] = 0.0
 
     def ask_one(k, where):
-        return where, machine.doubt(states[k], X[where[0]])
+        return where, machine.posterior_variance(states[k], X[where[0]])
 
     undecided = np.where(alone[:, None], -1, route.subdomains)
     for where, doubt in ask_each(ask_one, undecided, n_jobs):
@@ -155,8 +155,8 @@ def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
     -------
     Answer
         With an axis for the consulted: mean and variance of shape (n_queries,
-        n_consulted, n_outputs), doubt of shape (n_queries, n_consulted, 1), infinite
-        for nobody.
+        n_consulted, n_outputs), posterior of shape (n_queries, n_consulted, 1),
+        infinite for nobody.
     """
     shape = route.subdomains.shape
     found: list[np.ndarray] = []
@@ -167,7 +167,7 @@ def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
     for where, answer in ask_each(ask_one, route.subdomains, n_jobs):
         parts = [answer.mean]
         if variance:
-            parts += [answer.variance, answer.doubt[:, None]]
+            parts += [answer.variance, answer.posterior[:, None]]
         if not found:
             found = [np.full((*shape, part.shape[1]), np.inf) for part in parts]
         for whole, part in zip(found, parts):

@@ -71,18 +71,19 @@ def check_machine(machine, X, Y, queries):
         assert isinstance(state, tuple) and hasattr(state, "_fields")
         answer = machine.answer(state, queries)
         assert answer.mean.shape == (len(queries), Y.shape[1])
-        assert answer.variance is None and answer.doubt is None
+        assert answer.variance is None and answer.posterior is None
         sure = machine.answer(state, queries, variance=True)
         assert_allclose(sure.mean, answer.mean)
         copied = pickle.loads(pickle.dumps(state))
         assert_array_equal(machine.answer(copied, queries).mean, answer.mean)
         if machine.has_variance:
             assert sure.variance.shape == answer.mean.shape
-            assert sure.doubt.shape == (len(queries),)
-            assert (sure.variance > 0).all() and (sure.doubt > 0).all()
+            assert sure.posterior.shape == (len(queries),)
+            assert (sure.variance > 0).all() and (sure.posterior > 0).all()
         else:
-            assert sure.variance is None and sure.doubt is None
-    assert np.all(machine.half_width(0.9) > machine.half_width(0.5))
+            assert sure.variance is None and sure.posterior is None
+    wide, narrow = (machine.errors_.half_width(share) for share in (0.9, 0.5))
+    assert (wide > narrow).all()
 
 
 def halves(X):

@@ -1,11 +1,16 @@
-"""Machines: one file each; the protocol is in `base`."""
+"""Machines: one file each; the protocol is in `base`.
+
+A machine that is registered here is known by its name, to the store and to the command
+line.
+"""
 
 from sklearn.base import clone
 
 from .._parameters import NestedPart
 from .any_regressor import AnyRegressor
-from .base import Answer, Machine, Prediction
+from .base import Answer, Description, Machine, Recalled
 from .gp import GP
+from .predictor import Prediction, Predictor
 from .sharma_mittal import SharmaMittalTwinGP
 from .twin_gp import TwinGP
 from .weighted_twin_gp import ImportanceWeightedTwinGP
@@ -14,21 +19,46 @@ __all__ = [
     "GP",
     "Answer",
     "AnyRegressor",
+    "Description",
     "ImportanceWeightedTwinGP",
     "Machine",
     "Prediction",
+    "Predictor",
+    "Recalled",
     "SharmaMittalTwinGP",
     "TakesMachine",
     "TwinGP",
     "make_machine",
+    "register",
 ]
 
-NAMED: dict[str, type[Machine]] = {
-    "gp": GP,
-    "tgp": TwinGP,
-    "iwtgp": ImportanceWeightedTwinGP,
-    "smtgp": SharmaMittalTwinGP,
-}
+NAMED: dict[str, type[Machine]] = {}
+
+
+def register(kind: type[Machine]) -> type[Machine]:
+    """Make a class of machines known by the name in its `description`.
+
+    Parameters
+    ----------
+    kind : subclass of Machine
+        Of a module of its own, or decorated with this function.
+
+    Returns
+    -------
+    kind
+    """
+    name = kind.description.name
+    if not name or NAMED.get(name, kind) is not kind:
+        raise ValueError(
+            f"{kind.__name__} needs a description with a name of its own, other than "
+            f"{', '.join(map(repr, NAMED))}; it has {name!r}."
+        )
+    NAMED[name] = kind
+    return kind
+
+
+for _kind in (GP, TwinGP, ImportanceWeightedTwinGP, SharmaMittalTwinGP):
+    register(_kind)
 
 
 def make_machine(machine) -> Machine:

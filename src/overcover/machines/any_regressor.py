@@ -122,8 +122,8 @@ class AnyRegressor(NestedPart, Machine):
         pairs = [e.predict(X_query, return_std=True) for e in state.estimators]
         mean = _columns([m for m, _ in pairs], n_queries)
         std = _columns([s for _, s in pairs], n_queries)
-        doubt = np.mean((std / self.output_scales_) ** 2, axis=1)
-        return Answer(mean, std**2, doubt)
+        posterior = np.mean((std / self.output_scales_) ** 2, axis=1)
+        return Answer(mean, std**2, posterior)
 
 
 def _columns(parts, n_queries):

@@ -18,14 +18,25 @@ from .._linalg import (
     packed_column_norms_sq,
     solve_cholesky,
 )
+from .._records import factor, positive, record
+from .._records import finite as finite_array
 from .._streams import center_of
 from ..tuning.twin import Scales
 from .twin_output import OutputSide, make_output_side
 
 # A query's own variance is never taken to be smaller.
-LEAST_DOUBT = 1e-12
+LEAST_VARIANCE = 1e-12
 
 
+@record(
+    A=finite_array("n d"),
+    center=finite_array("d"),
+    Z=finite_array("n q"),
+    Y_mean=finite_array("q"),
+    weights=positive("n"),
+    input_scales=positive("d", np.inf),
+    output_scales=positive("q", np.inf),
+)
 class TwinRows(NamedTuple):
     """The rows of a subdomain as the kernels want them."""
 
@@ -76,6 +87,12 @@ def finite(scales):
     return np.where(np.isfinite(scales), scales, 0.0)
 
 
+@record(
+    pivots=finite_array("r q"),
+    C=finite_array("r r"),
+    factor=factor("P"),
+    readout=finite_array("n r+q"),
+)
 class TwinCore(NamedTuple):
     """What queries look at, and what can be made again from the rows."""
 
@@ -181,7 +198,7 @@ def left_out(L_inv, readout, own, left, scales, weights):
     precision = np.einsum("ij,ij->j", columns, columns)
     unexplained = 1.0 / precision - scales.input_noise / weights[left]
     seen = own - readout[left] / precision[:, None]
-    return np.clip(unexplained, LEAST_DOUBT, 1.0), seen
+    return np.clip(unexplained, LEAST_VARIANCE, 1.0), seen
 
 
 def nearest_of_left_out(A, Z, left):
@@ -217,7 +234,7 @@ def look(core: TwinCore, K_xq, Z) -> Looks:
 def unexplained_of(factor, K_xq):
     """Posterior input variance without noise, shape (n_queries,)."""
     explained = packed_column_norms_sq(factor, K_xq)
-    return np.clip(1.0 - explained, LEAST_DOUBT, 1.0)
+    return np.clip(1.0 - explained, LEAST_VARIANCE, 1.0)
 
 
 def look_fresh(K_xq, u, Z, outputs: OutputSide) -> Looks:
@@ -236,7 +253,7 @@ def look_fresh(K_xq, u, Z, outputs: OutputSide) -> Looks:
     explained = np.einsum("ij,ij->j", K_xq, u)
     return Looks(
         U=u.T @ outputs.B if len(outputs.B) else np.ascontiguousarray(u.T),
-        unexplained=np.clip(1.0 - explained, LEAST_DOUBT, 1.0),
+        unexplained=np.clip(1.0 - explained, LEAST_VARIANCE, 1.0),
         means=u.T @ Z,
         nearest=Z[np.argmax(K_xq, axis=0)],
         taken=np.empty((0, len(outputs.pivots))),

@@ -92,6 +92,12 @@ class ImportanceWeightedTwinGP(TwinGP):
     True
     """
 
+    description = TwinGP.description._replace(
+        name="iwtgp",
+        help="a Twin GP for queries from elsewhere",
+        removed=("inverse",),
+    )
+
     def __init__(
         self,
         input_length_scale="auto",
@@ -185,9 +191,10 @@ class ImportanceWeightedTwinGP(TwinGP):
         machine.calibrate([state])
         return machine.answer(state, X_query, variance)
 
-    def _check_options(self, n_features, n_outputs):
-        super()._check_options(n_features, n_outputs)
+    def check_options(self, n_features, n_outputs):
+        """As `TwinGP.check_options`, and what decides the weights."""
         self._check_weighing()
+        return super().check_options(n_features, n_outputs)
 
     def _check_weighing(self):
         if not isinstance(self.alpha, Real) or not 0 <= float(self.alpha) <= 1:
