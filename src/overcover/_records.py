@@ -26,8 +26,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 T = TypeVar("T")
-LARGEST = float(np.finfo(float).max)
-SMALLEST = float(np.nextafter(0.0, 1.0))
+# Of 64 bits, so that numbers of 32 bits are compared as such.
+LARGEST, SMALLEST = np.finfo(float).max, np.nextafter(0.0, 1.0)
 # More rows than any table has.
 MOST = 2**62
 PART, PART_OR_NONE = "part", "part or None"

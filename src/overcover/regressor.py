@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from . import combination, routing
 from ._markup import element
@@ -25,8 +24,8 @@ from ._validation import (
     warn_of_few_rows,
 )
 from .cover import count_lenders, count_subdomains, cover_partition
-from .explain import explain, summary
-from .machines import Answer, Prediction, Predictor, TakesMachine, make_machine
+from .explain import summary
+from .machines import Answer, FullModel, Prediction, TakesMachine, make_machine
 from .partition import partition_rows
 from .planning._findings import Shape, warn_of_poor_choices
 from .planning._result import describe_fit
@@ -53,7 +52,7 @@ class Consultation(NamedTuple):
 
 class OverlappingCoverRegressor(
     TakesMachine,
-    Predictor,
+    FullModel,
     CallbackSupportMixin,
     MultiOutputMixin,
     RegressorMixin,
@@ -253,22 +252,6 @@ default="variance"
             raise AttributeError("plan_ is there after fit; overcover.plan before.")
         return describe_fit(self)
 
-    def explain(self, X, n_neighbors=5):
-        """Say why: who answered, with how much say, and which rows are near.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features) or (n_features,)
-        n_neighbors : int, default=5
-            Nearest training rows to list. Every training row is looked at.
-
-        Returns
-        -------
-        Explanation, or a tuple of them if X has two axes
-            With plain attributes; see `overcover.explain.Explanation`. Print it.
-        """
-        return explain(self, X, n_neighbors)
-
     def _html_repr(self):
         # scikit-learn's diagram, and what came of the fit.
         diagram = super()._html_repr()
@@ -288,24 +271,6 @@ default="variance"
         weight = machine.weigh(X, weight, X_target, rng)
         machine.tune(X, Y, weight, size, rng, self.n_jobs)
         return machine, weight
-
-    def save(self, path, dtype=None, notes=None):
-        """Write the fitted model to a directory that `overcover.load` opens.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Made if there is none, replaced if it is a store, refused otherwise.
-        dtype : {None, "float64", "float32"}, default=None
-            None is exact; "float32" halves the size. See `overcover.store.save`.
-        notes : dict or None, default=None
-            Plain values to keep beside the model; `overcover.store.inspect` gives them
-            back.
-        """
-        from .store import save  # which makes models, so it imports this module
-
-        check_is_fitted(self)
-        save(self, path, dtype, notes)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "states_")

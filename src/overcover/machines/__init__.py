@@ -10,7 +10,7 @@ from .._parameters import NestedPart
 from .any_regressor import AnyRegressor
 from .base import Answer, Description, Machine, Recalled
 from .gp import GP
-from .predictor import Prediction, Predictor
+from .predictor import FullModel, Prediction, Predictor
 from .sharma_mittal import SharmaMittalTwinGP
 from .twin_gp import TwinGP
 from .weighted_twin_gp import ImportanceWeightedTwinGP
@@ -20,6 +20,7 @@ __all__ = [
     "Answer",
     "AnyRegressor",
     "Description",
+    "FullModel",
     "ImportanceWeightedTwinGP",
     "Machine",
     "Prediction",

@@ -27,12 +27,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._notes import keep_notes
 from .._streams import typical_moments_of
 from .._validation import all_or_nothing, check_training_data, warn_of_few_rows
-from .predictor import Prediction, Predictor
+from .predictor import FullModel, Prediction
 
 # What `keep_factors="auto"` may spend on all subdomains together: so much, or a quarter
 # of the computer's memory if that is less.
@@ -109,7 +108,7 @@ class Description(NamedTuple):
     """Parameters that old stores may have, and that are no more."""
 
 
-class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Base of all machines; see the module for what a subclass gives."""
 
     description: ClassVar[Description] = Description()
@@ -281,42 +280,6 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.state_ = self.fit_state(X, Y, sample_weight, keep=keep)
         self.calibrate([self.state_])
         return self
-
-    def explain(self, X, n_neighbors=5):
-        """Say why the full model answers as it does, and which rows are near.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features) or (n_features,)
-        n_neighbors : int, default=5
-            Nearest training rows to list.
-
-        Returns
-        -------
-        Explanation, or a tuple of them if X has two axes
-            As of `overcover.OverlappingCoverRegressor.explain`.
-        """
-        from ..explain import explain  # which is for any model, so it comes later
-
-        return explain(self, X, n_neighbors)
-
-    def save(self, path, dtype=None, notes=None):
-        """Write the full model to a directory that `overcover.load` opens.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Made if there is none, replaced if it is a store, refused otherwise.
-        dtype : {None, "float64", "float32"}, default=None
-            None is exact; "float32" halves the size. See `overcover.store.save`.
-        notes : dict or None, default=None
-            Plain values to keep beside the model; `overcover.store.inspect` gives them
-            back.
-        """
-        from ..store import save  # which makes machines, so it imports them
-
-        check_is_fitted(self)
-        save(self, path, dtype, notes)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "state_")

@@ -119,3 +119,43 @@ class Predictor:
         shape = (len(mean), -1)
         density = self.errors_.log_density(error.reshape(shape), std.reshape(shape))
         return density.reshape(mean.shape)
+
+
+class FullModel(Predictor):
+    """A predictor that can be explained and stored: a cover, or a machine alone."""
+
+    def explain(self, X, n_neighbors=5):
+        """Say why: which subdomains answered, with which weights; which rows are near.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features) or (n_features,)
+        n_neighbors : int, default=5
+            Nearest training rows to list. Every training row is looked at.
+
+        Returns
+        -------
+        Explanation, or a tuple of them if X has two axes
+            With plain attributes; see `overcover.explain.Explanation`. Print it.
+        """
+        from ..explain import explain  # which is for whole models, so it comes later
+
+        return explain(self, X, n_neighbors)
+
+    def save(self, path, dtype=None, notes=None):
+        """Write the fitted model to a directory that `overcover.load` opens.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Made if there is none, replaced if it is a store, refused otherwise.
+        dtype : {None, "float64", "float32"}, default=None
+            None is exact; "float32" halves the size. See `overcover.store.save`.
+        notes : dict or None, default=None
+            Plain values to keep beside the model; `overcover.store.inspect` gives them
+            back.
+        """
+        from ..store import save  # which makes models, so it imports this module
+
+        check_is_fitted(self)
+        save(self, path, dtype, notes)

@@ -93,26 +93,12 @@ class SharmaMittalTwinGP(TwinGP):
 
     Parameters
     ----------
-    input_length_scale : "auto", float or array-like of shape (n_features,)
-        As in `TwinGP`.
-    output_length_scale : "auto", float or array-like of shape (n_outputs,)
-        As in `TwinGP`.
-    input_noise, output_noise : "auto" or float, default="auto"
-        As in `TwinGP`.
     alpha : float between 0 and 1, default=0.5
         How much the output kernel counts in the mixture; near 0 it is `TwinGP`.
-    self_noise : bool, default=True
+    input_length_scale, output_length_scale, input_noise, output_noise
         As in `TwinGP`.
-    n_starts : {1, 2}, default=1
+    self_noise, n_starts, rank, metric, keep_factors, random_state
         As in `TwinGP`.
-    rank : "auto", "full" or int, default="auto"
-        As in `TwinGP`.
-    metric : {"rmse", "joint", "angle"} or callable, default="rmse"
-        As in `TwinGP`.
-    keep_factors : "auto" or bool, default="auto"
-        As in `TwinGP`.
-    random_state : int, RandomState or None, default=None
-        Decides which rows "auto" looks at; only used when fitted alone.
 
     See Also
     --------

@@ -28,15 +28,13 @@ they explain nothing.
 """
 
 from copy import copy
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import kernels
 from .._linalg import packed_size
 from .._optimize import Minima
-from .._records import NUMBER, PART, PART_OR_NONE, not_negative, positive, record, whole
-from .._weights import are_judged
+from .._records import NUMBER, positive
 from ..tuning import twin as twin_tuning
 from ..tuning.twin import Scales
 from . import calibration, twin_state
@@ -44,14 +42,13 @@ from .base import (
     Answer,
     Description,
     Recalled,
-    check_distances,
     check_fits,
     may_keep,
 )
 from .calibration import CalibratedMachine, Calibration
 from .twin_options import check_twin_options
 from .twin_search import PRECISION, TRIAL_PRECISION, TwinSearch
-from .twin_state import TwinCore, TwinRows, finite
+from .twin_state import TwinCore, TwinRows, TwinState, finite
 
 # Similarities per block of queries: 16 MB; a search holds about six such arrays.
 BLOCK_VALUES = 2**21
@@ -59,69 +56,6 @@ BLOCK_VALUES = 2**21
 MOST_LEFT_OUT = 200
 # Pivots while hyperparameters are tried: an error hardly depends on more.
 TRIAL_RANK = 300
-
-
-@record(
-    added=("reach",),
-    rows=PART,
-    # None where it is to be made again from the rows.
-    core=PART_OR_NONE,
-    left=whole("l", 0, "n"),
-    residuals_sq=not_negative("l q"),
-    residuals_sq_mean=not_negative("q"),
-    ratios=not_negative("L l q"),
-    squarings=whole("L", -1, calibration.MOST_SQUARINGS),
-    reach=positive("1", np.inf),
-)
-class TwinState(NamedTuple):
-    """One subdomain, ready to answer."""
-
-    rows: TwinRows
-
-    core: Any
-    """`TwinCore`; None where it is to be made again."""
-
-    left: np.ndarray
-    """Rows left out for the standard deviation, shape (n_left,)."""
-
-    residuals_sq: np.ndarray
-    """Their squared errors over eta, shape (n_left, n_outputs)."""
-
-    residuals_sq_mean: np.ndarray
-    """Shape (n_outputs,)."""
-
-    ratios: np.ndarray
-    """`residuals_sq` over local scales, shape (n_localities, n_left, n_outputs)."""
-
-    squarings: np.ndarray
-    """Powers of two of the similarity for these, shape (n_localities,)."""
-
-    reach: np.ndarray
-    """See `overcover.machines.calibration`, shape (1,)."""
-
-    def check(self):
-        """Refuse rows that no kernel matrix can be made of."""
-        farthest = max(np.abs(part).max() for part in (self.rows.A, self.rows.Z))
-        with np.errstate(over="ignore"):
-            check_distances(farthest, 1.0 / self.rows.weights)
-
-    @property
-    def judged(self):
-        """Those of the rows left out that weigh enough to be calibrated by."""
-        return are_judged(self.rows.weights[self.left])
-
-    @property
-    def output_moments(self):
-        """Mean and variance of the subdomain's outputs."""
-        deviations = self.rows.Z * finite(self.rows.output_scales)
-        weights = self.rows.weights
-        variance = np.average(deviations**2, axis=0, weights=weights)
-        return self.rows.Y_mean.copy(), variance
-
-    @classmethod
-    def of_version_1(cls, **fields):
-        """From a store of version 1, which says nothing of variances far away."""
-        return cls(reach=np.array([np.inf]), **fields)
 
 
 class TwinGP(CalibratedMachine):

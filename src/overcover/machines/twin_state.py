@@ -5,7 +5,7 @@ noise, u and eta for what a query gets from it; the output side is in `twin_outp
 what is minimised in `twin_objective`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,21 @@ from .._linalg import (
     packed_column_norms_sq,
     solve_cholesky,
 )
-from .._records import factor, positive, record
+from .._records import (
+    PART,
+    PART_OR_NONE,
+    factor,
+    not_negative,
+    positive,
+    record,
+    whole,
+)
 from .._records import finite as finite_array
 from .._streams import center_of
+from .._weights import are_judged
 from ..tuning.twin import Scales
+from .base import check_distances
+from .calibration import MOST_SQUARINGS
 from .twin_output import OutputSide, make_output_side
 
 # A query's own variance is never taken to be smaller.
@@ -108,6 +119,69 @@ class TwinCore(NamedTuple):
 
     C: np.ndarray
     """Shape (r, r); see `twin_output`."""
+
+
+@record(
+    added=("reach",),
+    rows=PART,
+    # None where it is to be made again from the rows.
+    core=PART_OR_NONE,
+    left=whole("l", 0, "n"),
+    residuals_sq=not_negative("l q"),
+    residuals_sq_mean=not_negative("q"),
+    ratios=not_negative("L l q"),
+    squarings=whole("L", -1, MOST_SQUARINGS),
+    reach=positive("1", np.inf),
+)
+class TwinState(NamedTuple):
+    """One subdomain, ready to answer."""
+
+    rows: TwinRows
+
+    core: Any
+    """`TwinCore`, or that of a relative; None where it is to be made again."""
+
+    left: np.ndarray
+    """Rows left out for the standard deviation, shape (n_left,)."""
+
+    residuals_sq: np.ndarray
+    """Their squared errors over eta, shape (n_left, n_outputs)."""
+
+    residuals_sq_mean: np.ndarray
+    """Shape (n_outputs,)."""
+
+    ratios: np.ndarray
+    """`residuals_sq` over local scales, shape (n_localities, n_left, n_outputs)."""
+
+    squarings: np.ndarray
+    """Powers of two of the similarity for these, shape (n_localities,)."""
+
+    reach: np.ndarray
+    """See `overcover.machines.calibration`, shape (1,)."""
+
+    def check(self):
+        """Refuse rows that no kernel matrix can be made of."""
+        farthest = max(np.abs(part).max() for part in (self.rows.A, self.rows.Z))
+        with np.errstate(over="ignore"):
+            check_distances(farthest, 1.0 / self.rows.weights)
+
+    @property
+    def judged(self):
+        """Those of the rows left out that weigh enough to be calibrated by."""
+        return are_judged(self.rows.weights[self.left])
+
+    @property
+    def output_moments(self):
+        """Mean and variance of the subdomain's outputs."""
+        deviations = self.rows.Z * finite(self.rows.output_scales)
+        weights = self.rows.weights
+        variance = np.average(deviations**2, axis=0, weights=weights)
+        return self.rows.Y_mean.copy(), variance
+
+    @classmethod
+    def of_version_1(cls, **fields):
+        """From a store of version 1, which says nothing of variances far away."""
+        return cls(reach=np.array([np.inf]), **fields)
 
 
 class Looks(NamedTuple):

@@ -40,12 +40,6 @@ class ImportanceWeightedTwinGP(TwinGP):
 
     Parameters
     ----------
-    input_length_scale : "auto", float or array-like of shape (n_features,)
-        As in `TwinGP`.
-    output_length_scale : "auto", float or array-like of shape (n_outputs,)
-        As in `TwinGP`.
-    input_noise, output_noise : "auto" or float, default="auto"
-        As in `TwinGP`.
     alpha : float in [0, 1], default=0.5
         Of the ratio ``p_target / ((1 - alpha) p_target + alpha p_train)``: 1 is the
         plain ratio, which may explode; weights are at most ``1 / (1 - alpha)``.
@@ -55,18 +49,10 @@ class ImportanceWeightedTwinGP(TwinGP):
         factorises anew.
     n_centers : int, default=100
         Target rows that the ratio is modelled with.
-    self_noise : bool, default=True
+    input_length_scale, output_length_scale, input_noise, output_noise
         As in `TwinGP`.
-    n_starts : {1, 2}, default=1
+    self_noise, n_starts, rank, metric, keep_factors, random_state
         As in `TwinGP`.
-    rank : "auto", "full" or int, default="auto"
-        As in `TwinGP`.
-    metric : {"rmse", "joint", "angle"} or callable, default="rmse"
-        As in `TwinGP`.
-    keep_factors : "auto" or bool, default="auto"
-        As in `TwinGP`.
-    random_state : int, RandomState or None, default=None
-        Decides which rows "auto" looks at; only used when fitted alone.
 
     Attributes
     ----------
