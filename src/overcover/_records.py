@@ -1,7 +1,7 @@
 """Records: what the arrays of a named tuple must be, so that they fit each other.
 
-Compiled loops trust the arrays they are given; a file need not tell the truth. So a
-class that can be stored says what its fields are:
+Compiled loops trust their arrays; a file need not tell the truth. So a class that can
+be stored declares its fields:
 
     @record(means=finite("K d"))
     class EuclideanRouter(NamedTuple):
@@ -126,7 +126,7 @@ def record_of(kind) -> dict[str, Any]:
 
 
 def fields_of(kind) -> tuple[str, ...]:
-    """Names of the fields that a record is made from."""
+    """Names of the fields of a record."""
     return getattr(kind, "_fields", tuple(record_of(kind)))
 
 

@@ -88,6 +88,6 @@ def make_machine(machine) -> Machine:
 class TakesMachine(NestedPart):
     """An estimator with a parameter `machine`, as `make_machine` takes it."""
 
-    def _part_from(self, given):
-        is_name = isinstance(given, str) and given in NAMED
-        return make_machine(given) if given is None or is_name else None
+    def _part_from(self, value):
+        is_name = isinstance(value, str) and value in NAMED
+        return make_machine(value) if value is None or is_name else None

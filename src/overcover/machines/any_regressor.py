@@ -70,8 +70,8 @@ class AnyRegressor(NestedPart, Machine):
         """Whether the estimator's `fit` takes ``sample_weight``."""
         return has_fit_parameter(self._template(), "sample_weight")
 
-    def _part_from(self, given):
-        return KernelRidge(kernel="rbf") if given is None else None
+    def _part_from(self, value):
+        return KernelRidge(kernel="rbf") if value is None else None
 
     def _template(self):
         return self._part_from(self.estimator) or self.estimator

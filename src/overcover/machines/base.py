@@ -155,7 +155,7 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
 
     def weigh(self, X, sample_weight, X_target, random_state):
-        """Weights of the training rows, given inputs like those that will be asked.
+        """Weights of the training rows, from inputs like those of the queries.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         n_owned : int or None
             How many rows are the subdomain's own; all if None.
         keep : bool
-            Whether to keep what is large and can be made again (factors).
+            Whether to keep factors, which are large and can be computed again.
 
         Returns
         -------
@@ -206,7 +206,7 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         raise NotImplementedError
 
     def keeps_factors(self, n_subdomains, size) -> bool:
-        """Whether states hold what is large, given how many there will be."""
+        """Whether so many states hold their factors."""
         return True
 
     def answer(self, state, X_query, variance=False) -> Answer:
@@ -236,7 +236,7 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         return None
 
     def answer_once(self, X, Y, sample_weight, X_query, variance=False) -> Answer:
-        """Fit and answer, where the state is not wanted afterwards.
+        """Fit and answer, where no one needs the state afterwards.
 
         Parameters as in `fit_state` and `answer`; variances need no calibration.
         """
@@ -303,7 +303,7 @@ def memory_of_computer() -> int:
 
 
 def may_keep(n_bytes) -> bool:
-    """Whether states may hold so much that could be made again."""
+    """Whether states may hold factors of so many bytes."""
     return n_bytes <= min(KEPT_BYTES, memory_of_computer() / 4)
 
 
@@ -325,7 +325,7 @@ def check_fits(name, n_samples, n_bytes) -> None:
 
 
 def check_distances(farthest, noise) -> None:
-    """Refuse rows of a stored state that no kernel matrix can be made of.
+    """Refuse rows of a stored state that have no kernel matrix.
 
     Parameters
     ----------

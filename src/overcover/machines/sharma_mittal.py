@@ -42,7 +42,7 @@ from .base import Answer
 from .twin_gp import TwinGP
 from .twin_objective import LEAST_C, lifted_rows, similarities
 from .twin_output import make_output_side
-from .twin_search import TwinSearch, made_anew
+from .twin_search import TwinSearch, keep_nothing
 
 
 @record(
@@ -69,7 +69,7 @@ class MixedCore(NamedTuple):
 
 
 class MixedLooks(NamedTuple):
-    """As `Looks`, and what is seen of the mixed kernel matrix."""
+    """As `Looks`, and what queries get from the mixed kernel matrix."""
 
     U: np.ndarray
     unexplained: np.ndarray
@@ -228,7 +228,7 @@ class MixedSearch(TwinSearch):
         )
 
     def answer_fresh(
-        self, rows, X_query, kept=made_anew, solve=False, variance=False
+        self, rows, X_query, kept=keep_nothing, solve=False, variance=False
     ) -> Answer:
         """As `TwinSearch.answer_fresh`; nothing of the mixture could be kept."""
         core, _ = self.make_core(rows, np.empty(0, dtype=np.intp))
@@ -285,7 +285,7 @@ class SharmaMittalObjective:
 
 @compiled_loosely
 def _weigh_mixed(K, W, queries, a, eta, own, own_left, U, taken, mixed, values, sums):
-    """Values, and weights over the first half of the products they are made from."""
+    """Values, and weights in place of the first half of the products W."""
     n, r = K.shape
     for i in range(n):
         q = queries[i]

@@ -13,7 +13,7 @@ answer to a query x is the output that makes the two kernels agree best,
 the Kullback-Leibler divergence of the joint kernel matrices. All outputs are predicted
 together: where an input is ambiguous the answer is one of the possible outputs, not
 their average. All queries of a subdomain are minimised at once (`overcover._optimize`),
-from what a GP would say.
+from the answer of a GP.
 
 *Standard deviation.* The paper has none. Rows of the subdomain are left out one by one,
 in closed form (`twin_state.left_out`), and predicted; the average of their squared
@@ -23,7 +23,7 @@ variance of each output, calibrated like that of a GP
 
 *Far away* nothing holds the outputs together: all similarities vanish and the objective
 only repels y from the data. Where the rows explain less than half of a query's
-similarity to itself, the answer moves towards what a GP says, and is just that where
+similarity to itself, the answer moves towards that of a GP, and is just that where
 they explain nothing.
 """
 
@@ -78,8 +78,8 @@ class TwinGP(CalibratedMachine):
         Whether noise counts in the similarity of a query, or an output, to itself, as
         the derivation demands. False is the paper's printed form.
     n_starts : {1, 2}, default=1
-        Where to start from: from what a GP says, and (2) from the output of the most
-        similar row too; the lower minimum is kept.
+        Where the search starts: from the answer of a GP, and (2) from the output of
+        the most similar row too; the lower minimum is kept.
     rank : "auto", "full" or int, default="auto"
         Rows on which the output side hangs: as few as change predictions by less than
         about 0.1 % of an output's deviation, all of them (exact), or at most so many.
@@ -88,8 +88,8 @@ class TwinGP(CalibratedMachine):
         the mean distance of three-dimensional joints, the mean absolute angle modulo
         360; or ``metric(Y_true, Y_predicted) -> float``.
     keep_factors : "auto" or bool, default="auto"
-        Whether to keep what can be made again from the rows. "auto" keeps it when that
-        of all subdomains fits in 4 GiB and a quarter of memory.
+        Whether to keep what can be computed again from the rows. "auto" keeps it when
+        that of all subdomains fits in 4 GiB and a quarter of memory.
     random_state : int, RandomState or None, default=None
         Decides which rows "auto" looks at; only used when fitted alone.
 
@@ -111,7 +111,7 @@ class TwinGP(CalibratedMachine):
 
     Examples
     --------
-    An S-shaped curve: three outputs are possible in the middle, a GP says their mean.
+    An S-shaped curve: three outputs are possible in the middle. A GP gives their mean.
 
     >>> import numpy as np
     >>> from overcover import TwinGP
@@ -184,12 +184,12 @@ class TwinGP(CalibratedMachine):
     def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs):
         """Find length scales and noises; see `overcover.tuning.twin`."""
         self.check_options(X.shape[1], Y.shape[1])
-        found = twin_tuning.tune(
+        result = twin_tuning.tune(
             self, X, Y, sample_weight, subdomain_size, random_state, n_jobs
         )
-        self._set_scales(found.scales)
-        self.tuning_scores_ = found.scores
-        self.variance_inflation_ = found.inflation
+        self._set_scales(result.scales)
+        self.tuning_scores_ = result.scores
+        self.variance_inflation_ = result.inflation
 
     def _set_scales(self, scales):
         self.input_length_scale_ = scales.inputs
@@ -252,7 +252,7 @@ class TwinGP(CalibratedMachine):
         return Recalled(X, lambda chosen: rows.back(rows.Z[chosen]))
 
     def keeps_factors(self, n_subdomains, size):
-        """Whether states hold their cores, given how many there will be."""
+        """Whether so many states hold their cores."""
         if self.keep_factors != "auto":
             return bool(self.keep_factors)
         return may_keep(n_subdomains * 8 * (packed_size(size) + 2 * size**2))
@@ -302,7 +302,7 @@ class TwinGP(CalibratedMachine):
         return Answer(*joined) if variance else Answer(joined[0], None, None)
 
     def search(self, state, X_query) -> Minima:
-        """How the minimum of every query was found: evaluations, convergence, value.
+        """The minimum of every query: point, value, evaluations, convergence.
 
         Parameters
         ----------
@@ -345,7 +345,7 @@ class TwinGP(CalibratedMachine):
     # -- while hyperparameters are tried -----------------------------------------------
 
     def with_scales(self, scales):
-        """This machine with given hyperparameters, and a coarser search."""
+        """This machine with other hyperparameters, and a coarser search."""
         machine = copy(self)
         machine._set_scales(scales)
         machine.variance_inflation_ = 1.0

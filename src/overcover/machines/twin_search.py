@@ -27,13 +27,13 @@ TRUSTED = 0.5
 MARGIN = 0.5
 
 
-def made_anew(key, make):
-    """Keep nothing; see `TwinSearch.answer_fresh`."""
+def keep_nothing(key, make):
+    """Compute it again; see `TwinSearch.answer_fresh`."""
     return make()
 
 
 class TwinSearch:
-    """Minima of a Twin GP's objective under given hyperparameters.
+    """Minima of a Twin GP's objective, for one choice of hyperparameters.
 
     A relative of the Twin GP with another objective overrides `make_core`, `look`,
     `objective` and `answer_fresh`.
@@ -119,7 +119,7 @@ class TwinSearch:
         return rows.back(self.points(core, looks, rows.Z))
 
     def answer_fresh(
-        self, rows, X_query, kept=made_anew, solve=False, variance=False
+        self, rows, X_query, kept=keep_nothing, solve=False, variance=False
     ) -> Answer:
         """Answer a few queries where nothing has been precomputed.
 

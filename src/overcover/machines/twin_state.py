@@ -105,14 +105,14 @@ def finite(scales):
     readout=finite_array("n r+q"),
 )
 class TwinCore(NamedTuple):
-    """What queries look at, and what can be made again from the rows."""
+    """What queries look at; it can be computed again from the rows."""
 
     factor: np.ndarray
     """Packed ``L^-1`` of the input kernel matrix with noise, shape (packed_size,)."""
 
     readout: np.ndarray
     """``A^-1 [B, Z]``, shape (size, r + n_outputs): times the similarities of a query,
-    its weights on the pivots, and what a GP would say."""
+    its weights on the pivots, and the answer of a GP."""
 
     pivots: np.ndarray
     """Outputs of the pivots in kernel units, shape (r, n_outputs)."""
@@ -124,7 +124,7 @@ class TwinCore(NamedTuple):
 @record(
     added=("reach",),
     rows=PART,
-    # None where it is to be made again from the rows.
+    # None where it is to be computed again from the rows.
     core=PART_OR_NONE,
     left=whole("l", 0, "n"),
     residuals_sq=not_negative("l q"),
@@ -139,7 +139,7 @@ class TwinState(NamedTuple):
     rows: TwinRows
 
     core: Any
-    """`TwinCore`, or that of a relative; None where it is to be made again."""
+    """`TwinCore`, or that of a relative; None where it is to be computed again."""
 
     left: np.ndarray
     """Rows left out for the standard deviation, shape (n_left,)."""
@@ -160,7 +160,7 @@ class TwinState(NamedTuple):
     """See `overcover.machines.calibration`, shape (1,)."""
 
     def check(self):
-        """Refuse rows that no kernel matrix can be made of."""
+        """Refuse rows that have no kernel matrix."""
         farthest = max(np.abs(part).max() for part in (self.rows.A, self.rows.Z))
         with np.errstate(over="ignore"):
             check_distances(farthest, 1.0 / self.rows.weights)
@@ -180,7 +180,7 @@ class TwinState(NamedTuple):
 
     @classmethod
     def of_version_1(cls, **fields):
-        """From a store of version 1, which says nothing of variances far away."""
+        """From a store of version 1, which lacks variances far away."""
         return cls(reach=np.array([np.inf]), **fields)
 
 
@@ -194,7 +194,7 @@ class Looks(NamedTuple):
     """Posterior input variance without noise, between 0 and 1, shape (n,)."""
 
     means: np.ndarray
-    """What a GP would say, in kernel units, shape (n, n_outputs)."""
+    """The answer of a GP, in kernel units, shape (n, n_outputs)."""
 
     nearest: np.ndarray
     """Output of the most similar row, in kernel units, shape (n, n_outputs)."""
@@ -238,11 +238,11 @@ def core_on(rows: TwinRows, scales: Scales, outputs: OutputSide, taken, left):
     readout = solve_cholesky(L, np.hstack([B, Z]))
     L_inv = inverse_factor(L)
     core = TwinCore(pack_lower(L_inv), readout, outputs.pivots, outputs.C)
-    seen = np.hstack([B[left], Z[left]])
-    unexplained, seen = left_out(L_inv, readout, seen, left, scales, weights)
+    own = np.hstack([B[left], Z[left]])
+    unexplained, products = left_out(L_inv, readout, own, left, scales, weights)
     r = B.shape[1]
     nearest = nearest_of_left_out(A, Z, left)
-    return core, Looks(seen[:, :r], unexplained, seen[:, r:], nearest, taken)
+    return core, Looks(products[:, :r], unexplained, products[:, r:], nearest, taken)
 
 
 def left_out(L_inv, readout, own, left, scales, weights):
@@ -265,14 +265,14 @@ def left_out(L_inv, readout, own, left, scales, weights):
     Returns
     -------
     unexplained : ndarray of shape (n_left,)
-    seen : ndarray of shape (n_left, n)
+    products : ndarray of shape (n_left, n)
         ``V^T u``.
     """
     columns = L_inv[:, left]
     precision = np.einsum("ij,ij->j", columns, columns)
     unexplained = 1.0 / precision - scales.input_noise / weights[left]
-    seen = own - readout[left] / precision[:, None]
-    return np.clip(unexplained, LEAST_VARIANCE, 1.0), seen
+    products = own - readout[left] / precision[:, None]
+    return np.clip(unexplained, LEAST_VARIANCE, 1.0), products
 
 
 def nearest_of_left_out(A, Z, left):
@@ -295,11 +295,11 @@ def look(core: TwinCore, K_xq, Z) -> Looks:
     -------
     Looks
     """
-    seen, r = K_xq.T @ core.readout, len(core.pivots)
+    products, r = K_xq.T @ core.readout, len(core.pivots)
     return Looks(
-        U=seen[:, :r],
+        U=products[:, :r],
         unexplained=unexplained_of(core.factor, K_xq),
-        means=seen[:, r:],
+        means=products[:, r:],
         nearest=Z[np.argmax(K_xq, axis=0)],
         taken=np.empty((0, r)),
     )

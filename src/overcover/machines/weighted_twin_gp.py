@@ -45,8 +45,8 @@ class ImportanceWeightedTwinGP(TwinGP):
         plain ratio, which may explode; weights are at most ``1 / (1 - alpha)``.
     transductive : bool, default=False
         Weights from the queries of each `predict`, subdomain by subdomain, as in the
-        paper: then a prediction depends on what is asked along with it, and every call
-        factorises anew.
+        paper: then a prediction depends on the other queries of the call, and every
+        call factorises anew.
     n_centers : int, default=100
         Target rows that the ratio is modelled with.
     input_length_scale, output_length_scale, input_noise, output_noise
@@ -58,7 +58,7 @@ class ImportanceWeightedTwinGP(TwinGP):
     ----------
     importance_ : RelativeDensityRatio
         With ``weights_`` of the training rows and ``effective_sample_size_``; only if
-        `fit` was given targets.
+        `fit` got targets.
 
     See Also
     --------
@@ -127,7 +127,7 @@ class ImportanceWeightedTwinGP(TwinGP):
         sample_weight : array-like of shape (n_samples,), default=None
             Multiplies the weights by density ratio.
         X_target : array-like of shape (n_targets, n_features), default=None
-            Inputs like those that will be asked; no outputs are needed.
+            Inputs like those of the queries; no outputs are needed.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class ImportanceWeightedTwinGP(TwinGP):
         return self._fit(X, y, sample_weight, X_target)
 
     def weigh(self, X, sample_weight, X_target, random_state):
-        """Weights of the rows: given ones times the ratio of densities."""
+        """Weights of the rows: those of the user times the ratio of densities."""
         if X_target is None:
             return sample_weight
         self._check_weighing()
@@ -163,8 +163,8 @@ class ImportanceWeightedTwinGP(TwinGP):
         with warnings.catch_warnings(), noted():
             # A handful of queries seldom resembles a subdomain, and that is no news.
             warnings.simplefilter("ignore", UserWarning)
-            found = self._ratio(0).fit(rows.A, B)
-        weights = rows.weights * np.maximum(found.weights_, LEAST_WEIGHT)
+            ratio = self._ratio(0).fit(rows.A, B)
+        weights = rows.weights * np.maximum(ratio.weights_, LEAST_WEIGHT)
         rows = rows._replace(weights=weights)
         return state._replace(rows=rows, core=None)
 

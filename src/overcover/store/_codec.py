@@ -50,7 +50,7 @@ def estimator_classes() -> dict[str, type]:
     return {kind.__name__: kind for kind in kinds}
 
 
-# As the parameter `partition`: unfitted, so their parameters say everything.
+# As the parameter `partition`: unfitted, so that their parameters are everything.
 CLUSTERERS: dict[str, type] = {
     name: getattr(sklearn.cluster, name)
     for name in sklearn.cluster.__all__
@@ -116,7 +116,7 @@ class _Encoder:
         self.narrow = dtype == "float32"
         self.arrays: list[np.ndarray] = []
         self.stored: list[str] = []
-        self.seen: dict[tuple[int, bool], int] = {}
+        self.numbers: dict[tuple[int, bool], int] = {}
         self.records, self.estimators = record_classes(), estimator_classes()
 
     def tree_of(self, value, where, narrow=False):
@@ -162,11 +162,11 @@ class _Encoder:
             )
         narrow = narrow and self.narrow and value.dtype == np.float64
         key = id(value), narrow
-        if key not in self.seen:
-            self.seen[key] = len(self.arrays)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.arrays)
             self.arrays.append(value)
             self.stored.append("<f4" if narrow else value.dtype.str)
-        return {"@": "array", "index": self.seen[key]}
+        return {"@": "array", "index": self.numbers[key]}
 
     def instance(self, value, where):
         kind = type(value)
@@ -194,22 +194,21 @@ class _Encoder:
         }
 
     def params(self, value, where):
-        given = value.get_params(deep=False)
         # Whatever a parameter was fitted to elsewhere, here it is a recipe.
-        given = {
+        params = {
             name: _recipe(item) if isinstance(item, BaseEstimator) else item
-            for name, item in given.items()
+            for name, item in value.get_params(deep=False).items()
         }
-        made = {k: self.tree_of(v, f"{where}.{k}") for k, v in given.items()}
-        check_harmless(type(value), given, where)
-        return made
+        trees = {k: self.tree_of(v, f"{where}.{k}") for k, v in params.items()}
+        check_harmless(type(value), params, where)
+        return trees
 
     def fitted(self, value, where):
-        given = value.get_params(deep=False)
+        params = value.get_params(deep=False)
         return {
             name: self.tree_of(item, f"{where}.{name}")
             for name, item in vars(value).items()
-            if name not in given and FITTED.fullmatch(name)
+            if name not in params and FITTED.fullmatch(name)
         }
 
 
@@ -291,7 +290,7 @@ def check_storable(machine, where="machine"):
 
 
 def decode(tree, arrays):
-    """Turn plain values and arrays back into what `encode` was given.
+    """Turn plain values and arrays back into the argument of `encode`.
 
     Parameters
     ----------
@@ -305,8 +304,8 @@ def decode(tree, arrays):
 
     Examples
     --------
-    >>> made = encode((1.5, np.arange(3)))
-    >>> decode(made.tree, made.arrays)
+    >>> encoded = encode((1.5, np.arange(3)))
+    >>> decode(encoded.tree, encoded.arrays)
     (1.5, array([0, 1, 2]))
     """
     try:
@@ -364,9 +363,9 @@ class _Decoder:
         return {str(key): self.value_of(value, depth) for key, value in items}
 
     def random_state(self, depth, state):
-        made = np.random.RandomState(0)
-        made.set_state(self.value_of(state, depth))
-        return made
+        generator = np.random.RandomState(0)
+        generator.set_state(self.value_of(state, depth))
+        return generator
 
     def record(self, name, depth, fields):
         kind: Any = self.records[name]
@@ -382,19 +381,21 @@ class _Decoder:
         return kind(**values)
 
     def kernel(self, depth, params, **named):
-        return self.made(KERNELS, named, params, depth)
+        return self.instance(KERNELS, named, params, depth)
 
     def estimator(self, depth, params, fitted, **named):
-        made = self.made(self.estimators | CLUSTERERS, named, params, depth)
-        if fitted and type(made).__name__ in CLUSTERERS:
-            raise StoreError(f"{type(made).__name__} is stored unfitted.")
+        estimator = self.instance(self.estimators | CLUSTERERS, named, params, depth)
+        if fitted and type(estimator).__name__ in CLUSTERERS:
+            raise StoreError(f"{type(estimator).__name__} is stored unfitted.")
         for name, value in fitted.items():
             if not FITTED.fullmatch(name):
-                raise StoreError(f"{type(made).__name__} does not learn {name!r}.")
-            setattr(made, name, self.value_of(value, depth))  # fails for a property
-        return made
+                raise StoreError(f"{type(estimator).__name__} does not learn {name!r}.")
+            setattr(
+                estimator, name, self.value_of(value, depth)
+            )  # fails for a property
+        return estimator
 
-    def made(self, table, named, params, depth):
+    def instance(self, table, named, params, depth):
         name = named.get("class")
         if list(named) != ["class"] or name not in table:
             raise StoreError(f"A record is of the unknown class {name!r}.")

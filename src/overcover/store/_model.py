@@ -31,7 +31,7 @@ from ._subdomains import (
 )
 
 DTYPES = ("float64", "float32")
-# Below this noise, relative to the signal, single precision costs digits that are seen.
+# Below this noise, relative to the signal, single precision costs digits that matter.
 LEAST_NOISE = 1e-3
 # Kept apart from the model: they are read subdomain by subdomain.
 APART = ("states_", "cover_", "state_")
@@ -141,8 +141,8 @@ def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
     learned = {k: v for k, v in vars(whole).items() if k not in APART}
     shared.__dict__.update(learned)
     n_owned = model.cover_.n_owned
-    made = encode({"model": shared, "n_owned": n_owned}, "model")
-    digest = write_pack(folder / directory.MODEL, *made)
+    encoded = encode({"model": shared, "n_owned": n_owned}, "model")
+    digest = write_pack(folder / directory.MODEL, *encoded)
 
     def entry(name, digest):
         return [digest, (folder / name).stat().st_size]
@@ -175,7 +175,7 @@ def summary_of(model):
             learned[name.rstrip("_")] = str(value)
     parameters = model.get_params(deep=False)
     # "auto" stands for a number that only the fit knows.
-    asked, used = model.subdomain_size, getattr(model, "subdomain_size_", 0)
+    size, used = model.subdomain_size, getattr(model, "subdomain_size_", 0)
     return {
         "machine": type(machine).__name__,
         "machine_parameters": {k: repr(v) for k, v in machine.get_params().items()},
@@ -185,7 +185,7 @@ def summary_of(model):
         "n_features": int(model.n_features_in_),
         "n_outputs": int(model.n_outputs_),
         "n_subdomains": int(model.n_subdomains_),
-        "subdomain_size": int(asked if isinstance(asked, Integral) else used),
+        "subdomain_size": int(size if isinstance(size, Integral) else used),
         "overlap": float(model.overlap),
         "router": type(model.router_).__name__,
         "fit_notes": getattr(model, "notes_", []),
@@ -356,7 +356,7 @@ def inspect(path):
     dict
         machine, machine_parameters, hyperparameters, parameters (as text), n_rows,
         n_features, n_outputs, n_subdomains, subdomain_size, overlap, router, dtype,
-        bytes, format, versions, notes (given to `save`), fit_notes (what the fit
+        bytes, format, versions, notes (of `save`), fit_notes (what the fit
         warned of).
     """
     manifest = directory.read_manifest(path)

@@ -88,10 +88,10 @@ def check_array(array, spec: Array, sizes, name, values=True):
         if values and array.size:
             _check_values(array, spec, sizes, name)
         return
-    wanted = [f"{x}={sizes[x]}" if x in sizes else x for x in letters]
+    needed = [f"{x}={sizes[x]}" if x in sizes else x for x in letters]
     kind = getattr(array, "dtype", type(array).__name__)
     raise StoreError(
-        f"{name} should be of shape ({', '.join(wanted)}) and {' or '.join(kinds)}, "
+        f"{name} should be of shape ({', '.join(needed)}) and {' or '.join(kinds)}, "
         f"and is {kind} of shape {getattr(array, 'shape', None)}."
     )
 
@@ -159,7 +159,7 @@ def check_machine(machine, sizes, is_calibrated=False):
 
 
 def check_state(machine, members, state, sizes, where, values=True):
-    """Refuse the state of a subdomain that this machine could not have made."""
+    """Refuse the state of a subdomain that is not of this machine."""
     about, name = machine.description, f"{where}.state"
     if type(state) is not about.state:
         raise StoreError(f"{name} should be a {about.state.__name__}.")
