@@ -126,8 +126,9 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     @property
     def posterior_first(self) -> bool:
         """Whether routing by variance should ask all candidates for their posterior
-        variance, and only one for an answer, because that is so much cheaper."""
-        return False
+        variance, and only one for an answer: where a machine computes it apart, because
+        that is so much cheaper."""
+        return type(self).posterior_variance is not Machine.posterior_variance
 
     def check_options(self, n_features, n_outputs) -> dict[str, int]:
         """Refuse parameters that make no sense, by a ValueError or TypeError.

@@ -257,13 +257,11 @@ class TwinGP(CalibratedMachine):
             return bool(self.keep_factors)
         return may_keep(n_subdomains * 8 * (packed_size(size) + 2 * size**2))
 
-    @property
-    def posterior_first(self):
-        """A posterior variance is one product, an answer a search."""
-        return True
-
     def posterior_variance(self, state, X_query):
-        """Posterior input variance eta, in blocks of queries of bounded memory."""
+        """Posterior input variance eta, in blocks of queries of bounded memory.
+
+        It is one product, where an answer is a search.
+        """
         core = self._core(state)
         return np.concatenate(
             [
