@@ -113,33 +113,7 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     description: ClassVar[Description] = Description()
 
-    @property
-    def has_variance(self) -> bool:
-        """Whether `answer` can give a variance."""
-        return True
-
-    @property
-    def takes_weights(self) -> bool:
-        """Whether rows may have weights; if not, equal rows are not merged either."""
-        return True
-
-    @property
-    def posterior_first(self) -> bool:
-        """Whether routing by variance should ask all candidates for their posterior
-        variance, and only one for an answer: where a machine computes it apart, because
-        that is so much cheaper."""
-        return type(self).posterior_variance is not Machine.posterior_variance
-
-    def check_options(self, n_features, n_outputs) -> dict[str, int]:
-        """Refuse parameters that make no sense, by a ValueError or TypeError.
-
-        Returns
-        -------
-        dict
-            Sizes that follow from the parameters, by the letters that stand for them
-            in shapes of records.
-        """
-        return {}
+    # -- the protocol ---------------------------------------------------------------
 
     def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs) -> None:
         """Find the hyperparameters that all subdomains share; sets fitted attributes.
@@ -154,27 +128,6 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         random_state : RandomState
         n_jobs : int or None
         """
-
-    def weigh(self, X, sample_weight, X_target, random_state):
-        """Weights of the training rows, from inputs like those of the queries.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-        sample_weight : ndarray of shape (n_samples,) or None
-        X_target : array-like of shape (n_targets, n_features) or None
-        random_state : RandomState
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or None
-        """
-        if X_target is not None:
-            raise ValueError(
-                f"{type(self).__name__} does not weigh rows by X_target. Leave it out, "
-                "or choose machine='iwtgp'."
-            )
-        return sample_weight
 
     def length_scales(self, X) -> np.ndarray:
         """The machine's metric: distances are meant between rows of ``X / scales``.
@@ -206,9 +159,8 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         raise NotImplementedError
 
-    def keeps_factors(self, n_subdomains, size) -> bool:
-        """Whether so many states hold their factors."""
-        return True
+    def calibrate(self, states) -> None:
+        """Set what is learned from all subdomains together (variance factors)."""
 
     def answer(self, state, X_query, variance=False) -> Answer:
         """Answer a batch of queries from the state of one subdomain.
@@ -236,15 +188,67 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Training rows that a state holds; None for a machine that keeps no rows."""
         return None
 
+    # -- where a machine is unlike most ---------------------------------------------
+
+    @property
+    def has_variance(self) -> bool:
+        """Whether `answer` can give a variance."""
+        return True
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether rows may have weights; if not, equal rows are not merged either."""
+        return True
+
+    @property
+    def posterior_first(self) -> bool:
+        """Whether routing by variance should ask all candidates for their posterior
+        variance, and only one for an answer: where a machine computes it apart, because
+        that is so much cheaper."""
+        return type(self).posterior_variance is not Machine.posterior_variance
+
+    def keeps_factors(self, n_subdomains, size) -> bool:
+        """Whether so many states hold their factors."""
+        return True
+
+    def check_options(self, n_features, n_outputs) -> dict[str, int]:
+        """Refuse parameters that make no sense, by a ValueError or TypeError.
+
+        Returns
+        -------
+        dict
+            Sizes that follow from the parameters, by the letters that stand for them
+            in shapes of records.
+        """
+        return {}
+
+    def weigh(self, X, sample_weight, X_target, random_state):
+        """Weights of the training rows, from inputs like those of the queries.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        sample_weight : ndarray of shape (n_samples,) or None
+        X_target : array-like of shape (n_targets, n_features) or None
+        random_state : RandomState
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or None
+        """
+        if X_target is not None:
+            raise ValueError(
+                f"{type(self).__name__} does not weigh rows by X_target. Leave it out, "
+                "or choose machine='iwtgp'."
+            )
+        return sample_weight
+
     def answer_once(self, X, Y, sample_weight, X_query, variance=False) -> Answer:
         """Fit and answer, where no one needs the state afterwards.
 
         Parameters as in `fit_state` and `answer`; variances need no calibration.
         """
         return self.answer(self.fit_state(X, Y, sample_weight), X_query, variance)
-
-    def calibrate(self, states) -> None:
-        """Set what is learned from all subdomains together (variance factors)."""
 
     # -- the machine alone: the full model ------------------------------------------
 
