@@ -98,7 +98,7 @@ class Description(NamedTuple):
     report shows elsewhere."""
 
     noises: Mapping[str, tuple[float, float]] = {}
-    """Parameters whose "auto" is sought between two bounds."""
+    """Noises, the first that of the inputs' kernel, and the bounds of their "auto"."""
 
     typical: Callable[[int, int], Mapping[str, Any]] = _nothing_typical
     """``typical(n_features, n_outputs)``: what stands for "auto" where only costs

@@ -108,7 +108,8 @@ def check_dtype(dtype):
 
 def warn_of_rounding(machine):
     """Say so if factors in single precision will not do."""
-    noise = np.min(getattr(machine, "noise_", getattr(machine, "input_noise_", 1.0)))
+    names = [f"{name}_" for name in machine.description.noises]
+    noise = np.min(getattr(machine, names[0])) if names else 1.0
     if noise < LEAST_NOISE:
         warnings.warn(
             f"dtype='float32' leaves few digits of variances where the noise is as "
