@@ -36,7 +36,6 @@ class Plane(Machine):
         tuned={"penalty_": NUMBER},
         hyperparameters={"penalty_": "penalty on slopes"},
         noises={"penalty": (1e-3, 1.0)},
-        typical=lambda n_features, n_outputs: {"penalty": 0.1},
     )
 
     def __init__(self, penalty="auto"):

@@ -66,10 +66,6 @@ class Recalled(NamedTuple):
     """``outputs(rows)`` are the outputs of some rows, shape (n_rows, n_outputs)."""
 
 
-def _nothing_typical(n_features, n_outputs):
-    return {}
-
-
 class Description(NamedTuple):
     """What other parts of the package need to know of a class of machines."""
 
@@ -99,10 +95,6 @@ class Description(NamedTuple):
 
     noises: Mapping[str, tuple[float, float]] = {}
     """Noises, the first that of the inputs' kernel, and the bounds of their "auto"."""
-
-    typical: Callable[[int, int], Mapping[str, Any]] = _nothing_typical
-    """``typical(n_features, n_outputs)``: what stands for "auto" where only costs
-    matter, for standardised columns."""
 
     removed: tuple[str, ...] = ()
     """Parameters that old stores may have, and that are no more."""

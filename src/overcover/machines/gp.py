@@ -116,12 +116,6 @@ class GP(CalibratedMachine):
             "kernel_": "",
         },
         noises={"noise": tuning.NOISE_BOUNDS},
-        # Data decide on the type of factors; the larger and slower is planned for.
-        typical=lambda n_features, n_outputs: {
-            "length_scale": np.sqrt(n_features),
-            "noise": 0.05,
-            "factor_dtype": "float64",
-        },
     )
 
     def __init__(

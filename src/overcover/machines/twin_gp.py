@@ -144,12 +144,6 @@ class TwinGP(CalibratedMachine):
             "variance_inflation_": "inflation of variances",
         },
         noises=dict.fromkeys(("input_noise", "output_noise"), twin_tuning.NOISE_BOUNDS),
-        typical=lambda n_features, n_outputs: {
-            "input_length_scale": np.sqrt(n_features),
-            "output_length_scale": np.sqrt(n_outputs),
-            "input_noise": 0.05,
-            "output_noise": 0.05,
-        },
     )
 
     def __init__(

@@ -26,6 +26,8 @@ AUTO_WORK, LEAST_AUTO = 1e12, 400
 WHOLE = 800
 # Sizes at which the bytes of a state are counted; they are quadratic in the size.
 COUNTED = (40, 80, 160)
+# What stands for "auto" where only cost matters, in deviations times the root of d.
+TYPICAL_LENGTH, TYPICAL_NOISE = 1.0, 0.05
 
 
 class StateBytes(NamedTuple):
@@ -134,9 +136,14 @@ class Asked:
 def typical_machine(asked: Asked, n_features, n_outputs):
     """A machine that is tuned, as far as its cost goes, on rows of `typical_rows`."""
     machine = clone(asked.machine)
-    typical = machine.description.typical(n_features, n_outputs)
+    length = TYPICAL_LENGTH * np.sqrt(n_features)
+    typical = dict.fromkeys(("noise", "input_noise", "output_noise"), TYPICAL_NOISE)
+    typical |= {"length_scale": length, "input_length_scale": length}
+    typical["output_length_scale"] = np.sqrt(n_outputs)
+    # Data decide on the type; what is larger and slower is planned for.
+    given = typical | {"factor_dtype": "float64"}
     params = machine.get_params(deep=False)
-    machine.set_params(**{k: v for k, v in typical.items() if is_auto(params[k])})
+    machine.set_params(**{k: v for k, v in given.items() if is_auto(params.get(k))})
     X, Y = typical_rows(COUNTED[0], n_features, n_outputs)
     machine.tune(X, Y, None, len(X), check_random_state(0), None)
     return machine
