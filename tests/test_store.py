@@ -75,7 +75,7 @@ def check_round_trip(model, loaded, X):
         assert_array_equal(said, expected)
 
 
-@pytest.mark.parametrize("router", routing.NAMES)
+@pytest.mark.parametrize("router", routing.ROUTERS)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_machine_answers_alike_by_every_router(
     machine, router, two_outputs, queries, tmp_path

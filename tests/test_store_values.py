@@ -122,7 +122,7 @@ def tree_of(model):
 
 
 @quietly
-@pytest.mark.parametrize("router", overcover.routing.NAMES)
+@pytest.mark.parametrize("router", overcover.routing.ROUTERS)
 def test_every_value_of_a_router_is_refused_or_answered(router):
     model = make_model("gp", router)
     X, record = np.zeros((3, 2)), model.router_
