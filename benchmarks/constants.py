@@ -83,7 +83,7 @@ def choices(model, X, Y):
     results = {}
     for n, reach in CANDIDATES:
         asked = (relative <= reach) & (np.arange(n_listed) < n)
-        doubts = np.where(asked[..., None], answers.doubt, np.inf)
+        doubts = np.where(asked[..., None], answers.posterior, np.inf)
         excess = doubts.min(axis=1, keepdims=True) / doubts
         for sharpness in SHARPNESSES:
             weights = excess**sharpness if np.isfinite(sharpness) else excess == 1.0

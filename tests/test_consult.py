@@ -33,12 +33,12 @@ def answers_by_hand(model, query, n_consulted=1):
         for k in route.subdomains[0]
         if k >= 0
     ]
-    return sorted(answers, key=lambda answer: answer.doubt[0])
+    return sorted(answers, key=lambda answer: answer.posterior[0])
 
 
 def mean_and_posterior_variance(answers):
     means = np.array([answer.mean[0, 0] for answer in answers])
-    return means, np.array([answer.doubt[0] for answer in answers])
+    return means, np.array([answer.posterior[0] for answer in answers])
 
 
 # -- one rule for all machines --------------------------------------------------------
@@ -100,7 +100,7 @@ def test_a_machine_with_expensive_answers_gives_as_many_as_are_consulted(
     assert ((candidates.subdomains >= 0).sum(axis=1) > n_consulted).any()
     consultation = consult(panel_of(model), queries, True)
     assert consultation.answers.mean.shape[1] == n_consulted
-    variances = consultation.answers.doubt
+    variances = consultation.answers.posterior
     powers = (variances.min(axis=1, keepdims=True) / variances) ** 16
     expected = powers / powers.sum(axis=1, keepdims=True)
     assert_allclose(consultation.weights, expected)
@@ -115,7 +115,7 @@ def test_certainty_weighs_those_that_any_router_names(router, surface, queries):
     expected = model.router_.route(queries / model.length_scales_, 3)
     assert_array_equal(route.subdomains, expected.subdomains)
     assert measure == model.router_.measure
-    powers = (answers.doubt.min(axis=1, keepdims=True) / answers.doubt) ** 16
+    powers = (answers.posterior.min(axis=1, keepdims=True) / answers.posterior) ** 16
     assert_allclose(weights, powers / powers.sum(axis=1, keepdims=True))
 
 

@@ -84,7 +84,7 @@ def test_a_distance_by_certainty_is_the_posterior_standard_deviation(fitted, que
 def test_the_measure_is_that_of_the_router_or_certainty(fitted, queries):
     model = fitted
     by_certainty = model.router_.certainty_decides and (
-        model.n_consulted > 1 or model.machine_.doubts_first
+        model.n_consulted > 1 or model.machine_.posterior_first
     )
     expected = BY_CERTAINTY if by_certainty else model.router_.measure
     page = model.explain(queries[0])
@@ -104,7 +104,7 @@ def test_each_answer_is_that_of_its_machine(model, queries):
             answer = model.machine_.answer(model.states_[k], x[None], variance=True)
             assert_allclose(page.means[i], answer.mean[0])
             assert_allclose(page.stds[i] ** 2, answer.variance[0])
-            assert_allclose(page.posterior_variances[i], answer.doubt[0])
+            assert_allclose(page.posterior_variances[i], answer.posterior[0])
 
 
 def test_the_nearest_rows_are_those_of_brute_force(fitted, two_outputs, queries):

@@ -51,11 +51,12 @@ def trials_of(model) -> list[Trial]:
     rng, machine, trials = np.random.default_rng(0), model.machine_, []
     n_tried = min(N_SUBDOMAINS, model.n_subdomains_)
     for k in np.linspace(0, model.n_subdomains_ - 1, n_tried).astype(int):
-        X = machine.recall_inputs(model.states_[k])
-        if X is None:
+        recalled = machine.recall(model.states_[k])
+        if recalled is None:
             return []
+        X = recalled.X
         rows = rng.permutation(len(X))[:MOST_ROWS]
-        Y = machine.recall_outputs(model.states_[k], rows)
+        Y = recalled.outputs(rows)
         n_held = int(HELD_OUT * len(rows))
         if n_held:
             trials.append(Trial(X[rows], Y, len(rows) - n_held))

@@ -9,20 +9,14 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ._columns import find_needless
 from ._markup import number, percent
 from ._validation import check_observed, check_queries
+from .alone import as_cover, is_alone
 from .consult import panel_of, rounds
-from .cover import Cover
 from .explain import names_of_features, remoteness
-from .machines import Machine
 from .planning._findings import Finding, about_cover, about_variance
-from .regressor import OverlappingCoverRegressor
-from .routing import EuclideanRouter
-from .tuning import twin
-from .tuning._problem import NOISE_BOUNDS
 
 SEVERITIES = ("problem", "warning", "note")
 COVERAGE = 0.95
@@ -80,7 +74,7 @@ def assess(model, X, y) -> Assessment:
 
     Parameters
     ----------
-    model : OverlappingCoverRegressor
+    model : OverlappingCoverRegressor or Machine
         Fitted.
     X : array-like of shape (n_queries, n_features)
     y : array-like of shape (n_queries,) or (n_queries, n_outputs)
@@ -89,7 +83,7 @@ def assess(model, X, y) -> Assessment:
     -------
     Assessment
     """
-    check_is_fitted(model)
+    model = as_cover(model)
     X = check_queries(model, X)
     has_variance = model.machine_.has_variance
     parts: list[Any] = []
@@ -148,25 +142,17 @@ model. GP alone does the same.
     """
     if (X_test is None) != (y_test is None):
         raise ValueError("Give both X_test and y_test, or neither.")
-    check_is_fitted(model)
-    alone = isinstance(model, Machine)
-    if alone:
-        model = as_cover(model, X)
-    elif not isinstance(model, OverlappingCoverRegressor):
-        raise TypeError(
-            "Advice is about an OverlappingCoverRegressor or a machine such as GP, not "
-            f"about a {type(model).__name__}. Of a pipeline, give its last step and "
-            "transformed rows."
-        )
+    model = as_cover(model, X)
     assessment = None if X_test is None else assess(model, X_test, y_test)
-    return findings(model, X, y, assessment, alone)
+    return findings(model, X, y, assessment)
 
 
-def findings(model, X=None, y=None, assessment=None, alone=False):
+def findings(model, X=None, y=None, assessment=None):
     """`advise` for test rows that are predicted already.
 
     There are no findings about the cover of a machine that was fitted alone.
     """
+    alone = is_alone(model)
     result = [*(about_variance if alone else about_cover)(model), *about_noise(model)]
     if X is not None:
         result += about_inputs(model, np.asarray(X, dtype=np.float64))
@@ -217,41 +203,6 @@ def unchecked(assessment):
     )
 
 
-def as_cover(machine, X=None):
-    """A machine that was fitted alone, as a cover of one subdomain.
-
-    Parameters
-    ----------
-    machine : Machine
-        Fitted.
-    X : array-like of shape (n_samples, n_features) or None
-        The rows it was fitted on, for a machine that keeps none.
-
-    Returns
-    -------
-    OverlappingCoverRegressor
-        Its `machine_` is this machine, not a copy.
-    """
-    rows = machine.recall_inputs(machine.state_)
-    if rows is None and X is None:
-        raise ValueError(
-            f"{type(machine).__name__} keeps no training rows. Give X, the rows it was "
-            "fitted on."
-        )
-    rows = check_queries(machine, X).astype(np.float64) if rows is None else rows
-    model = OverlappingCoverRegressor(machine, subdomain_size=len(rows))
-    for name in ("n_features_in_", "feature_names_in_", "n_outputs_", "_y_ndim"):
-        if hasattr(machine, name):
-            setattr(model, name, getattr(machine, name))
-    model.machine_, model.states_ = machine, [machine.state_]
-    model.length_scales_ = machine.length_scales(rows)
-    model.cover_ = Cover([np.arange(len(rows))], np.array([len(rows)]))
-    model.n_subdomains_, model.subdomain_size_ = 1, len(rows)
-    mean = (rows / model.length_scales_).mean(axis=0, keepdims=True)
-    model.router_ = EuclideanRouter(mean)
-    return model
-
-
 def names_of_outputs(y, Y):
     """Names of the outputs: as in the data frame, else y0, y1, ..., or y."""
     columns = getattr(y, "columns", None)
@@ -265,12 +216,8 @@ def names_of_outputs(y, Y):
 def about_noise(model):
     """Noise that tuning set to a bound."""
     machine = model.machine_
-    for name, (low, high) in (
-        ("noise", NOISE_BOUNDS),
-        ("input_noise", twin.NOISE_BOUNDS),
-        ("output_noise", twin.NOISE_BOUNDS),
-    ):
-        option = getattr(machine, name, None)
+    for name, (low, high) in machine.description.noises.items():
+        option = getattr(machine, name)
         if not (isinstance(option, str) and option == "auto"):
             continue
         noise = np.atleast_1d(getattr(machine, f"{name}_"))
@@ -375,7 +322,7 @@ def about_answers(model, assessment):
         )
     yield from about_subdomains(model, assessment, error_sq, spread)
     if assessment.std is not None:
-        held = assessment.held(model.machine_.half_width(COVERAGE)).mean(axis=0)
+        held = assessment.held(model.errors_.half_width(COVERAGE)).mean(axis=0)
         varied = np.flatnonzero(spread > 0)
         names = [names[j] for j in varied]
         yield from about_intervals(held[varied], n_queries, names)

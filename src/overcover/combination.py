@@ -21,7 +21,7 @@ The variance is that of the mixture: where the answers differ, it grows. The wei
 
 import numpy as np
 
-from .machines.base import Prediction
+from .machines import Prediction
 
 RULES = ("certainty", "inverse-distance", "precision", "nearest")
 # Rules for which machines need a variance.

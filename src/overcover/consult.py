@@ -12,8 +12,8 @@ Which subdomains answer, and with which weights, follows one rule for all machin
    (`Router.certainty_decides`), candidates: at least `n_consulted`, often more.
 2. Of candidates, all answer if they are weighed by "certainty"; else the `n_consulted`
    with the smallest posterior variances. A machine whose answers are expensive
-   (`Machine.doubts_first`) gives the posterior variances of all candidates first, and
-   only the `n_consulted` most certain ever answer.
+   (`Machine.posterior_first`) gives the posterior variances of all candidates first,
+   and only the `n_consulted` most certain ever answer.
 3. The answers are weighed by the rule, see `overcover.combination`.
 
 Queries are answered in rounds, so that memory is flat however many there are. Within a
@@ -66,7 +66,7 @@ class Panel(NamedTuple):
     @property
     def compares_first(self) -> bool:
         """Whether candidates give their posterior variances before any answers."""
-        return self.router.certainty_decides and self.machine.doubts_first
+        return self.router.certainty_decides and self.machine.posterior_first
 
     @property
     def rows_per_round(self) -> int:
@@ -217,15 +217,15 @@ def consult(panel, X, variance) -> Consultation:
     is_weighed = panel.rule in combination.NEED_VARIANCE and panel.n_consulted > 1
     answers = ask(machine, states, X, route, variance or is_open or is_weighed, n_jobs)
     if is_open and panel.rule != "certainty":
-        route, kept = routing.most_certain(route, answers.doubt, panel.n_consulted)
+        route, kept = routing.most_certain(route, answers.posterior, panel.n_consulted)
         answers = Answer(*(np.take_along_axis(a, kept, axis=1) for a in answers))
         measure = BY_CERTAINTY
     weights = combination.weights_of(
-        panel.rule, route.distances, answers.variance, answers.doubt
+        panel.rule, route.distances, answers.variance, answers.posterior
     )
-    if panel.compares_first and answers.doubt is not None:
+    if panel.compares_first and answers.posterior is not None:
         # The variance of an only candidate is not known before it answers.
-        std, is_known = np.sqrt(answers.doubt[..., 0]), route.distances > 0
+        std, is_known = np.sqrt(answers.posterior[..., 0]), route.distances > 0
         route = route._replace(distances=np.where(is_known, route.distances, std))
     return Consultation(route, answers, weights, measure)
 
@@ -246,7 +246,7 @@ def ask_variances(machine, states, X, route, n_jobs=None) -> np.ndarray:
     variances[is_alone, 0] = 0.0
 
     def ask_one(k, where):
-        return where, machine.doubt(states[k], X[where[0]])
+        return where, machine.posterior_variance(states[k], X[where[0]])
 
     for where, variance in ask_each(ask_one, undecided, n_jobs):
         variances[where] = variance[:, None]
@@ -269,8 +269,8 @@ def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
     -------
     Answer
         With an axis for the consulted: mean and variance of shape (n_queries,
-        n_consulted, n_outputs), doubt of shape (n_queries, n_consulted, 1), infinite
-        for no candidate.
+        n_consulted, n_outputs), posterior of shape (n_queries, n_consulted, 1),
+        infinite for no candidate.
     """
     shape = route.subdomains.shape
     wholes: list[np.ndarray] = []
@@ -281,7 +281,7 @@ def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
     for where, answer in ask_each(ask_one, route.subdomains, n_jobs):
         parts = [answer.mean]
         if variance:
-            parts += [answer.variance, answer.doubt[:, None]]
+            parts += [answer.variance, answer.posterior[:, None]]
         if not wholes:
             wholes = [np.full((*shape, part.shape[1]), np.inf) for part in parts]
         for whole, part in zip(wholes, parts):

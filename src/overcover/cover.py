@@ -19,12 +19,17 @@ import numpy as np
 
 from ._neighbors import nearest_centers
 from ._parallel import run_tasks
+from ._records import record, whole
 from .partition import Partition
 
 # 0.9 / (1 - 0.9) is 9.000000000000002 in floating point, and its ceiling 10.
 CEILING_GUARD = 1e-9
 
 
+@record(
+    members=[whole("n", 0, "N")],
+    n_owned=whole("K", 1),
+)
 class Cover(NamedTuple):
     """Which rows each subdomain holds."""
 

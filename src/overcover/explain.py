@@ -2,7 +2,7 @@ r"""Explain: why a model predicts what it predicts.
 
 Beside the end of the path: which subdomains answered a query, with which weights, and
 which training rows are near it. The model keeps nothing for this: rows come back from
-the states of the machines (`Machine.recall_inputs`).
+the states of the machines (`Machine.recall`).
 
 How far out a query is: with :math:`d(x)` its distance, in the machine's metric, to the
 nearest row of the subdomain D that has the largest weight,
@@ -17,7 +17,6 @@ hardly one in M does.
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ._explanation import Explanation, Explanations
 from ._markup import number
@@ -38,7 +37,7 @@ def explain(model, X, n_neighbors=5):
 
     Parameters
     ----------
-    model : OverlappingCoverRegressor
+    model : OverlappingCoverRegressor or Machine
         Fitted.
     X : array-like of shape (n_queries, n_features) or (n_features,)
     n_neighbors : int, default=5
@@ -48,7 +47,9 @@ def explain(model, X, n_neighbors=5):
     -------
     Explanation if X is one row without a second axis, else a tuple of them
     """
-    check_is_fitted(model)
+    from .alone import as_cover  # which imports the regressor, and that this module
+
+    model = as_cover(model)
     check_count("n_neighbors", n_neighbors, 1, "5 are enough to get an idea.")
     alone = np.ndim(X) == 1
     if alone:  # a row of a data frame keeps its names
@@ -88,7 +89,7 @@ def _pages(model, X, consultation, n_neighbors):
         if std is not None:
             page["std"] = std[q]
             page["stds"] = np.sqrt(answers.variance[q, candidates])
-            page["posterior_variances"] = answers.doubt[q, candidates, 0]
+            page["posterior_variances"] = answers.posterior[q, candidates, 0]
         if near is not None:
             rows, distances, targets = (part[q] for part in near)
             voters = subdomains[votes.max(axis=1) > 0]
@@ -171,8 +172,8 @@ def remoteness(model, X, home):
 
 def rows_in_metric(model, k):
     """Rows of subdomain k in the machine's metric; None where they are not kept."""
-    X = model.machine_.recall_inputs(model.states_[k])
-    return None if X is None else X / model.length_scales_
+    recalled = model.machine_.recall(model.states_[k])
+    return None if recalled is None else recalled.X / model.length_scales_
 
 
 def nearest_rows(model, X, n_neighbors):
@@ -213,6 +214,6 @@ def nearest_rows(model, X, n_neighbors):
     rows, owners, places = nearest[1:].astype(np.intp)
     targets = np.empty((*rows.shape, model.n_outputs_))
     for k, where in grouped(owners):
-        state = model.states_[k]
-        targets[where] = model.machine_.recall_outputs(state, places[where])
+        recalled = model.machine_.recall(model.states_[k])
+        targets[where] = recalled.outputs(places[where])
     return rows, nearest[0], targets

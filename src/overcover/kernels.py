@@ -213,6 +213,24 @@ def with_theta(kernel, theta):
     return kernel.clone_with_theta(theta[:-1]) if is_object(kernel) else kernel
 
 
+def count_hyperparameters(kernel, n_features):
+    """Hyperparameters of a kernel object, if it can compare rows of so many columns.
+
+    Raises
+    ------
+    ValueError
+    """
+    row = np.zeros((1, n_features))
+    try:
+        n_hyperparameters = len(kernel.theta)
+        values = kernel.clone_with_theta(kernel.theta)(row, row), kernel.diag(row)
+    except Exception as error:  # whatever scikit-learn says of what is no kernel
+        raise ValueError(f"Its kernel makes no sense: {error!r}.") from error
+    if [np.shape(value) for value in values] != [(1, 1), (1,)]:
+        raise ValueError("Its kernel makes no sense.")
+    return n_hyperparameters
+
+
 def in_units(kernel, theta, X):
     """The kernel with log hyperparameters `theta`, and rows as it wants them.
 

@@ -9,7 +9,6 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from . import consult, routing
 from ._markup import element
@@ -24,9 +23,8 @@ from ._validation import (
     warn_of_few_rows,
 )
 from .cover import count_lenders, count_subdomains, cover_partition
-from .explain import explain, summary
-from .machines import TakesMachine, make_machine
-from .machines.base import Predictor
+from .explain import summary
+from .machines import FullModel, TakesMachine, make_machine
 from .partition import partition_rows
 from .planning._findings import Shape, warn_of_poor_choices
 from .planning._result import describe_fit
@@ -36,7 +34,7 @@ from .subdomains import InMemory, fit_machines
 
 class OverlappingCoverRegressor(
     TakesMachine,
-    Predictor,
+    FullModel,
     CallbackSupportMixin,
     MultiOutputMixin,
     RegressorMixin,
@@ -241,22 +239,6 @@ default="auto"
             raise AttributeError("plan_ is there after fit; overcover.plan before.")
         return describe_fit(self)
 
-    def explain(self, X, n_neighbors=5):
-        """Say why: which subdomains answered, their weights, and which rows are near.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features) or (n_features,)
-        n_neighbors : int, default=5
-            Nearest training rows to list. Every training row is looked at.
-
-        Returns
-        -------
-        Explanation, or a tuple of them if X has two axes
-            With plain attributes; see `overcover.explain.Explanation`. Print it.
-        """
-        return explain(self, X, n_neighbors)
-
     def _html_repr(self):
         # scikit-learn's diagram, and what came of the fit.
         diagram = super()._html_repr()
@@ -277,29 +259,13 @@ default="auto"
         machine.tune(X, Y, weight, size, rng, self.n_jobs)
         return machine, weight
 
-    def save(self, path, dtype=None, notes=None):
-        """Write the fitted model to a directory that `overcover.load` opens.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Made if there is none, replaced if it is a store, refused otherwise.
-        dtype : {None, "float64", "float32"}, default=None
-            None is exact; "float32" halves the size. See `overcover.store.save`.
-        notes : dict or None, default=None
-            Plain values to keep beside the model; `overcover.store.inspect` gives them
-            back.
-        """
-        from .store import save  # which makes models, so it imports this module
-
-        check_is_fitted(self)
-        save(self, path, dtype, notes)
-
     def __sklearn_is_fitted__(self):
         return hasattr(self, "states_")
 
-    def _asked(self):
-        return self.machine_
+    @property
+    def errors_(self):
+        """How errors are distributed, see `overcover.machines.errors`."""
+        return self.machine_.errors_
 
     def _predict_rows(self, X, return_std):
         return consult.predict(consult.panel_of(self), X, return_std)

@@ -48,8 +48,7 @@ from .._validation import (
     check_training_data,
 )
 from .._weights import evidence_of
-from ..machines import Machine, Prediction, TakesMachine
-from ..machines.base import Predictor
+from ..machines import Prediction, Predictor, TakesMachine
 from ..partition import partition_rows
 from ._shared import row_noises, shared_gp
 
@@ -196,12 +195,6 @@ default="kmeans"
         n_common = min(self.expert_size, len(X_metric))
         common = np.sort(rng.permutation(len(X_metric))[:n_common])
         return [common, *(np.union1d(common, rows) for rows in clusters)]
-
-    def _asked(self):
-        return self.machine_
-
-    def _judge_of_errors(self):
-        return Machine()
 
     def _predict_rows(self, X, return_std):
         parts = [

@@ -32,8 +32,7 @@ from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
 from .._parallel import run_tasks
 from .._validation import all_or_nothing, check_count, check_training_data
 from .._weights import evidence_of
-from ..machines import Machine, Prediction, TakesMachine
-from ..machines.base import Predictor
+from ..machines import Prediction, Predictor, TakesMachine
 from ._shared import row_noises, shared_gp
 
 MOST_FEATURES = 2
@@ -229,12 +228,6 @@ class DomainDecompositionGP(
             )
         together = np.array(sides, dtype=np.intp).reshape(-1, 2)
         return np.array(points).reshape(-1, d), together
-
-    def _asked(self):
-        return self.machine_
-
-    def _judge_of_errors(self):
-        return Machine()
 
     def _predict_rows(self, X, return_std):
         mean = np.empty((len(X), self.n_outputs_))

@@ -31,8 +31,13 @@ from .._validation import (
     check_count,
     check_training_data,
 )
-from ..machines import Machine, Prediction, TakesMachine, make_machine
-from ..machines.base import Predictor
+from ..machines import (
+    Machine,
+    Prediction,
+    Predictor,
+    TakesMachine,
+    make_machine,
+)
 
 # Distances held at once by each worker: 8 MB.
 BLOCK_DISTANCES = 2**20
@@ -162,13 +167,6 @@ class NeighborhoodRegressor(
         self._X, self._Y, self._weight = X.copy(), Y.copy(), weight
         self.machine_: Machine = machine
         return self
-
-    def _asked(self):
-        return self.machine_
-
-    def _judge_of_errors(self):
-        # Gaussian: nothing here is calibrated by leave-one-out errors.
-        return Machine()
 
     def _predict_rows(self, X, return_std):
         X = X.astype(np.float64, copy=False)

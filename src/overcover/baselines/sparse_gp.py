@@ -50,8 +50,7 @@ from .._validation import (
     check_training_data,
 )
 from .._weights import evidence_of
-from ..machines import Machine, Prediction, TakesMachine
-from ..machines.base import Predictor
+from ..machines import Prediction, Predictor, TakesMachine
 from ..partition import partition_rows
 from ._bound import climb_bound
 from ._shared import shared_gp
@@ -278,13 +277,6 @@ default="kmeans"
         check_is_fitted(self)
         _, doubt = self._answers(check_queries(self, X), True)
         return as_training_shape(self, np.outer(doubt, self.amplitude_sq_))
-
-    def _asked(self):
-        return self.machine_
-
-    def _judge_of_errors(self):
-        # Gaussian: nothing here is calibrated by leave-one-out errors.
-        return Machine()
 
     def _predict_rows(self, X, return_std):
         mean, doubt = self._answers(X, return_std)

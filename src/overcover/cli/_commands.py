@@ -8,6 +8,7 @@ import typer
 
 from .. import store
 from .._markup import duration, number, percent, size_of
+from ..machines import NAMED
 from ._app import (
     Data,
     Drop,
@@ -55,13 +56,11 @@ class Incomplete(StrEnum):
     drop = "drop"
 
 
-class MachineName(StrEnum):
-    """What is fitted on every subdomain."""
-
-    gp = "gp"
-    tgp = "tgp"
-    iwtgp = "iwtgp"
-    smtgp = "smtgp"
+def machine_name(text):
+    """The name of a registered machine."""
+    if text not in NAMED:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(NAMED)}.")
+    return text
 
 
 Model = Annotated[str, typer.Argument(help="What overcover fit, or model.save, wrote.")]
@@ -78,8 +77,13 @@ def fit(
     out: Annotated[str, typer.Option("--out", "-o", help="Folder for the model.")],
     target: Target = None,
     machine: Annotated[
-        MachineName, typer.Option(help="GP, or Twin GP for outputs that hang together.")
-    ] = MachineName.gp,
+        str,
+        typer.Option(
+            parser=machine_name,
+            metavar=f"[{'|'.join(NAMED)}]",
+            help="; ".join(f"{k}: {m.description.help}" for k, m in NAMED.items()),
+        ),
+    ] = "gp",
     budget: Annotated[
         str | None, typer.Option(help="Time, as 90s or 2m: chooses --subdomain-size.")
     ] = None,
@@ -117,7 +121,7 @@ def fit(
         data, target or [], drop or [], one_hot or [], missing.value
     )
     options = {
-        "machine": machine.value,
+        "machine": machine,
         "subdomain_size": subdomain_size or 800,
         "overlap": overlap,
         "n_jobs": jobs,

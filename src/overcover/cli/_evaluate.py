@@ -40,9 +40,9 @@ def scores_of(model, seen: Assessment):
     nlpd: Any = [None] * len(seen.names)
     held = nlpd
     if seen.std is not None:
-        judge = model._judge_of_errors()
-        nlpd = -judge.log_density_of(error, seen.std).mean(axis=0)
-        held = seen.held(judge.half_width(COVERAGE)).mean(axis=0)
+        distribution = model.errors_
+        nlpd = -distribution.log_density(error, seen.std).mean(axis=0)
+        held = seen.held(distribution.half_width(COVERAGE)).mean(axis=0)
     return [
         Score(
             name,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import load, store
+from ..alone import as_cover
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
 from ._files import OUTPUT, place, read_chunks
@@ -62,7 +63,7 @@ def open_model(path, jobs=None) -> Stored:
         Threads that answer.
     """
     notes = told_of(path)["notes"].get(NOTES)
-    model = load(path)
+    model = as_cover(load(path))
     model.n_jobs = jobs
     if notes is not None:
         try:

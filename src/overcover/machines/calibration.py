@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._linalg import compiled_loosely
+from .._records import finite, not_negative, positive, record, whole
 from . import errors
 from .base import Machine
 
@@ -50,6 +51,17 @@ REACH = 0.9
 FLAT = 1e-12
 
 
+@record(
+    added=("output_mean", "output_variance"),
+    locality=whole("q", 0, "L"),
+    least_scale=not_negative("q"),
+    factor=not_negative("q"),
+    quantiles=not_negative(f"{len(errors.LEVELS)} q"),
+    tail=positive("q"),
+    width=not_negative("q"),
+    output_mean=finite("q"),
+    output_variance=positive("q"),
+)
 class Calibration(NamedTuple):
     """How far to trust the machines' variances."""
 
@@ -363,11 +375,8 @@ class CalibratedMachine(Machine):
         )
         self.calibration_ = made._replace(factor=made.factor * self.variance_inflation_)
 
-    def half_width(self, coverage):
-        """Standard deviations either side of the mean, per output."""
-        return errors.half_width(self.calibration_.quantiles, coverage)
-
-    def log_density_of(self, error, std):
-        """Student t with the tails of the leave-one-out residuals."""
-        tail, width = self.calibration_.tail, self.calibration_.width
-        return errors.log_density(tail, width, error, std)
+    @property
+    def errors_(self):
+        """Distributed as the leave-one-out residuals are."""
+        known = self.calibration_
+        return errors.Calibrated(known.quantiles, known.tail, known.width)

@@ -1,12 +1,22 @@
 """How errors are distributed, in units of their predicted standard deviations.
 
-Leave-one-out residuals say it: their quantiles give intervals their width, and a
-Student t with their tail gives the log density, so that one gross outlier costs dozens,
-not thousands.
+A model answers with a mean and a standard deviation. What an interval or a density
+needs besides is the distribution of ``error / std``. It is an object with two methods:
+
+- `half_width(coverage)`, standard deviations on either side of the mean;
+- `log_density(error, std)`.
+
+`Gaussian` errors are assumed where nothing else is known. `Calibrated` errors follow
+leave-one-out residuals: their quantiles give intervals their width, and a Student t
+with their tail gives the log density, so that one gross outlier costs dozens, not
+thousands.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
+from scipy.stats import norm
 from scipy.stats import t as student
 
 # Enough to read off any coverage up to 99.9 %.
@@ -15,6 +25,66 @@ LEVELS = np.concatenate([np.linspace(0.0, 0.99, 100), [0.995, 0.998, 0.999, 1.0]
 TAILS = (2.1, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 25.0, 50.0, 1000.0)
 # More residuals than this tell no more about their tail.
 MOST_RATIOS = 5000
+
+
+class Gaussian:
+    """Errors of which nothing but their standard deviation is known."""
+
+    def half_width(self, coverage):
+        """Standard deviations on either side of the mean that hold `coverage`.
+
+        Parameters
+        ----------
+        coverage : float
+
+        Returns
+        -------
+        ndarray of shape (1,)
+
+        Examples
+        --------
+        >>> Gaussian().half_width(0.95).round(2).tolist()
+        [1.96]
+        """
+        return np.array([norm.ppf(0.5 + 0.5 * coverage)])
+
+    def log_density(self, error, std):
+        """Log density of errors, given their predicted standard deviations.
+
+        Parameters
+        ----------
+        error, std : ndarray of shape (n, n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (n, n_outputs)
+        """
+        std = np.maximum(std, np.finfo(float).tiny)
+        with np.errstate(over="ignore"):  # sure and wrong: a density of zero
+            return norm.logpdf(error, scale=std)
+
+
+class Calibrated(NamedTuple):
+    """Errors distributed as leave-one-out residuals are."""
+
+    quantiles: np.ndarray
+    """Of ``|error| / std`` at `LEVELS`, shape (n_levels, n_outputs)."""
+
+    tail: np.ndarray
+    """Degrees of freedom of a Student t, shape (n_outputs,)."""
+
+    width: np.ndarray
+    """Its scale, shape (n_outputs,)."""
+
+    def half_width(self, coverage):
+        """As `Gaussian.half_width`, for every output; shape (n_outputs,)."""
+        columns = self.quantiles.T
+        return np.array([np.interp(coverage, LEVELS, column) for column in columns])
+
+    def log_density(self, error, std):
+        """As `Gaussian.log_density`, under the Student t of the residuals."""
+        scale = np.maximum(std * self.width, np.finfo(float).tiny)
+        return _student_log_density((error / scale) ** 2, self.tail) - np.log(scale)
 
 
 def quantiles_of(z):
@@ -90,36 +160,3 @@ def _student_log_density(z_sq, tail):
     constant = gammaln(0.5 * (tail + 1)) - gammaln(0.5 * tail)
     constant = constant - 0.5 * np.log(tail * np.pi)
     return constant - 0.5 * (tail + 1) * np.log1p(z_sq / tail)
-
-
-def log_density(tail, width, error, std):
-    """Log density of errors under the Student t of the residuals.
-
-    Parameters
-    ----------
-    tail, width : ndarray of shape (n_outputs,)
-        As from `fit_students`.
-    error, std : ndarray of shape (n, n_outputs)
-
-    Returns
-    -------
-    ndarray of shape (n, n_outputs)
-    """
-    scale = np.maximum(std * width, np.finfo(float).tiny)
-    return _student_log_density((error / scale) ** 2, tail) - np.log(scale)
-
-
-def half_width(quantiles, coverage):
-    """Standard deviations either side of the mean that hold `coverage`.
-
-    Parameters
-    ----------
-    quantiles : ndarray of shape (n_levels, n_outputs)
-        As from `quantiles_of`.
-    coverage : float
-
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
-    """
-    return np.array([np.interp(coverage, LEVELS, column) for column in quantiles.T])

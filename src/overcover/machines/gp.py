@@ -15,6 +15,7 @@ it), :math:`s_j^2(q)` the local scale and :math:`c_j` the factor of
 `overcover.machines.calibration`. :math:`\sigma` is that of a new observation.
 """
 
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -25,16 +26,17 @@ from .._streams import center_of
 from .._validation import are_scales, check_choice
 from .._weights import evidence_of
 from . import calibration
-from .base import Answer, check_fits, may_keep
-from .calibration import CalibratedMachine
+from .base import Answer, Description, Recalled, check_fits, may_keep
+from .calibration import CalibratedMachine, Calibration
 from .gp_state import (
     MOST_ROUNDING,
+    THETA,
     GPState,
     answer_once,
-    doubt_of,
     fit_group,
     packed_factor,
-    rounding_of_doubt,
+    posterior_of,
+    rounding_of_variance,
 )
 
 FACTOR_DTYPES = ("auto", "float64", "float32")
@@ -102,6 +104,20 @@ class GP(CalibratedMachine):
     [0.997]
     """
 
+    description = Description(
+        name="gp",
+        help="a Gaussian process",
+        state=GPState,
+        tuned={"theta_": THETA},
+        calibrated={"calibration_": Calibration},
+        hyperparameters={
+            "length_scale_": "",
+            "noise_": "noise (relative to the signal)",
+            "kernel_": "",
+        },
+        noises={"noise": tuning.NOISE_BOUNDS},
+    )
+
     def __init__(
         self,
         kernel="matern32",
@@ -151,6 +167,16 @@ class GP(CalibratedMachine):
     @staticmethod
     def _is_auto(value):
         return isinstance(value, str) and value == "auto"
+
+    def check_options(self, n_features, n_outputs):
+        """Refuse parameters that make no sense; counts groups and hyperparameters."""
+        self._check_options(n_features)
+        n_hyperparameters = n_features + 1
+        if kernels.is_object(self.kernel):
+            n_hyperparameters = 1 + kernels.count_hyperparameters(
+                self.kernel, n_features
+            )
+        return {"G": n_outputs if self.per_output else 1, "h": n_hyperparameters}
 
     def _check_options(self, n_features):
         if not kernels.is_object(self.kernel):
@@ -230,7 +256,7 @@ class GP(CalibratedMachine):
             y = Y[:, self._outputs_of(g)]
             groups.append(fit_group(kernel, A, y, noise, weights, n_owned))
             if is_tried:
-                found = rounding_of_doubt(kernel, A, groups[-1], noise)
+                found = rounding_of_variance(kernel, A, groups[-1], noise)
                 rounding = max(rounding, found)
         alpha = np.hstack([group.alpha for group in groups])
         residuals_sq = np.hstack([group.residuals_sq for group in groups])
@@ -257,7 +283,7 @@ class GP(CalibratedMachine):
         )
 
     def _dtype_for(self, rounding):
-        """Of factors, given what float32 would change, see `rounding_of_doubt`."""
+        """Of factors, given what float32 would change, see `rounding_of_variance`."""
         if self._is_auto(self.factor_dtype):
             return np.float32 if rounding <= MOST_ROUNDING else np.float64
         return np.dtype(self.factor_dtype)
@@ -281,11 +307,11 @@ class GP(CalibratedMachine):
             ]
         )
 
-    def recall_inputs(self, state):
+    def recall(self, state):
         """The rows of the state, moved back to where they were."""
-        return state.X + state.center
+        return Recalled(state.X + state.center, partial(self._outputs, state))
 
-    def recall_outputs(self, state, rows):
+    def _outputs(self, state, rows):
         """``A alpha`` and the mean: outputs are not kept, but can be had again."""
         Y = np.repeat(state.Y_mean[None], len(rows), axis=0)
         for g, theta in enumerate(state.theta):
@@ -306,7 +332,7 @@ class GP(CalibratedMachine):
         return may_keep(n_subdomains * bytes_each)
 
     def answer(self, state, X_query, variance=False):
-        """Mean, variance and doubt, in blocks of queries of bounded memory."""
+        """Mean, variance and posterior variance, in blocks of bounded memory."""
         step = max(1, BLOCK_VALUES // len(state.X))
         blocks = [
             self._answer_block(state, X_query[i : i + step], variance)
@@ -314,15 +340,16 @@ class GP(CalibratedMachine):
         ]
         if len(blocks) == 1:
             return blocks[0]
-        means, variances, doubts = zip(*blocks)
+        means, variances, posteriors = zip(*blocks)
         if not variance:
             return Answer(np.concatenate(means), None, None)
-        return Answer(*(np.concatenate(part) for part in (means, variances, doubts)))
+        parts = means, variances, posteriors
+        return Answer(*(np.concatenate(part) for part in parts))
 
     def _answer_block(self, state, X_query, variance):
         offsets, n_groups = X_query - state.center, len(state.theta)
         mean = np.empty((len(X_query), len(state.Y_mean)))
-        var, doubt = np.empty_like(mean), np.zeros(len(X_query))
+        var, posterior = np.empty_like(mean), np.zeros(len(X_query))
         spread = self.calibration_.spread_around(state.Y_mean) if variance else mean
         for g, theta in enumerate(state.theta):
             j = self._outputs_of(g)
@@ -337,7 +364,7 @@ class GP(CalibratedMachine):
             if not factor.size:
                 factor = packed_factor(kernel, A, row_noise, factor.dtype)
             least, reach = state.left_out[g]
-            eta = doubt_of(kernel, A, B, K_xq, factor, noise, row_noise, least)
+            eta = posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least)
             scale = calibration.scales_at(
                 kernels.similarity(kernel, K_xq, A, B),
                 state.residuals_sq,
@@ -350,24 +377,25 @@ class GP(CalibratedMachine):
             prior = kernels.diagonal(kernel, B) + noise
             limit = np.maximum(np.outer(prior, state.amplitude_sq[j]), spread[j])
             var[:, j] = calibration.variances_at(eta, scale, reach, prior, limit)
-            doubt += eta * self._doubt_scale(state, j) / n_groups
+            posterior += eta * self._posterior_scale(state, j) / n_groups
         if not variance:
             return Answer(mean, None, None)
-        return Answer(mean, var, doubt)
+        return Answer(mean, var, posterior)
 
-    def _doubt_scale(self, state, outputs):
-        """What makes the doubt of one subdomain comparable with that of another.
+    def _posterior_scale(self, state, outputs):
+        """What makes posterior variances of different subdomains comparable.
 
         It is one where all subdomains share their hyperparameters. Where each learns
-        its own, a doubt is relative to a variance of the signal that differs from one
-        subdomain to the next. The mean squared residual estimates that variance; it is
-        taken in units of the output's variance, then averaged over outputs.
+        its own, a posterior variance is relative to a variance of the signal that
+        differs from one subdomain to the next. The mean squared residual estimates
+        that variance; it is taken in units of the output's variance, then averaged
+        over outputs.
 
         Parameters
         ----------
         state : GPState
         outputs : slice
-            The outputs that the doubt is for.
+            The outputs that the posterior variance is for.
 
         Returns
         -------
@@ -393,9 +421,9 @@ class GP(CalibratedMachine):
             )
             for g, theta in enumerate(thetas)
         ]
-        means, variances, doubts = zip(*answers)
+        means, variances, posteriors = zip(*answers)
         mean = np.hstack(means) + Y_mean
-        return Answer(mean, np.hstack(variances), np.mean(doubts, axis=0))
+        return Answer(mean, np.hstack(variances), np.mean(posteriors, axis=0))
 
     def _check_alone(self, n_samples):
         check_fits("GP", n_samples, 4 * 8 * n_samples**2)

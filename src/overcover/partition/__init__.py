@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from .._records import finite, record, whole
 from ._arrays import cluster_means, clusters_of, principal_rows, standardize
 from ._kmeans import EqualSizeKMeans
 from ._projection import RecursiveProjection
@@ -45,6 +46,10 @@ MOST_COLUMNS = 1000
 MANY_CLUSTERS = 2000
 
 
+@record(
+    centers=finite("K d"),
+    labels=whole("N", 0, "K"),
+)
 class Partition(NamedTuple):
     """Which cluster owns each row."""
 

@@ -106,8 +106,8 @@ def _time_likelihood(kernel, X, Y):
 
 def _time_trial(machine, X, Y, size):
     """Seconds of trying a Twin GP on a set; every other time factors are there."""
-    trial = clone(machine).with_scales(machine._scales)
-    rows = trial.in_kernel_units(X[:size], Y[:size], np.ones(size))
+    trial = clone(machine).with_scales(machine._scales).make_search()
+    rows = trial.rows(X[:size], Y[:size], np.ones(size))
     kept: dict[tuple, Any] = {}
 
     def keep(key, make):

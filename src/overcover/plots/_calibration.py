@@ -80,8 +80,7 @@ class CalibrationDisplay:
         CalibrationDisplay
         """
         mean, std = model.predict(X, return_std=True)
-        judge = model._judge_of_errors()
-        half = np.array([np.atleast_1d(judge.half_width(c)) for c in levels])
+        half = np.array([model.errors_.half_width(level) for level in levels])
         return cls._counted(y, mean, std, levels, half).plot(per_output, ax=ax, **style)
 
     @classmethod

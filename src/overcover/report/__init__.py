@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_observed, check_queries
 from ..advice import (
@@ -20,6 +19,7 @@ from ..advice import (
     names_of_outputs,
     with_notes,
 )
+from ..alone import as_cover
 from ..explain import names_of_features
 from ..plots._style import require_matplotlib
 from ..regressor import OverlappingCoverRegressor
@@ -61,7 +61,7 @@ def write_report(
 
     Parameters
     ----------
-    model : OverlappingCoverRegressor
+    model : OverlappingCoverRegressor or Machine
         Fitted.
     path : str or Path
         Where to; an existing file is replaced when the new one is whole.
@@ -119,15 +119,9 @@ def write_report(
 
 def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
     """Check the data, answer the test rows, find what there is to say."""
-    if not isinstance(model, OverlappingCoverRegressor):
-        raise TypeError(
-            f"A report is about an OverlappingCoverRegressor, not about a "
-            f"{type(model).__name__}. Of a pipeline, give its last step and "
-            "transformed rows."
-        )
+    model = as_cover(model, X)
     if (X_test is None) != (y_test is None):
         raise ValueError("Give both X_test and y_test, or neither.")
-    check_is_fitted(model)
     if (X is None) != (y is None):
         raise ValueError("Give both X and y, or neither.")
     seen = None if X_test is None else assess(model, X_test, y_test)
@@ -173,13 +167,13 @@ def recalled_rows(model):
     for state, members, n_owned in zip(
         model.states_, model.cover_.members, model.cover_.n_owned
     ):
-        inputs = model.machine_.recall_inputs(state)
-        if inputs is None:
+        recalled = model.machine_.recall(state)
+        if recalled is None:
             raise ValueError(
                 f"{model.machine_!r} keeps no rows. Give X and y, the rows the model "
                 "was fitted on."
             )
         owned = np.searchsorted(rows, members[:n_owned])
-        X[owned] = inputs[:n_owned]
-        Y[owned] = model.machine_.recall_outputs(state, np.arange(n_owned))
+        X[owned] = recalled.X[:n_owned]
+        Y[owned] = recalled.outputs(np.arange(n_owned))
     return X, Y

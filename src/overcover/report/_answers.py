@@ -42,7 +42,7 @@ def held_by_intervals(subject):
     seen = subject.assessment
     if seen.std is None:
         return None
-    return seen.held(subject.model.machine_.half_width(COVERAGE))
+    return seen.held(subject.model.errors_.half_width(COVERAGE))
 
 
 def scaled_errors(seen):
@@ -187,10 +187,10 @@ def intervals(subject):
     """What intervals promise and what they hold."""
     from matplotlib.figure import Figure
 
-    seen, machine = subject.assessment, subject.model.machine_
+    seen, distribution = subject.assessment, subject.model.errors_
     rows = []
     for level in PROMISED:
-        half = machine.half_width(level)
+        half = distribution.half_width(level)
         width = np.mean(2 * half * seen.std / deviations(seen))
         rows.append(
             [percent(level, 0), percent(seen.held(half).mean()), number(width, 3)]
@@ -198,7 +198,7 @@ def intervals(subject):
     ax = Figure(figsize=(SIZE[0], 4.8)).subplots()
     levels = np.append(np.linspace(0.05, 0.95, 19), 0.99)
     observed = np.array(
-        [seen.held(machine.half_width(level)).mean(axis=0) for level in levels]
+        [seen.held(distribution.half_width(level)).mean(axis=0) for level in levels]
     )
     display = CalibrationDisplay(levels, observed, len(seen.Y))
     display.plot(per_output=observed.shape[1] <= 20, ax=ax)

@@ -18,14 +18,6 @@ DEVIATION = "standard deviation"
 # A picture of more subdomains than this would be grey.
 MOST_IN_MATRIX = 1500
 SIZE = (5.2, 4.6)
-# Hyperparameters that machines may have found, beside the length scales of inputs.
-FOUND = {
-    "noise_": "noise (relative to the signal)",
-    "input_noise_": "noise of inputs",
-    "output_noise_": "noise of outputs",
-    "output_length_scale_": "length scales of outputs",
-    "variance_inflation_": "inflation of variances",
-}
 
 
 def sections(subject):
@@ -43,8 +35,9 @@ def summary(subject):
         ("Inputs", number(subject.X.shape[1])),
         ("Outputs", number(subject.Y.shape[1])),
         ("Subdomains", number(model.n_subdomains_)),
-        ("Seconds to fit", f"{sum(model.timings_.values()):.1f}"),
     ]
+    if model.timings_:  # that of a machine fitted alone is not kept
+        pairs.append(("Seconds to fit", f"{sum(model.timings_.values()):.1f}"))
     if seen is not None:
         words = "R²" if len(seen.names) == 1 else "R², median of outputs"
         r2 = seen.r2()[~np.isnan(seen.r2())]
@@ -53,7 +46,7 @@ def summary(subject):
             (words, number(np.median(r2), 3) if len(r2) else "-"),
         ]
         if seen.std is not None:
-            held = seen.held(model.machine_.half_width(COVERAGE)).mean()
+            held = seen.held(model.errors_.half_width(COVERAGE)).mean()
             pairs.append(("95 % intervals hold", percent(held)))
     return facts(pairs) + told(subject.findings, unchecked(seen))
 
@@ -207,12 +200,13 @@ def settings(subject):
         [name, str(value)] for name, value in model.get_params(deep=False).items()
     ]
     found = [["machine", repr(machine)]]
-    for name, words in FOUND.items():
-        if hasattr(machine, name):
+    for name, words in machine.description.hyperparameters.items():
+        if words and hasattr(machine, name):
             found.append([words, numbers(np.ravel(getattr(machine, name)), 8)])
     found.append(["neighbours that lend to a subdomain", number(model.n_lenders_)])
     seconds = [[name, f"{s:.2f}"] for name, s in model.timings_.items()]
-    seconds.append(["all of it", f"{sum(model.timings_.values()):.2f}"])
+    if seconds:
+        seconds.append(["all of it", f"{sum(model.timings_.values()):.2f}"])
     seen = subject.assessment
     if seen is not None:
         micro = 1e6 * seen.seconds / len(seen.Y)
@@ -229,7 +223,7 @@ def settings(subject):
         [
             table(["option", "value"], options, "Options", words=True),
             table(["what", "value"], found, "Found in training", words=True),
-            table(["stage", "seconds"], seconds, "Timings"),
+            table(["stage", "seconds"], seconds, "Timings") if seconds else "",
             table(["package", "version"], versions, "Versions", words=True),
         ]
     )

@@ -23,11 +23,12 @@ from .._parallel import run_tasks
 from .._streams import blocks_of
 from .._validation import check_training_data
 from ..cover import Cover
-from ..machines import AnyRegressor, make_machine
+from ..machines import make_machine
 from ..partition import Partition
 from ..regressor import OverlappingCoverRegressor
+from ..routing import ROUTERS
 from . import _directory as directory
-from ._codec import FITTED, MACHINES, ROUTERS, encode, refusal
+from ._codec import FITTED, check_storable, encode
 from ._model import check_dtype, check_texts, commit, load
 from ._pack import (
     SUFFIX,
@@ -39,7 +40,7 @@ from ._pack import (
     write_pack,
 )
 from ._rows import mapped_as_float, write_used
-from ._shapes import RANGES, check_array, check_machine, check_record
+from ._shapes import WEIGHTS, check_array, check_machine, check_record
 from ._subdomains import (
     StoredStates,
     Subdomains,
@@ -49,7 +50,7 @@ from ._subdomains import (
 
 DRAFT, MOST_DRAFT = "draft.json", 2**12
 # What stages make, other than the metric, which is a machine and weights.
-STAGES = {"partition": (Partition,), "cover": (Cover,), "router": ROUTERS}
+STAGES = {"partition": (Partition,), "cover": (Cover,)}
 # Results do not depend on these.
 INDIFFERENT = {"n_jobs": None, "verbose": 0}
 
@@ -214,9 +215,7 @@ def check_draftable(model):
     """Refuse early what cannot be fitted into a store."""
     if not isinstance(model, OverlappingCoverRegressor):
         raise StoreError(f"{model!r} is not an OverlappingCoverRegressor.")
-    machine = make_machine(model.machine)
-    if isinstance(machine, AnyRegressor):
-        raise StoreError(refusal(machine, "machine"))
+    check_storable(make_machine(model.machine))
 
 
 def fit_draft(model, store, fit_rows, fingerprint, resume, dtype, notes=None, keep=()):
@@ -363,12 +362,10 @@ def check_stage(name, value, args):
     if name == "metric":
         machine, weight = value
         sizes["q"] = args[1].shape[1]
-        if type(machine) not in MACHINES:
-            raise StoreError("The machine is of another class.")
         check_machine(machine, sizes)
         if weight is not None:
-            check_array(weight, "N", sizes, "weights", RANGES["weights"])
-    elif type(value) not in STAGES[name]:
+            check_array(weight, WEIGHTS, sizes, "weights")
+    elif type(value) not in STAGES.get(name, tuple(ROUTERS.values())):
         raise StoreError(f"It holds no {name}.")
     else:
         check_record(value, sizes, name)

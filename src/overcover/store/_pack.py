@@ -181,18 +181,18 @@ def open_regular(path) -> tuple[int, os.stat_result]:
     Returns
     -------
     descriptor : int
-    found : os.stat_result
+    status : os.stat_result
     """
     try:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(path, flags)
     except OSError as error:
         raise StoreError(f"{path} cannot be opened: {_reason(error)}.") from error
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise StoreError(f"{path} is not a regular file.")
-    return descriptor, found
+    return descriptor, status
 
 
 def most_files() -> int:
@@ -214,9 +214,9 @@ def _reason(error):
     )
 
 
-def identity_of(found: os.stat_result) -> tuple:
+def identity_of(status: os.stat_result) -> tuple:
     """What changes when a file is written to, or replaced."""
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def open_pack(path, digest=None, known=None, draft=None) -> Pack:
@@ -238,9 +238,9 @@ def open_pack(path, digest=None, known=None, draft=None) -> Pack:
     StoreError
         Naming the file, if it is damaged, cut short, or another one than expected.
     """
-    descriptor, found = open_regular(path)
+    descriptor, status = open_regular(path)
     try:
-        size, identity = found.st_size, identity_of(found)
+        size, identity = status.st_size, identity_of(status)
         if size < ALIGNMENT + DIGEST_SIZE:
             raise StoreError(f"{path} is damaged: {size} bytes cannot hold anything.")
         mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)

@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import kernels
 from ._judge import Judge
+from ._problem import NOISE_BOUNDS as NOISE_BOUNDS
 from ._problem import standardize
 from ._search import by_likelihood, by_prediction
 
