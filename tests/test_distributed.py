@@ -210,6 +210,9 @@ def test_an_interrupted_fit_is_taken_up_by_whoever_comes(client, expected, path)
     """On the cluster, or on one computer; what is there is not done again."""
     write = store._subdomains.write_subdomain
 
+    def stop(*args):
+        raise KeyboardInterrupt
+
     def stop_after_three(folder, k, *args):
         if k == 3:
             raise KeyboardInterrupt
@@ -225,7 +228,7 @@ def test_an_interrupted_fit_is_taken_up_by_whoever_comes(client, expected, path)
     with pytest.raises(store.StoreError, match="unfinished fit of other data"):
         on_cluster.fit(make_model(random_state=1), *data(), path, client)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("overcover.distributed._fit.fit_draft", fit_draft_until_commit)
+        patch.setattr("overcover.store._fit.commit", stop)
         with pytest.raises(KeyboardInterrupt):
             on_cluster.fit(make_model(), *data(), path, client)
     assert [file.stat().st_mtime_ns for file in files] == times
@@ -235,15 +238,6 @@ def test_an_interrupted_fit_is_taken_up_by_whoever_comes(client, expected, path)
         patch.setattr(GP, "fit_state", None)  # would fail if it were called
         store.fit_into(make_model(), *data(), path)
     check_equal_stores(path, expected[1])
-
-
-def fit_draft_until_commit(*args, **options):
-    def commit(*args):
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("overcover.store._draft.commit", commit)
-        return store._draft.fit_draft(*args, **options)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +277,7 @@ def test_wrong_models_and_paths_are_refused(client, path, tmp_path):
 def test_a_path_that_a_worker_cannot_see_is_refused(client, path, monkeypatch):
     first = os.getpid()
     monkeypatch.setattr(
-        "overcover.distributed._cluster.shared.sees", lambda f: os.getpid() == first
+        "overcover.distributed._cluster.sees", lambda f: os.getpid() == first
     )
     with pytest.raises(store.StoreError, match=r"2 of 2 workers \(tcp.*share"):
         on_cluster.fit(make_model(), *data(), path, client)
@@ -352,8 +346,8 @@ def test_the_scheduler_sees_paths_and_numbers_however_many_rows(
             on_cluster.predict(path, X, client, return_std=True)
         n_machines = sum("fit_subdomains" in key for key in ledger.tasks)
         assert n_machines == model.n_subdomains_ == 20
-        # Besides: fingerprint, zero weights, stages, and one range of queries.
-        assert len(ledger.tasks) == n_machines + 4
+        # Besides: fingerprint and used rows, four stages, and one range of queries.
+        assert len(ledger.tasks) == n_machines + 6
         largest.append([max(ledger.tasks.values()), max(ledger.results.values())])
     assert_allclose(*largest, atol=8)  # a larger number has more digits
     assert np.max(largest) < 2000
@@ -434,18 +428,18 @@ def test_an_interrupted_sharded_fit_is_taken_up_by_whoever_comes(
     client, path, tmp_path, small_blocks, monkeypatch
 ):
     X, Y = data(600)
-    spread = on_cluster._fit._Spread
-    step = spread._do_step
+    runner = on_cluster._fit.OnCluster
+    do = runner.do
     kept = {}
     for last, names in [("move", "block"), ("lend", "shard"), ("summarize", "loans")]:
 
-        def do_step(self, function, *args, last=last, **options):
+        def do_until(self, function, *args, last=last):
             if function.__name__ == last:
                 raise KeyboardInterrupt
-            return step(self, function, *args, **options)
+            return do(self, function, *args)
 
         with monkeypatch.context() as patch:
-            patch.setattr(spread, "_do_step", do_step)
+            patch.setattr(runner, "do", do_until)
             with pytest.raises(KeyboardInterrupt):
                 on_cluster.fit(make_sharded(), X, Y, path, client)
         # What is there is not done again.
@@ -472,9 +466,10 @@ def test_tasks_of_shards_carry_paths_and_numbers_too(client, cluster, tmp_path):
         names = Counter(key.rsplit("-", 5)[0] for key in ledger.tasks)
         # One block of rows, four shards, one range of clusters.
         several = {"cluster_shard": 4, "fit_subdomains": names["fit_subdomains"]}
-        alone = ("fingerprint", "used_inputs", "tune", "split", "assign")
-        alone += ("share", "list_movers", "move", "join_shards", "lend", "join_loans")
-        assert names == dict.fromkeys((*alone, "summarize"), 1) | several
+        alone = ("prepare", "run_stage", "split", "assign", "share", "list_movers")
+        alone += ("move", "list_clusters", "join_shards", "clear_blocks", "lend")
+        alone += ("join_loans", "summarize")
+        assert names == dict.fromkeys(alone, 1) | several
         largest.append([max(ledger.tasks.values()), max(ledger.results.values())])
     assert_allclose(*largest, atol=16)
     assert np.max(largest) < 2000

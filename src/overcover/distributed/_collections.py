@@ -7,9 +7,10 @@ import numpy as np
 
 from .._numbers import ANY_NUMBER, numbers_of
 from .._streams import blocks_of
-from ..store import _shared as shared
-from ..store._rows import write_npy
+from ..store import write_npy
 from ._cluster import RETRIES, call
+from ._files import as_float64, begin_rows, write_rows
+from ._worker import Inputs
 
 
 def shared_inputs(client, folder, X, y, sample_weight, X_target):
@@ -23,7 +24,7 @@ def shared_inputs(client, folder, X, y, sample_weight, X_target):
         return shared_rows(client, given, str(folder / f"{file}.npy"), name)
 
     weight, targets = sample_weight, X_target
-    return shared.Inputs(
+    return Inputs(
         put(X, "rows", "X"),
         put(y, "outputs", "y"),
         None if weight is None else put(weight, "weights", "sample_weight"),
@@ -34,7 +35,7 @@ def shared_inputs(client, folder, X, y, sample_weight, X_target):
 def shared_rows(client, given, target, name):
     """The path of a float64 .npy file with these rows; `target`, if it is new."""
     if isinstance(given, str | os.PathLike):
-        return call(client, shared.as_float64, str(Path(given).absolute()), target)
+        return call(client, as_float64, str(Path(given).absolute()), target)
     if is_dask(given):
         return _write_blocks(client, given, target)
     given = numbers_of(given, name, ANY_NUMBER)
@@ -56,8 +57,8 @@ def _write_blocks(client, given, target):
         counted = client.compute([count(b) for b in blocks], retries=RETRIES)
         lengths = client.gather(counted)
     starts = np.cumsum([0, *lengths]).tolist()
-    shared.begin_rows(target, (starts[-1], *given.shape[1:]))
-    write = delayed(shared.write_rows, pure=False)
+    begin_rows(target, (starts[-1], *given.shape[1:]))
+    write = delayed(write_rows, pure=False)
     written = [write(block, target, start) for block, start in zip(blocks, starts)]
     client.gather(client.compute(written, retries=RETRIES))
     return target

@@ -1,0 +1,384 @@
+"""Partition and cover in tasks: each sees a block, a shard, or some clusters, of files.
+
+    X, Y -> tune -> [partition] -> [cover] -> [router] -> machines
+
+The same functions as in `TwoLevelKMeans.fit` and `cover_partition`, so the same result,
+bit by bit, but what passes between them are files of a draft:
+
+    coarse             centres of the shards, from a sample
+    block-000000 ...   a block's rows in the machine's metric, sorted by nearest shard
+    shares             how many clusters and rows every shard gets
+    movers-000000 ...  rows of a block that may change their shard
+    moved              those that do
+    shard-000000 ...   a shard's rows, sorted by cluster, and the clusters' means
+    clusters           means and sizes of all clusters
+    loans-000000 ...   members of some subdomains, and their means
+
+then `partition`, `cover` and `router`, the results of these stages in every draft. A
+step whose file is there does nothing. No task holds more rows than a sample, a block, a
+shard, or one subdomain; row numbers and means of all clusters are held by the tasks that
+join them.
+"""
+
+from functools import lru_cache, wraps
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._neighbors import block_rows
+from .._parallel import one_thread_per_worker
+from .._streams import Rows, rows_per_block, without_far_cells
+from ..cover import Cover, extend_clusters, lending_of
+from ..partition import Partition, TwoLevelKMeans, resolve
+from ..partition.shards import (
+    Coarse,
+    Movers,
+    Shares,
+    least_losses,
+    movers_of,
+    nearest_shards,
+    settle,
+    share_clusters,
+    split_sample,
+)
+from ..routing import make_router, subdomain_means
+from ..store import Draft
+from ._files import map_rows, wait_for
+
+# Clusters that a task covers, or a few more.
+CLUSTERS_PER_TASK = 256
+
+
+class Sharding(NamedTuple):
+    """A partition in two levels, and the cover that is made of it."""
+
+    folder: str
+    """Of the draft, with the tuned machine."""
+
+    X: str
+    """Path of the rows."""
+
+    clusterer: TwoLevelKMeans
+    n_shards: int
+    n_samples: int
+    block: int
+    """Rows of a block."""
+
+    cover: tuple[int, float, float]
+    """Size, overlap and spread."""
+
+    router: str
+
+    @property
+    def blocks(self):
+        """Numbers of the blocks of rows."""
+        return range(-(-self.n_samples // self.block))
+
+    @property
+    def ranges(self):
+        """Clusters that are covered together: the first, and the one after the last."""
+        n_clusters = self.clusterer.n_clusters
+        # Blocks of distances begin where they do when all clusters are covered at once.
+        block = block_rows(n_clusters)
+        step = block * -(-CLUSTERS_PER_TASK // block)
+        return [(i, min(i + step, n_clusters)) for i in range(0, n_clusters, step)]
+
+
+def sharding_of(job, shape) -> Sharding | None:
+    """How the rows of a job are to be sharded; None if they make one shard.
+
+    Parameters
+    ----------
+    job : Job
+    shape : tuple of int
+        Number of rows and of columns.
+    """
+    recipe = job.recipe
+    clusterer = resolve(recipe.partition, recipe.n_subdomains, 1, None)
+    if not isinstance(clusterer, TwoLevelKMeans):
+        return None
+    n_shards = clusterer.count_shards(*shape)
+    if n_shards == 1:
+        return None
+    blocks = shape[0], rows_per_block(shape[1])
+    cover = recipe.size, recipe.overlap, recipe.spread
+    known = job.folder, job.inputs.X, clusterer, n_shards
+    return Sharding(*known, *blocks, cover, recipe.router)
+
+
+def steps_of(job: Sharding, stage):
+    """The steps of a stage: functions, and the last arguments of their tasks.
+
+    A step begins when all tasks of the one before are done.
+    """
+    once, blocks = [()], [(b,) for b in job.blocks]
+    return {
+        "partition": [
+            (split, once),
+            (assign, blocks),
+            (share, once),
+            (list_movers, blocks),
+            (move, once),
+            (cluster_shard, [(s,) for s in range(job.n_shards)]),
+            (list_clusters, once),
+            (join_shards, once),
+            (clear_blocks, once),
+        ],
+        "cover": [(lend, job.ranges), (join_loans, once)],
+        "router": [(summarize, once)],
+    }[stage]
+
+
+# -- files ---------------------------------------------------------------------------
+
+
+def step(name):
+    """Decorate what makes a part of the draft: a task that writes it if it is missing.
+
+    Parameters
+    ----------
+    name : str
+        Of the part; its number, if there are several, is the first argument after the
+        job.
+    """
+
+    def decorate(make):
+        @wraps(make)
+        def task(job, *numbers) -> None:
+            part = _numbered(name, *numbers[:1])
+            if not _draft(job.folder).holds(part):
+                _draft(job.folder).write(part, make(job, *numbers))
+
+        return task
+
+    return decorate
+
+
+def _numbered(name, number=None):
+    return name if number is None else f"{name}-{number:06d}"
+
+
+def _read(job, name, number=None) -> Any:
+    """A part of the draft, mapped."""
+    return _mapped(job.folder, _numbered(name, number))
+
+
+def _shared(job, name, number=None) -> Any:
+    """A part that many tasks look at, mapped once per process."""
+    return _mapped_once(job.folder, _numbered(name, number))
+
+
+def _mapped(folder, part):
+    wait_for(_draft(folder).file(part))
+    return _draft(folder).read(part, is_checked=False)  # whole when it got its name
+
+
+# The name of a draft's folder is used once, and its files never change.
+_draft = lru_cache(maxsize=8)(Draft)
+_mapped_once = lru_cache(maxsize=64)(_mapped)
+
+
+@lru_cache(maxsize=1)
+def _scaled(folder, path):
+    (machine, _), X = _mapped(folder, "tune")["value"], map_rows(path)
+    return without_far_cells(Rows(X, machine.length_scales(X)))
+
+
+def _rows(job) -> Rows:
+    """All rows in the machine's metric."""
+    return _scaled(job.folder, job.X)
+
+
+def _coarse(job) -> Coarse:
+    return Coarse(*_shared(job, "coarse")["value"])
+
+
+def _shares(job) -> Shares:
+    return Shares(*_shared(job, "shares"))
+
+
+def forget() -> None:
+    """Close all files."""
+    for cache in (_draft, _mapped_once, _scaled):
+        cache.cache_clear()
+
+
+# -- partition -----------------------------------------------------------------------
+
+
+@step("coarse")
+def split(job):
+    """Find the centres of the shards from a sample."""
+    # As in a fit, whose random numbers go on where tuning left them.
+    rng = check_random_state(None)
+    before = _read(job, "tune")["random_state"]
+    if before is not None:
+        rng = np.random.RandomState(0)
+        rng.set_state(before)
+    own = job.clusterer.random_state
+    seeding = rng if own is None else check_random_state(own)
+    with one_thread_per_worker():
+        coarse = split_sample(_rows(job), job.n_shards, seeding)
+    after = None if before is None else rng.get_state()
+    return {"value": tuple(coarse), "random_state": after}
+
+
+@step("block")
+def assign(job, number):
+    """Sort a block of rows by the nearest shard."""
+    start = number * job.block
+    rows = _rows(job)[start : start + job.block]
+    with one_thread_per_worker():
+        shards = nearest_shards(rows, _coarse(job))
+    order = np.argsort(shards, kind="stable")
+    ends = np.cumsum(np.bincount(shards, minlength=job.n_shards))
+    return {"numbers": start + order, "rows": rows[order], "ends": ends}
+
+
+def _group(block, shard):
+    """A block's rows that are nearest to a shard: their numbers, and the rows."""
+    ends = block["ends"]
+    part = slice(ends[shard - 1] if shard else 0, ends[shard])
+    return block["numbers"][part], block["rows"][part]
+
+
+@step("shares")
+def share(job):
+    """Give every shard its clusters, from the numbers of its rows in all blocks."""
+    ends = sum(_read(job, "block", b)["ends"] for b in job.blocks)
+    counts, centers = np.diff(ends, prepend=0), _coarse(job).centers
+    return tuple(share_clusters(counts, centers, job.clusterer.n_clusters))
+
+
+@step("movers")
+def list_movers(job, number):
+    """Of a block, the rows that may have to change their shard."""
+    block = _read(job, "block", number)
+    return tuple(movers_of(lambda s: _group(block, s), _coarse(job), _shares(job)))
+
+
+@step("moved")
+def move(job):
+    """Choose the rows that change their shard, from the lists of all blocks."""
+    lists = (Movers(*_read(job, "movers", b)) for b in job.blocks)
+    movers = least_losses(lists, _shares(job))
+    rows, shards = settle(_rows(job), movers, _coarse(job), _shares(job))
+    return {"rows": rows, "shards": shards}
+
+
+@step("shard")
+def cluster_shard(job, shard):
+    """Gather the rows of one shard, and cluster them."""
+    n_clusters, seed = _shares(job).n_clusters[shard], _coarse(job).seeds[shard]
+    numbers, rows = _gather(job, shard, _shared(job, "moved"))
+    if n_clusters == 0:
+        return {"numbers": numbers, "rows": rows, "sizes": [], "centers": rows}
+    kmeans = job.clusterer.fit_shard(rows, n_clusters, seed)
+    order = np.argsort(kmeans.labels_, kind="stable")
+    return {
+        "numbers": numbers[order],
+        "rows": rows[order],
+        "sizes": np.bincount(kmeans.labels_),
+        "centers": kmeans.cluster_centers_,
+    }
+
+
+def _gather(job, shard, moved):
+    """Numbers and rows of a shard, by ascending number."""
+    groups = (_group(_read(job, "block", b), shard) for b in job.blocks)
+    numbers, rows = map(np.concatenate, zip(*groups))
+    stays = ~np.isin(numbers, moved["rows"])
+    comes = moved["rows"][moved["shards"] == shard]
+    numbers = np.concatenate([numbers[stays], comes])
+    order = np.argsort(numbers)
+    return numbers[order], np.concatenate([rows[stays], _rows(job)[comes]])[order]
+
+
+@step("clusters")
+def list_clusters(job):
+    """Sizes and means of all clusters, from all shards."""
+    shards = [_read(job, "shard", s) for s in range(job.n_shards)]
+    sizes = [np.asarray(shard["sizes"], dtype=np.intp) for shard in shards]
+    centers = np.concatenate([shard["centers"] for shard in shards])
+    return {"centers": centers, "sizes": np.concatenate(sizes)}
+
+
+@step("partition")
+def join_shards(job):
+    """The partition, from all shards."""
+    centers, sizes = (_shared(job, "clusters")[name] for name in ("centers", "sizes"))
+    labels = np.empty(job.n_samples, dtype=np.intp)
+    owners, done = np.repeat(np.arange(len(sizes)), sizes), 0
+    for shard in range(job.n_shards):
+        numbers = _read(job, "shard", shard)["numbers"]
+        labels[numbers] = owners[done : done + len(numbers)]
+        done += len(numbers)
+    return _result(job, Partition(labels, centers))
+
+
+def clear_blocks(job) -> None:
+    """Delete what only the partition needed: as many bytes as the rows."""
+    for number in job.blocks:
+        for name in ("block", "movers"):
+            _draft(job.folder).file(_numbered(name, number)).unlink(missing_ok=True)
+
+
+def _result(job, value):
+    """The result of a stage, and where the random numbers of the fit are after it."""
+    after = _read(job, "coarse")["random_state"]
+    return {"value": value, "random_state": after}
+
+
+# -- cover ---------------------------------------------------------------------------
+
+
+class _StoredClusters:
+    """Rows by cluster, as `overcover.cover.Clusters`, from the files of shards."""
+
+    def __init__(self, job, sizes):
+        self.job, self.shares = job, _shares(job)
+        self.firsts, self.ends = self.shares.first_clusters, np.cumsum(sizes)
+        self.starts = np.cumsum(self.shares.sizes) - self.shares.sizes
+
+    def part(self, k, name):
+        """Numbers or rows of a cluster, from the file of its shard."""
+        shard = int(np.searchsorted(self.firsts, k, side="right")) - 1
+        first = (self.ends[k - 1] if k else 0) - self.starts[shard]
+        last = self.ends[k] - self.starts[shard]
+        return _shared(self.job, "shard", shard)[name][first:last]
+
+    def numbers(self, k):
+        return self.part(k, "numbers")
+
+    def rows(self, k):
+        return self.part(k, "rows")
+
+
+@step("loans")
+def lend(job, start, stop):
+    """The members of some subdomains, which borrow from all shards around."""
+    clusters = _shared(job, "clusters")
+    sizes = clusters["sizes"]
+    lending = lending_of(clusters["centers"], sizes, *job.cover)
+    members = extend_clusters(_StoredClusters(job, sizes), lending, start, stop, 1)
+    return {"members": members, "means": subdomain_means(_rows(job), members)}
+
+
+@step("cover")
+def join_loans(job):
+    """The cover, from all loans."""
+    loans = (_read(job, "loans", start)["members"] for start, _ in job.ranges)
+    members = [rows for part in loans for rows in part]
+    return _result(job, Cover(members, _shared(job, "clusters")["sizes"]))
+
+
+@step("router")
+def summarize(job):
+    """The router."""
+    means = [_read(job, "loans", start)["means"] for start, _ in job.ranges]
+    labels, _ = _read(job, "partition")["value"]
+    known = job.router, _rows(job), _read(job, "cover")["value"], labels
+    with one_thread_per_worker():
+        router = make_router(*known, n_jobs=1, means=np.concatenate(means))
+    return _result(job, router)
