@@ -23,7 +23,8 @@ from overcover.partition import (
     resolve,
     shards,
 )
-from overcover.store import Draft, fit_into, new_draft
+from overcover.store import Draft, fit_into
+from overcover.store._draft import new_draft
 
 quick = settings(deadline=None, max_examples=60)
 

@@ -1,24 +1,14 @@
 """The runner of a fit on a cluster: workers do its stages, and fit its machines."""
 
-import hashlib
-import json
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from ..regressor import OverlappingCoverRegressor
-from ..store import (
-    Draft,
-    StoreError,
-    check_draftable,
-    check_dtype,
-    fit_draft,
-    keep_only,
-    new_data_folder,
-    writing,
-)
+from ..store import Draft, StoreError, fit_draft
 from . import _shards as shards
 from . import _worker as worker
 from ._cluster import call, check_shared, running, submit
@@ -99,41 +89,33 @@ Series or DataFrame
     True
     """
     client = running(client)
-    check_draftable(model)
-    model._check_options()
-    dtype = check_dtype(dtype)
-    # Without the callbacks and the bars, which are the client's.
-    params = clone(model).set_params(verbose=0).get_params(deep=False)
-    fresh = OverlappingCoverRegressor(**params)
-    with writing(Path(path).absolute()) as store:
-        # Not named by the manifest, so the next writer deletes what a crash leaves.
-        folder, futures = new_data_folder(store), []
-        try:
-            check_shared(client, folder)
-            inputs = shared_inputs(client, folder, X, y, sample_weight, X_target)
-            request = fresh, inputs, str(folder), dtype
-            fingerprint, inputs = call(client, worker.prepare, *request)
-            names = names_of(X)
+    futures: list[Any] = []
+
+    def begin(scratch, dtype):
+        check_shared(client, scratch)
+        inputs = shared_inputs(client, scratch, X, y, sample_weight, X_target)
+        names = names_of(X)
+        notes = {"columns": names} if names else None
+        # Without the callbacks, which are the client's.
+        fresh = OverlappingCoverRegressor(**clone(model).get_params(deep=False))
+        request = fresh, inputs, str(scratch), dtype, notes
+        fingerprint, inputs = call(client, worker.prepare, *request)
+
+        def fit_rows(folder):
+            runner = OnCluster(folder, dtype, client, inputs, futures)
+            data = [path and map_rows(path) for path in inputs[:3]]
+            try:
+                model._fit(*data, None, runner)
+            finally:
+                runner.close()
             if names:
-                text = json.dumps([fingerprint, names])
-                fingerprint = hashlib.sha256(text.encode()).hexdigest()
+                model.feature_names_in_ = np.array(names, dtype=object)
 
-            def fit_rows(draft):
-                runner = OnCluster(draft, dtype, client, inputs, futures)
-                X, y, weights = (p and map_rows(p) for p in inputs[:3])
-                try:
-                    model._fit(X, y, weights, None, runner)
-                finally:
-                    runner.close()
-                if names:
-                    model.feature_names_in_ = np.array(names, dtype=object)
+        return fingerprint, fit_rows
 
-            known = fingerprint, resume, dtype
-            return fit_draft(model, store, fit_rows, *known, keep=[folder.name])
-        finally:
-            # Workers that are still at it would miss the rows they have mapped.
-            if folder.exists() and not futures:
-                keep_only(folder)
+    # Workers that are still at it would miss the rows they have mapped.
+    idle = lambda: not futures  # noqa: E731
+    return fit_draft(model, Path(path).absolute(), begin, resume, dtype, is_idle=idle)
 
 
 class OnCluster(Draft):
@@ -206,10 +188,4 @@ class OnCluster(Draft):
         self.futures[:] = [future for future in self.futures if not future.done()]
         if self.client.status == "running":
             self.client.cancel(self.futures)
-            self.client.run(forget, on_error="ignore")
-
-
-def forget() -> None:
-    """Close the files of a fit, so that they can be deleted everywhere."""
-    worker.forget()
-    shards.forget()
+            self.client.run(shards.forget, on_error="ignore")

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._streams import blocks_of
 from .._validation import check_queries
-from ..store import StoredStates, StoreError, disk_errors, load, write_npy
+from ..store import StoreError, disk_errors, folder_of, load, write_npy
 from ._cluster import check_shared, running, submit
 from ._collections import check_numbers, is_dask, names_of
 from ._files import begin_rows, map_rows, write_rows
@@ -72,12 +72,7 @@ def predict(model, X, client=None, return_std=False):
     """
     if isinstance(model, str | os.PathLike):
         model = load(model)
-    if not isinstance(getattr(model, "states_", None), StoredStates):
-        raise StoreError(
-            f"{model!r} is not in a store, where workers could read it. Save it with "
-            "model.save(path) to a path that they share, and give the path."
-        )
-    folder = model.states_.subdomains.folder
+    folder = folder_of(model)
     model._check_consulted(model.n_subdomains_)
     options = int(model.n_consulted), str(model.combine)
     source = Source(str(folder.parent), folder.name, *options)
@@ -185,7 +180,7 @@ def _check_columns(model, X):
 def opened(source):
     """The model of a source, with the files of the subdomains asked last."""
     model = load(source.path)
-    if model.states_.subdomains.folder.name != source.data:
+    if folder_of(model).name != source.data:
         raise StoreError(
             f"{source.path} was overwritten meanwhile, and holds another model. Load "
             "it again."

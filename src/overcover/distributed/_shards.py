@@ -16,19 +16,20 @@ bit by bit, but what passes between them are files of a draft:
 
 then `partition`, `cover` and `router`, the results of these stages in every draft. A
 step whose file is there does nothing. No task holds more rows than a sample, a block, a
-shard, or one subdomain; row numbers and means of all clusters are held by the tasks that
-join them.
+shard, or one subdomain; the tasks that join clusters hold row numbers and means of
+all.
 """
 
+from dataclasses import dataclass, field
 from functools import lru_cache, wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from .._neighbors import block_rows
 from .._parallel import one_thread_per_worker
-from .._streams import Rows, rows_per_block, without_far_cells
+from .._streams import Rows, rows_per_block
 from ..cover import Cover, extend_clusters, lending_of
 from ..partition import Partition, TwoLevelKMeans, resolve
 from ..partition.shards import (
@@ -43,32 +44,24 @@ from ..partition.shards import (
     split_sample,
 )
 from ..routing import make_router, subdomain_means
-from ..store import Draft
-from ._files import map_rows, wait_for
+from ..store import result
+from . import _worker
+from ._files import wait_for
+from ._worker import Job
 
 # Clusters that a task covers, or a few more.
 CLUSTERS_PER_TASK = 256
 
 
-class Sharding(NamedTuple):
-    """A partition in two levels, and the cover that is made of it."""
+@dataclass(frozen=True)
+class Sharding(Job):
+    """A fit whose partition has two levels, and the cover that is made of it."""
 
-    folder: str
-    """Of the draft, with the tuned machine."""
-
-    X: str
-    """Path of the rows."""
-
-    clusterer: TwoLevelKMeans
+    clusterer: TwoLevelKMeans = field(compare=False)
     n_shards: int
     n_samples: int
     block: int
     """Rows of a block."""
-
-    cover: tuple[int, float, float]
-    """Size, overlap and spread."""
-
-    router: str
 
     @property
     def blocks(self):
@@ -94,17 +87,15 @@ def sharding_of(job, shape) -> Sharding | None:
     shape : tuple of int
         Number of rows and of columns.
     """
-    recipe = job.recipe
+    folder, dtype, inputs, recipe = job.folder, job.dtype, job.inputs, job.recipe
     clusterer = resolve(recipe.partition, recipe.n_subdomains, 1, None)
     if not isinstance(clusterer, TwoLevelKMeans):
         return None
     n_shards = clusterer.count_shards(*shape)
     if n_shards == 1:
         return None
-    blocks = shape[0], rows_per_block(shape[1])
-    cover = recipe.size, recipe.overlap, recipe.spread
-    known = job.folder, job.inputs.X, clusterer, n_shards
-    return Sharding(*known, *blocks, cover, recipe.router)
+    counts = n_shards, shape[0], rows_per_block(shape[1])
+    return Sharding(folder, dtype, inputs, recipe, clusterer, *counts)
 
 
 def steps_of(job: Sharding, stage):
@@ -147,8 +138,8 @@ def step(name):
         @wraps(make)
         def task(job, *numbers) -> None:
             part = _numbered(name, *numbers[:1])
-            if not _draft(job.folder).holds(part):
-                _draft(job.folder).write(part, make(job, *numbers))
+            if not job.draft.holds(part):
+                job.draft.write(part, make(job, *numbers))
 
         return task
 
@@ -161,47 +152,34 @@ def _numbered(name, number=None):
 
 def _read(job, name, number=None) -> Any:
     """A part of the draft, mapped."""
-    return _mapped(job.folder, _numbered(name, number))
+    part = _numbered(name, number)
+    wait_for(job.draft.file(part))
+    return job.draft.read(part, is_checked=False)  # whole when it got its name
 
 
-def _shared(job, name, number=None) -> Any:
-    """A part that many tasks look at, mapped once per process."""
-    return _mapped_once(job.folder, _numbered(name, number))
-
-
-def _mapped(folder, part):
-    wait_for(_draft(folder).file(part))
-    return _draft(folder).read(part, is_checked=False)  # whole when it got its name
-
-
-# The name of a draft's folder is used once, and its files never change.
-_draft = lru_cache(maxsize=8)(Draft)
-_mapped_once = lru_cache(maxsize=64)(_mapped)
+# Of parts that many tasks look at; the name of a draft's folder is used once.
+_read_once = lru_cache(maxsize=64)(_read)
 
 
 @lru_cache(maxsize=1)
-def _scaled(folder, path):
-    (machine, _), X = _mapped(folder, "tune")["value"], map_rows(path)
-    return without_far_cells(Rows(X, machine.length_scales(X)))
-
-
 def _rows(job) -> Rows:
     """All rows in the machine's metric."""
-    return _scaled(job.folder, job.X)
+    return job.fit("partition").X_metric
 
 
 def _coarse(job) -> Coarse:
-    return Coarse(*_shared(job, "coarse")["value"])
+    return Coarse(*_read_once(job, "coarse")["value"])
 
 
 def _shares(job) -> Shares:
-    return Shares(*_shared(job, "shares"))
+    return Shares(*_read_once(job, "shares"))
 
 
 def forget() -> None:
-    """Close all files."""
-    for cache in (_draft, _mapped_once, _scaled):
-        cache.cache_clear()
+    """Close the files of a fit, so that they can be deleted everywhere."""
+    _read_once.cache_clear()
+    _rows.cache_clear()
+    _worker.forget()
 
 
 # -- partition -----------------------------------------------------------------------
@@ -210,18 +188,11 @@ def forget() -> None:
 @step("coarse")
 def split(job):
     """Find the centres of the shards from a sample."""
-    # As in a fit, whose random numbers go on where tuning left them.
-    rng = check_random_state(None)
-    before = _read(job, "tune")["random_state"]
-    if before is not None:
-        rng = np.random.RandomState(0)
-        rng.set_state(before)
-    own = job.clusterer.random_state
-    seeding = rng if own is None else check_random_state(own)
+    fit, own = job.fit("partition"), job.clusterer.random_state
+    seeding = fit.rng if own is None else check_random_state(own)
     with one_thread_per_worker():
-        coarse = split_sample(_rows(job), job.n_shards, seeding)
-    after = None if before is None else rng.get_state()
-    return {"value": tuple(coarse), "random_state": after}
+        coarse = split_sample(fit.X_metric, job.n_shards, seeding)
+    return result(tuple(coarse), fit)
 
 
 @step("block")
@@ -271,7 +242,7 @@ def move(job):
 def cluster_shard(job, shard):
     """Gather the rows of one shard, and cluster them."""
     n_clusters, seed = _shares(job).n_clusters[shard], _coarse(job).seeds[shard]
-    numbers, rows = _gather(job, shard, _shared(job, "moved"))
+    numbers, rows = _gather(job, shard, _read_once(job, "moved"))
     if n_clusters == 0:
         return {"numbers": numbers, "rows": rows, "sizes": [], "centers": rows}
     kmeans = job.clusterer.fit_shard(rows, n_clusters, seed)
@@ -307,7 +278,9 @@ def list_clusters(job):
 @step("partition")
 def join_shards(job):
     """The partition, from all shards."""
-    centers, sizes = (_shared(job, "clusters")[name] for name in ("centers", "sizes"))
+    centers, sizes = (
+        _read_once(job, "clusters")[name] for name in ("centers", "sizes")
+    )
     labels = np.empty(job.n_samples, dtype=np.intp)
     owners, done = np.repeat(np.arange(len(sizes)), sizes), 0
     for shard in range(job.n_shards):
@@ -321,13 +294,12 @@ def clear_blocks(job) -> None:
     """Delete what only the partition needed: as many bytes as the rows."""
     for number in job.blocks:
         for name in ("block", "movers"):
-            _draft(job.folder).file(_numbered(name, number)).unlink(missing_ok=True)
+            job.draft.file(_numbered(name, number)).unlink(missing_ok=True)
 
 
 def _result(job, value):
     """The result of a stage, and where the random numbers of the fit are after it."""
-    after = _read(job, "coarse")["random_state"]
-    return {"value": value, "random_state": after}
+    return _read(job, "coarse") | {"value": value}
 
 
 # -- cover ---------------------------------------------------------------------------
@@ -346,7 +318,7 @@ class _StoredClusters:
         shard = int(np.searchsorted(self.firsts, k, side="right")) - 1
         first = (self.ends[k - 1] if k else 0) - self.starts[shard]
         last = self.ends[k] - self.starts[shard]
-        return _shared(self.job, "shard", shard)[name][first:last]
+        return _read_once(self.job, "shard", shard)[name][first:last]
 
     def numbers(self, k):
         return self.part(k, "numbers")
@@ -358,9 +330,9 @@ class _StoredClusters:
 @step("loans")
 def lend(job, start, stop):
     """The members of some subdomains, which borrow from all shards around."""
-    clusters = _shared(job, "clusters")
+    clusters = _read_once(job, "clusters")
     sizes = clusters["sizes"]
-    lending = lending_of(clusters["centers"], sizes, *job.cover)
+    lending = lending_of(clusters["centers"], sizes, *job.recipe[1:4])
     members = extend_clusters(_StoredClusters(job, sizes), lending, start, stop, 1)
     return {"members": members, "means": subdomain_means(_rows(job), members)}
 
@@ -370,7 +342,7 @@ def join_loans(job):
     """The cover, from all loans."""
     loans = (_read(job, "loans", start)["members"] for start, _ in job.ranges)
     members = [rows for part in loans for rows in part]
-    return _result(job, Cover(members, _shared(job, "clusters")["sizes"]))
+    return _result(job, Cover(members, _read_once(job, "clusters")["sizes"]))
 
 
 @step("router")
@@ -378,7 +350,7 @@ def summarize(job):
     """The router."""
     means = [_read(job, "loans", start)["means"] for start, _ in job.ranges]
     labels, _ = _read(job, "partition")["value"]
-    known = job.router, _rows(job), _read(job, "cover")["value"], labels
+    known = job.recipe.router, _rows(job), _read(job, "cover")["value"], labels
     with one_thread_per_worker():
         router = make_router(*known, n_jobs=1, means=np.concatenate(means))
     return _result(job, router)

@@ -93,9 +93,7 @@ class Draft(InMemory):
             with noted() as notes:
                 value = stage.make(fit)
             remember(notes)
-            after = fit.rng.get_state() if is_seeded(fit) else None
-            tree = {"value": value, "random_state": after, "notes": notes}
-            self.write(stage.name, tree)
+            self.write(stage.name, result(value, fit, notes))
             return value
 
     def read_result(self, name, fit):
@@ -133,6 +131,12 @@ class Draft(InMemory):
     def stored(self, fit, digests):
         """States that are read from the files with these digests, a few at a time."""
         return StoredStates(Subdomains(self.folder, digests, fit.machine, {}))
+
+
+def result(value, fit, notes=()):
+    """What a file keeps of a stage that is done."""
+    after = fit.rng.get_state() if is_seeded(fit) else None
+    return {"value": value, "random_state": after, "notes": list(notes)}
 
 
 def is_seeded(fit):

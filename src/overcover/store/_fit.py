@@ -19,7 +19,7 @@ from ._codec import FITTED, encode, refusal
 from ._draft import Draft, find_draft, is_begun, new_draft
 from ._model import check_dtype, commit, load
 from ._pack import StoreError
-from ._rows import mapped_as_float, write_used
+from ._rows import mapped_as_float, mapped_used
 
 # Results do not depend on these.
 INDIFFERENT = {"n_jobs": None, "verbose": 0}
@@ -89,78 +89,81 @@ def fit_into(
     ...     bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
     True
     """
+
+    def begin(scratch, dtype):
+        known = sample_weight, X_target, dtype, notes
+
+        def fit_rows(folder):
+            runner, rows = Draft(folder, dtype), mapped_as_float(X, scratch)
+            data = rows, y, sample_weight
+            if isinstance(rows, np.memmap) and _is_plain(y) and len(rows) == len(y):
+                # Else the fit would copy the rows that it uses to memory.
+                *data, runner.rows = mapped_used(*data, scratch)
+                runner.is_merged = True
+            model._fit(*data, X_target, runner)
+
+        return fingerprint_of(model, X, y, *known), fit_rows
+
+    return fit_draft(model, path, begin, resume, dtype, notes)
+
+
+def fit_draft(
+    model, path, begin, resume=True, dtype=None, notes=None, is_idle=lambda: True
+):
+    """Find or make a draft, fit into it, and make it the model of a store.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor
+    path : path
+        Of the store.
+    begin : callable
+        Given a folder for files of rows, and the name of a dtype, returns the
+        fingerprint of the fit, and a function that fits the model into a draft.
+    resume, dtype, notes
+        As in `fit_into`.
+    is_idle : callable
+        Whether files of rows may be deleted; if not, the next writer does it.
+
+    Returns
+    -------
+    model
+    """
     check_draftable(model)
     dtype, notes = check_dtype(dtype), directory.check_notes(notes)
-    fingerprint = fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes)
-
-    def fit_rows(folder):
-        runner, rows = Draft(folder, dtype), mapped_as_float(X, folder / "rows.npy")
-        data = rows, y, sample_weight
-        if isinstance(rows, np.memmap) and _is_plain(y) and len(rows) == len(y):
-            # Else the fit would copy the rows that it uses to memory.
-            *data, runner.rows = _used(*data, folder)
-            runner.is_merged = True
-        model._fit(*data, X_target, runner)
-
     with directory.writing(path) as store:
-        return fit_draft(model, store, fit_rows, fingerprint, resume, dtype, notes)
-
-
-def _used(X, y, weight, folder):
-    """Mapped rows that a fit uses, and their numbers; None for all."""
-    paths = write_used(X, y, weight, folder)
-    if paths is None:
-        return X, y, weight, None
-    return [np.load(path, mmap_mode="r") for path in paths.values()]
+        scratch = directory.new_data_folder(store)
+        try:
+            fingerprint, fit_rows = begin(scratch, dtype)
+            if resume and _is_finished(store, fingerprint):
+                directory.tidy_model(store)
+                return adopt(model, load(store))
+            folder = find_draft(store, fingerprint) if resume else None
+            directory.tidy(store, {scratch.name, folder.name if folder else ""})
+            folder = folder or new_draft(store, fingerprint)
+            try:
+                fit_rows(folder)
+            finally:
+                if not is_begun(folder):
+                    directory.keep_only(folder)
+            digests = model.states_.subdomains.digests
+            commit(store, folder, model, digests, dtype, notes, fingerprint)
+            directory.tidy(store)
+            return adopt(model, load(store))
+        finally:
+            if scratch.exists() and is_idle():
+                directory.keep_only(scratch)
 
 
 def check_draftable(model):
     """Refuse early what cannot be fitted into a store."""
     if not isinstance(model, OverlappingCoverRegressor):
         raise StoreError(f"{model!r} is not an OverlappingCoverRegressor.")
+    model._check_options()
     machine = make_machine(model.machine)
     if isinstance(machine, AnyRegressor):
         raise StoreError(refusal(machine, "machine"))
     encode(clone(model).set_params(**INDIFFERENT))
-
-
-def fit_draft(model, store, fit_rows, fingerprint, resume, dtype, notes=None, keep=()):
-    """Find or make a draft, fit into it, and make it the store's model.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-    store : Path
-        Which no one else writes to.
-    fit_rows : callable
-        Fits the model into a folder.
-    fingerprint : str
-    resume : bool
-    dtype : {"float64", "float32"}
-    notes : dict or None
-        As in `save`.
-    keep : sequence of str
-        Names of folders of data that are needed until the fit is done.
-
-    Returns
-    -------
-    model
-    """
-    if resume and _is_finished(store, fingerprint):
-        directory.tidy_model(store)
-        return adopt(model, load(store))
-    folder = find_draft(store, fingerprint) if resume else None
-    directory.tidy(store, keep=[*keep, folder.name] if folder else keep)
-    folder = folder or new_draft(store, fingerprint)
-    try:
-        fit_rows(folder)
-    finally:
-        if not is_begun(folder):
-            directory.keep_only(folder)
-    digests = model.states_.subdomains.digests
-    commit(store, folder, model, digests, dtype, notes, fingerprint)
-    directory.tidy(store)
-    return adopt(model, load(store))
 
 
 def adopt(model, loaded):

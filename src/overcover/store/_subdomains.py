@@ -190,6 +190,23 @@ class StoredStates(_Part):
     field = "state"
 
 
+def folder_of(model):
+    """The folder of data that a model reads its subdomains from.
+
+    Raises
+    ------
+    StoreError
+        If it is not in a store.
+    """
+    states = getattr(model, "states_", None)
+    if isinstance(states, StoredStates):
+        return states.subdomains.folder
+    raise StoreError(
+        f"{model!r} is not in a store, where workers could read it. Save it with "
+        "model.save(path) to a path that they share, and give the path."
+    )
+
+
 class StoredMembers(_Part):
     """The rows of a stored model's subdomains, as the members of a `Cover`."""
 
