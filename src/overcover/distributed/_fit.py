@@ -36,9 +36,9 @@ def fit(
     """Fit a model on the workers of a Dask cluster, into a store that they share.
 
     Equal to `overcover.store.fit_into`, bit by bit, on equal computers. Tuning,
-    partition and cover are one task, whose worker must hold X as float64 a few times;
-    with ``partition="two-level"`` tuning alone is, and partition and cover are tasks
-    that hold a block or a shard of rows. The machines are fitted wherever there is a
+    partition, cover and router are one task each, whose worker must hold X as float64 a
+    few times; with ``partition="two-level"`` partition and cover are many tasks, which
+    hold a block or a shard of rows. The machines are fitted wherever there is a
     worker, which holds the rows of the subdomains it works on. Neither the client nor
     the scheduler ever hold rows, unless they are given as arrays in memory.
 
@@ -113,22 +113,17 @@ Series or DataFrame
 
         return fingerprint, fit_rows
 
-    # Workers that are still at it would miss the rows they have mapped.
-    idle = lambda: not futures  # noqa: E731
-    return fit_draft(model, Path(path).absolute(), begin, resume, dtype, is_idle=idle)
+    def is_idle():  # else workers would miss the rows they have mapped
+        return not futures
+
+    store = Path(path).absolute()
+    return fit_draft(model, store, begin, resume, dtype, is_idle=is_idle)
 
 
 class OnCluster(Draft):
     """Runs the stages of a fit as tasks of workers, and reads what they have written.
 
-    Parameters
-    ----------
-    folder : Path
-    dtype : {"float64", "float32"}
-    client : distributed.Client
-    inputs : Inputs
-    futures : list
-        Of tasks that are not done; it is changed in place.
+    The futures of tasks that are not done are kept in a list of the caller.
     """
 
     is_merged = True

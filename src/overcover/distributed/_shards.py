@@ -79,15 +79,8 @@ class Sharding(Job):
 
 
 def sharding_of(job, shape) -> Sharding | None:
-    """How the rows of a job are to be sharded; None if they make one shard.
-
-    Parameters
-    ----------
-    job : Job
-    shape : tuple of int
-        Number of rows and of columns.
-    """
-    folder, dtype, inputs, recipe = job.folder, job.dtype, job.inputs, job.recipe
+    """How rows of this shape are to be sharded; None if they make one shard."""
+    recipe = job.recipe
     clusterer = resolve(recipe.partition, recipe.n_subdomains, 1, None)
     if not isinstance(clusterer, TwoLevelKMeans):
         return None
@@ -95,7 +88,7 @@ def sharding_of(job, shape) -> Sharding | None:
     if n_shards == 1:
         return None
     counts = n_shards, shape[0], rows_per_block(shape[1])
-    return Sharding(folder, dtype, inputs, recipe, clusterer, *counts)
+    return Sharding(job.folder, job.dtype, job.inputs, recipe, clusterer, *counts)
 
 
 def steps_of(job: Sharding, stage):
@@ -127,11 +120,7 @@ def steps_of(job: Sharding, stage):
 def step(name):
     """Decorate what makes a part of the draft: a task that writes it if it is missing.
 
-    Parameters
-    ----------
-    name : str
-        Of the part; its number, if there are several, is the first argument after the
-        job.
+    The number of the part, if there are several, is the first argument after the job.
     """
 
     def decorate(make):

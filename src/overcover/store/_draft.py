@@ -39,21 +39,13 @@ RESULTS = {"partition": (Partition,), "cover": (Cover,), "router": ROUTERS}
 
 
 class Draft(InMemory):
-    """Runs the stages of a fit in a folder: reads what is there, makes what is not.
-
-    Parameters
-    ----------
-    folder : path
-    dtype : {"float64", "float32"}
-    """
+    """Runs the stages of a fit in a folder: reads what is there, makes what is not."""
 
     in_memory = False
 
     def __init__(self, folder, dtype="float64"):
         self.folder, self.dtype = Path(folder), dtype
         self.fingerprint = fingerprint_in(folder)
-
-    # -- files -----------------------------------------------------------------------
 
     def file(self, name):
         """The path of a part of the draft."""
@@ -71,20 +63,10 @@ class Draft(InMemory):
         write_pack(self.file(name), *encode(tree, name), self.fingerprint)
 
     def read(self, name, is_checked=True):
-        """A part as it was written, with mapped arrays.
-
-        Parameters
-        ----------
-        name : str
-        is_checked : bool
-            Whether to compare the content with its checksum; it was whole when it got
-            its name.
-        """
+        """A part with mapped arrays; its checksum may be taken for granted."""
         path = self.file(name)
         known = None if is_checked else identity_of(os.stat(path))
         return decode_pack(path, known=known, draft=self.fingerprint)[0]
-
-    # -- stages ----------------------------------------------------------------------
 
     def result_of(self, stage, fit):
         try:
@@ -99,10 +81,7 @@ class Draft(InMemory):
     def read_result(self, name, fit):
         """The result of a stage; random numbers go on where they were after it.
 
-        Raises
-        ------
-        StoreError
-            If it is not there, damaged, or cannot be the result of this fit.
+        A `StoreError` if it is not there, damaged, or cannot be of this fit.
         """
         tree = self.read(name)
         try:
@@ -156,19 +135,7 @@ def sizes_of(fit):
 
 
 def check_result(name, value, sizes):
-    """Refuse what a stage could not have made of rows of these sizes.
-
-    Parameters
-    ----------
-    name : {"tune", "partition", "cover", "router"}
-    value : what a file holds
-    sizes : dict
-        See `sizes_of`.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Refuse what a stage could not have made of rows of these sizes."""
     if name == "tune":
         machine, weight = value
         if type(machine) not in MACHINES:
@@ -194,13 +161,7 @@ def new_draft(store, fingerprint):
 
 
 def find_draft(store, fingerprint):
-    """The folder of an unfinished fit, None if there is none.
-
-    Raises
-    ------
-    StoreError
-        If it is one of other data or parameters.
-    """
+    """The folder of an unfinished fit, None if there is none; refuses another's."""
     for path in Path(store).glob(f"data-*/{DRAFT}"):
         if not is_begun(path.parent):
             continue
@@ -220,13 +181,7 @@ def find_draft(store, fingerprint):
 
 
 def fingerprint_in(folder):
-    """Of the fit that a draft is of.
-
-    Raises
-    ------
-    StoreError
-        If the folder is no draft.
-    """
+    """The fingerprint of the fit that a folder is a draft of."""
     path = Path(folder) / DRAFT
     descriptor, _ = open_regular(path)
     with open(descriptor, "rb") as file:

@@ -112,22 +112,10 @@ def fit_draft(
 ):
     """Find or make a draft, fit into it, and make it the model of a store.
 
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-    path : path
-        Of the store.
-    begin : callable
-        Given a folder for files of rows, and the name of a dtype, returns the
-        fingerprint of the fit, and a function that fits the model into a draft.
-    resume, dtype, notes
-        As in `fit_into`.
-    is_idle : callable
-        Whether files of rows may be deleted; if not, the next writer does it.
-
-    Returns
-    -------
-    model
+    ``begin(folder, dtype)`` may write rows to a folder; it returns the fingerprint of
+    the fit, and a function that fits the model into the folder of a draft. Where the
+    rows are still in use at the end, ``is_idle()`` is false, the next writer deletes
+    them. The other parameters are those of `fit_into`.
     """
     check_draftable(model)
     dtype, notes = check_dtype(dtype), directory.check_notes(notes)

@@ -1,13 +1,12 @@
 """Rows too many for memory: .npy files written in blocks, then mapped."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 
 from .._streams import blocks_of, slices_of
 from .._weights import used_rows
-from ._pack import UNFINISHED
+from ._pack import new_file
 
 # What the fit takes as it is.
 FLOATS = (np.float64, np.float32)
@@ -30,33 +29,16 @@ def write_npy(path, shape, dtype, blocks):
     -------
     memmap of that shape; writing to it changes memory alone
     """
-    path = Path(path)
-    unfinished = path.with_name(path.name + UNFINISHED)
     header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
-    try:
-        with open(unfinished, "wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            for block in blocks:
-                file.write(np.ascontiguousarray(block, dtype=dtype).data)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with new_file(path, must_last=False) as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, dtype=dtype).data)
     return np.load(path, mmap_mode="c")
 
 
 def mapped_as_float(X, folder):
-    """Rows that the fit need not copy: mapped ones of another type, converted on disk.
-
-    Parameters
-    ----------
-    X : array-like
-    folder : path
-        Where to write them, if X is mapped and not of floats in C order.
-
-    Returns
-    -------
-    X, or a memmap of the same rows
-    """
+    """X; if it is mapped and not of floats in C order, a mapped copy in a folder."""
     is_mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
     if not is_mapped or (X.dtype in FLOATS and X.flags.c_contiguous):
         return X
@@ -64,20 +46,10 @@ def mapped_as_float(X, folder):
 
 
 def mapped_used(X, y, weight, folder):
-    """The rows that a fit uses, as files in a folder, if they are not all.
+    """The rows that a fit uses, and their numbers: mapped copies in a folder.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-    weight : ndarray of shape (n_samples,) or None
-    folder : path
-
-    Returns
-    -------
-    X, y, weight : as they are, or memmaps
-    rows : memmap of shape (n_used,) or None
-        Their numbers; None for all.
+    Equal rows are merged, and rows of weight zero left out. Where all rows are used,
+    they are returned as they are, with None for their numbers.
     """
     if weight is not None:
         weight = np.asarray(weight, dtype=np.float64)

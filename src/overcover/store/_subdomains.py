@@ -191,13 +191,7 @@ class StoredStates(_Part):
 
 
 def folder_of(model):
-    """The folder of data that a model reads its subdomains from.
-
-    Raises
-    ------
-    StoreError
-        If it is not in a store.
-    """
+    """The folder of data that a model reads its subdomains from."""
     states = getattr(model, "states_", None)
     if isinstance(states, StoredStates):
         return states.subdomains.folder
