@@ -397,9 +397,9 @@ def test_wide_rows_are_sharded_alike(client, path, tmp_path, monkeypatch):
     X = np.random.default_rng(1).normal(size=(500, 14))
     models = [make_sharded(random_state=4) for _ in range(2)]
     local = store.fit_into(models[0], X, X[:, 0], tmp_path / "local.ocm")
-    found = on_cluster.fit(models[1], X, X[:, 0], path, client)
-    assert_array_equal(found.router_.means, local.router_.means)
-    assert_array_equal(found.predict(X), local.predict(X))
+    result = on_cluster.fit(models[1], X, X[:, 0], path, client)
+    assert_array_equal(result.router_.means, local.router_.means)
+    assert_array_equal(result.predict(X), local.predict(X))
 
 
 def test_a_worker_killed_while_rows_are_sharded_changes_nothing(
@@ -445,8 +445,8 @@ def test_an_interrupted_sharded_fit_is_taken_up_by_whoever_comes(
             with pytest.raises(KeyboardInterrupt):
                 on_cluster.fit(make_sharded(), X, Y, path, client)
         # What is there is not done again.
-        for file, seen in kept.items():
-            assert not file.exists() or file.stat().st_mtime_ns == seen
+        for file, changed in kept.items():
+            assert not file.exists() or file.stat().st_mtime_ns == changed
         files = list(path.glob(f"data-*/{names}-*.pack"))
         assert len(files) == {"block": 6, "shard": 4, "loans": 1}[names]
         kept |= {file: file.stat().st_mtime_ns for file in files}
@@ -492,8 +492,8 @@ def test_predictions_are_those_of_the_model(
     np.save(tmp_path / "X.npy", X)
     wanted = model.predict(X, return_std=return_std)
     for asked, queries in ((path, X), (str(path), tmp_path / "X.npy"), (model, X)):
-        found = on_cluster.predict(asked, queries, client, return_std=return_std)
-        assert_array_equal(found, wanted)
+        result = on_cluster.predict(asked, queries, client, return_std=return_std)
+        assert_array_equal(result, wanted)
     assert os.listdir(path.parent) == [path.name]
 
 
@@ -508,8 +508,8 @@ def test_dask_arrays_are_answered_lazily_and_block_by_block(client, expected):
     assert (mean.shape, mean.chunks) == ((500, 2), ((200, 200, 100), (2,)))
     assert_array_equal(mean.compute(), np.vstack([m for m, _ in wanted]))
     assert_array_equal(std.compute(), np.vstack([s for _, s in wanted]))
-    found = on_cluster.predict(model, lazy).compute()
-    assert_allclose(found, model.predict(X), rtol=1e-9, atol=1e-9)
+    result = on_cluster.predict(model, lazy).compute()
+    assert_allclose(result, model.predict(X), rtol=1e-9, atol=1e-9)
 
 
 def test_dask_frames_keep_their_index(client, tmp_path):
@@ -525,9 +525,9 @@ def test_dask_frames_keep_their_index(client, tmp_path):
         assert type(mean) is type(alone)
         wanted = model.predict(frame, return_std=True)
         for part, values in ((mean, wanted[0]), (std, wanted[1]), (alone, wanted[0])):
-            found = part.compute()
-            assert_array_equal(found.index, index)
-            assert_allclose(found, values, rtol=1e-9, atol=1e-9)
+            result = part.compute()
+            assert_array_equal(result.index, index)
+            assert_allclose(result, values, rtol=1e-9, atol=1e-9)
     assert list(mean.columns) == ["mean_0", "mean_1"]
     assert list(std.columns) == ["std_0", "std_1"]
     with pytest.raises(ValueError, match=r"columns b, a, and .* fitted to a, b"):
@@ -537,9 +537,9 @@ def test_dask_frames_keep_their_index(client, tmp_path):
 def test_options_of_prediction_are_those_of_the_model_that_is_given(client, expected):
     X = data()[0]
     model = overcover.load(expected[1]).set_params(n_consulted=3, combine="precision")
-    found = on_cluster.predict(model, X, client)
-    assert_array_equal(found, model.predict(X))
-    assert not np.array_equal(found, expected[0].predict(X))
+    result = on_cluster.predict(model, X, client)
+    assert_array_equal(result, model.predict(X))
+    assert not np.array_equal(result, expected[0].predict(X))
 
 
 def test_an_overwritten_store_is_noticed(client, path):

@@ -1,5 +1,7 @@
 """Stages: what each needs is named and comes before it, and nothing else decides."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -37,7 +39,7 @@ def test_inputs_are_earlier_stages():
 
 def test_random_numbers_go_on_from_the_last_input():
     """A draft keeps them with each result, so a stage must read the one before it."""
-    for before, stage in zip(KEPT, KEPT[1:]):
+    for before, stage in pairwise(KEPT):
         assert before.name in stage.inputs or stage.is_of_each
 
 

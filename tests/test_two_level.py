@@ -49,10 +49,10 @@ def test_one_shard_is_equal_size_kmeans(balance):
     options = {"n_clusters": 12, "balance": balance, "random_state": 3}
     alone = EqualSizeKMeans(**options).fit(X)
     for n_shards in (1, "auto"):
-        found = TwoLevelKMeans(n_shards=n_shards, **options).fit(X)
-        assert_array_equal(found.labels_, alone.labels_)
-        assert_array_equal(found.cluster_centers_, alone.cluster_centers_)
-        assert found.inertia_ == alone.inertia_
+        sharded = TwoLevelKMeans(n_shards=n_shards, **options).fit(X)
+        assert_array_equal(sharded.labels_, alone.labels_)
+        assert_array_equal(sharded.cluster_centers_, alone.cluster_centers_)
+        assert sharded.inertia_ == alone.inertia_
 
 
 def test_inertia_is_about_that_of_one_level():
@@ -199,9 +199,9 @@ class Watched:
         return len(self.X)
 
     def __getitem__(self, rows):
-        found = self.X[rows]
-        self.most = max(self.most, len(found))
-        return found
+        taken = self.X[rows]
+        self.most = max(self.most, len(taken))
+        return taken
 
 
 def test_shards_are_assigned_looking_at_a_block_at_a_time(small_blocks):

@@ -28,7 +28,7 @@ class Recipe(NamedTuple):
     """What a fit depends on besides its rows: parameters, and sizes as numbers."""
 
     machine: Any
-    """As given to the regressor."""
+    """The parameter of the regressor."""
 
     size: int
     overlap: float

@@ -9,7 +9,7 @@ import numpy as np
 from .._streams import blocks_of
 from ..store import StoreError, write_npy
 
-# Seconds until a file must be seen that another computer wrote, and between looks.
+# Seconds until a file of another computer must be visible, and between looks.
 PATIENCE, PAUSE = 30.0, 0.1
 
 
@@ -19,9 +19,9 @@ def sees(folder) -> bool:
 
 
 def wait_for(path) -> None:
-    """Return when a file is seen that is known to be written.
+    """Return when a file that another computer wrote is visible.
 
-    A shared file system may show it to this computer a moment later.
+    A shared file system may show it a moment later.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def wait_for(path) -> None:
     while not Path(path).exists():
         if time.monotonic() > until:
             raise StoreError(
-                f"{path} was written by a worker and is not seen here. Every worker "
+                f"{path} was written by a worker and is not visible here. Every worker "
                 "must see the store under the same path, on a file system that all of "
                 "them share, and no one may discard the fit meanwhile."
             )

@@ -17,7 +17,7 @@ from ._files import begin_rows, map_rows, write_rows
 
 
 class Source(NamedTuple):
-    """Which model is asked."""
+    """Which model answers."""
 
     path: str
     data: str
@@ -111,21 +111,16 @@ def _predict_rows(client, model, source, X, return_std):
         step = model._rows_per_round()
         starts = range(0, n_queries, step)
         ranges = [(i, min(i + step, n_queries)) for i in starts]
-        given = folder, return_std
-        client.gather(
-            [
-                submit(client, answer_range, source, queries, *rows, *given)
-                for rows in ranges
-            ]
-        )
-        found = tuple(np.load(f"{folder}/{name}.npy") for name in names)
-    return found if return_std else found[0]
+        tasks = [(source, queries, *rows, folder, return_std) for rows in ranges]
+        client.gather([submit(client, answer_range, *task) for task in tasks])
+        answers = tuple(np.load(f"{folder}/{name}.npy") for name in names)
+    return answers if return_std else answers[0]
 
 
 def _lazy_array(source, X, shape, return_std):
     X = X.rechunk({1: -1})
     shape = (*shape, 2) if return_std else shape
-    found = X.map_blocks(
+    lazy = X.map_blocks(
         answer,
         source=source,
         return_std=return_std,
@@ -135,7 +130,7 @@ def _lazy_array(source, X, shape, return_std):
         dtype=np.float64,
         meta=np.empty((0,) * (1 + len(shape))),
     )
-    return (found[..., 0], found[..., 1]) if return_std else found
+    return (lazy[..., 0], lazy[..., 1]) if return_std else lazy
 
 
 def _lazy_frame(source, X, shape, return_std):
@@ -150,10 +145,10 @@ def _lazy_frame(source, X, shape, return_std):
         kinds = ("mean", "std") if return_std else ("mean",)
         columns = np.ravel([named(kind) for kind in kinds]).tolist()
         like = pd.DataFrame(columns=columns, dtype=np.float64, index=X._meta.index)
-    found = X.map_partitions(
+    lazy = X.map_partitions(
         answer_frame, source, return_std, like, meta=like, align_dataframes=False
     )
-    return (found[named("mean")], found[named("std")]) if return_std else found
+    return (lazy[named("mean")], lazy[named("std")]) if return_std else lazy
 
 
 def _check_columns(model, X):
@@ -178,7 +173,7 @@ def _check_columns(model, X):
 
 @lru_cache(maxsize=4)
 def opened(source):
-    """The model of a source, with the files of the subdomains asked last."""
+    """The model of a source, with the files of its last subdomains open."""
     model = load(source.path)
     if folder_of(model).name != source.data:
         raise StoreError(
@@ -193,25 +188,27 @@ def opened(source):
 
 def answer(X, source, return_std):
     """Mean of some rows; with `return_std` mean and std, along a last axis of two."""
-    found = opened(source).predict(X, return_std=return_std)
-    return np.stack(found, axis=-1) if return_std else found
+    answers = opened(source).predict(X, return_std=return_std)
+    return np.stack(answers, axis=-1) if return_std else answers
 
 
 def answer_frame(X, source, return_std, like):
     """`answer` as a frame, or series, with the index of X and the names of `like`."""
     empty = len(X) == 0
-    found = np.empty((0, 0)) if empty else answer(X, source, return_std)
+    answers = np.empty((0, 0)) if empty else answer(X, source, return_std)
     if like.ndim == 1:
-        return type(like)(np.ravel(found), index=X.index, name=like.name)
+        return type(like)(np.ravel(answers), index=X.index, name=like.name)
     # Outputs before kinds: all means, then all standard deviations.
-    columns = np.moveaxis(found, -1, 1) if return_std else found
+    columns = np.moveaxis(answers, -1, 1) if return_std else answers
     values = columns.reshape(len(X), len(like.columns))
     return type(like)(values, index=X.index, columns=like.columns)
 
 
 def answer_range(source, queries, start, stop, folder, return_std) -> int:
     """Answer rows of a .npy file, into `mean.npy` and `std.npy` of a folder."""
-    found = opened(source).predict(map_rows(queries)[start:stop], return_std=return_std)
-    for name, values in zip(("mean", "std"), found if return_std else (found,)):
+    answers = opened(source).predict(
+        map_rows(queries)[start:stop], return_std=return_std
+    )
+    for name, values in zip(("mean", "std"), answers if return_std else (answers,)):
         write_rows(values, Path(folder) / f"{name}.npy", start)
     return stop - start

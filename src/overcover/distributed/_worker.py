@@ -9,7 +9,7 @@ they are whole.
 """
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from joblib import parallel_config
@@ -23,7 +23,7 @@ from ._files import map_rows, wait_for
 
 
 class Inputs(NamedTuple):
-    """Paths of the .npy files that a fit is given; float64, in C order."""
+    """Paths of the .npy files that a fit reads; float64, in C order."""
 
     X: str
     y: str
@@ -48,8 +48,9 @@ class Job:
     inputs: Inputs
     recipe: Recipe = field(compare=False)
 
-    @property
+    @cached_property
     def draft(self) -> Draft:
+        """Where results are."""
         return Draft(self.folder, self.dtype)
 
     def fit(self, stage) -> Fit:
