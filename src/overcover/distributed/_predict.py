@@ -206,9 +206,8 @@ def answer_frame(X, source, return_std, like):
 
 def answer_range(source, queries, start, stop, folder, return_std) -> int:
     """Answer rows of a .npy file, into `mean.npy` and `std.npy` of a folder."""
-    answers = opened(source).predict(
-        map_rows(queries)[start:stop], return_std=return_std
-    )
+    rows = map_rows(queries)[start:stop]
+    answers = opened(source).predict(rows, return_std=return_std)
     for name, values in zip(("mean", "std"), answers if return_std else (answers,)):
         write_rows(values, Path(folder) / f"{name}.npy", start)
     return stop - start

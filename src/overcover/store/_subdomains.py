@@ -1,8 +1,8 @@
 """Subdomains that stay on the disk until a query needs them.
 
-The files of the subdomains that answered last are kept open, up to a number and to so many
-bytes; each is checked against its checksum when it is first opened. All models of a
-process together keep half as many files open as the system allows it.
+The files of the subdomains that answered last are kept open, up to a number and to so
+many bytes; each is checked against its checksum when it is first opened. All models of
+a process together keep half as many files open as the system allows it.
 """
 
 from collections import OrderedDict
