@@ -457,6 +457,23 @@ def test_an_interrupted_sharded_fit_is_taken_up_by_whoever_comes(
     check_equal_stores(path, tmp_path / "local.ocm")
 
 
+@pytest.mark.parametrize("stage", ["cover_partition", "make_router"])
+def test_a_cluster_goes_on_where_one_computer_left_a_sharded_fit(
+    stage, client, path, tmp_path, monkeypatch
+):
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    X, Y = data(400)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"overcover.fitting.{stage}", stop)
+        with pytest.raises(KeyboardInterrupt):
+            store.fit_into(make_sharded(), X, Y, path)
+    on_cluster.fit(make_sharded(), X, Y, path, client)
+    store.fit_into(make_sharded(), X, Y, tmp_path / "local.ocm")
+    check_equal_stores(path, tmp_path / "local.ocm")
+
+
 def test_tasks_of_shards_carry_paths_and_numbers_too(client, cluster, tmp_path):
     largest = []
     for n_rows in (400, 4000):

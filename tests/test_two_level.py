@@ -233,9 +233,8 @@ def test_tasks_look_at_a_block_a_shard_or_a_subdomain(
     monkeypatch.setattr(_streams.Rows, "__getitem__", watched)
     job = make_job(tmp_path, machine, clusterer, 30, 100, router="mahalanobis")
     _worker.run_stage(job, "tune")
-    sharding = on_disk.sharding_of(job, X.shape)
     for stage in ("partition", "cover", "router"):
-        for step, tasks in on_disk.steps_of(sharding, stage):
+        for step, sharding, tasks in on_disk.steps_of(job, stage, X.shape):
             for numbers in tasks:
                 step(sharding, *numbers)
     assert max(most) <= 120  # the sample; blocks have 100 rows, subdomains 30

@@ -144,13 +144,8 @@ class OnCluster(Draft):
     def result_of(self, stage, fit):
         with suppress(StoreError):  # not there yet, or damaged
             return self.read_result(stage.name, fit)
-        job = self.job(fit)
-        sharding = shards.sharding_of(job, fit.data.X.shape)
-        if sharding is None or stage.name == "tune":
-            self.do(worker.run_stage, job, [(stage.name,)])
-        else:
-            for step, tasks in shards.steps_of(sharding, stage.name):
-                self.do(step, sharding, tasks)
+        for step in shards.steps_of(self.job(fit), stage.name, fit.data.X.shape):
+            self.do(*step)
         wait_for(self.file(stage.name))
         return self.read_result(stage.name, fit)
 

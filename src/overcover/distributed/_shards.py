@@ -44,13 +44,16 @@ from ..partition.shards import (
     split_sample,
 )
 from ..routing import make_router, subdomain_means
-from ..store import result
+from ..store import Draft, result_record
 from . import _worker
 from ._files import wait_for
-from ._worker import Job
+from ._worker import Job, run_stage
 
 # Clusters that a task covers, or a few more.
 CLUSTERS_PER_TASK = 256
+# What the steps of a stage begin with. A draft lacks it if another runner has done the
+# stage before; then a worker does the stage as a whole.
+FIRST_INPUTS = {"partition": "tune", "cover": "clusters", "router": "loans-000000"}
 
 
 @dataclass(frozen=True)
@@ -91,11 +94,18 @@ def sharding_of(job, shape) -> Sharding | None:
     return Sharding(job.folder, job.dtype, job.inputs, recipe, clusterer, *counts)
 
 
-def steps_of(job: Sharding, stage):
-    """The steps of a stage: functions, and the last arguments of their tasks.
+def steps_of(job, stage, shape):
+    """The steps of a stage: a function, a job, and the last arguments of its tasks.
 
     A step begins when all tasks of the one before are done.
     """
+    sharding, draft = sharding_of(job, shape), Draft(job.folder)
+    if not sharding or stage == "tune" or not draft.holds(FIRST_INPUTS[stage]):
+        return [(run_stage, job, [(stage,)])]
+    return [(task, sharding, numbers) for task, numbers in _steps(sharding)[stage]]
+
+
+def _steps(job: Sharding):
     once, blocks = [()], [(b,) for b in job.blocks]
     return {
         "partition": [
@@ -111,7 +121,7 @@ def steps_of(job: Sharding, stage):
         ],
         "cover": [(lend, job.ranges), (join_loans, once)],
         "router": [(summarize, once)],
-    }[stage]
+    }
 
 
 # -- files ---------------------------------------------------------------------------
@@ -181,7 +191,7 @@ def split(job):
     seeding = fit.rng if own is None else check_random_state(own)
     with one_thread_per_worker():
         coarse = split_sample(fit.X_metric, job.n_shards, seeding)
-    return result(tuple(coarse), fit)
+    return result_record(tuple(coarse), fit)
 
 
 @step("block")

@@ -17,7 +17,7 @@ from ._directory import check_target as check_target
 from ._directory import disk_errors as disk_errors
 from ._directory import read_manifest as read_manifest
 from ._draft import Draft as Draft
-from ._draft import result as result
+from ._draft import result_record as result_record
 from ._fit import fingerprint_of as fingerprint_of
 from ._fit import fit_draft as fit_draft
 from ._fit import fit_into

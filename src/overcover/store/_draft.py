@@ -75,7 +75,7 @@ class Draft(InMemory):
             with noted() as notes:
                 value = stage.make(fit)
             remember(notes)
-            self.write(stage.name, result(value, fit, notes))
+            self.write(stage.name, result_record(value, fit, notes))
             return value
 
     def read_result(self, name, fit):
@@ -112,7 +112,7 @@ class Draft(InMemory):
         return StoredStates(Subdomains(self.folder, digests, fit.machine, {}))
 
 
-def result(value, fit, notes=()):
+def result_record(value, fit, notes=()):
     """What a file keeps of a stage that is done."""
     after = fit.rng.get_state() if is_seeded(fit) else None
     return {"value": value, "random_state": after, "notes": list(notes)}
