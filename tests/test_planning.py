@@ -19,7 +19,7 @@ from overcover import GP, OverlappingCoverRegressor, TwinGP, plan, store
 from overcover.cover import count_subdomains
 from overcover.machines import base
 from overcover.partition import MANY_CLUSTERS
-from overcover.partition._shards import count_shards
+from overcover.partition.shards import count_shards
 from overcover.planning import (
     Budget,
     Curve,

@@ -18,7 +18,7 @@ from overcover import (
 )
 from overcover._records import record_of
 from overcover.cover import Cover
-from overcover.store._draft import check_stage
+from overcover.store._draft import check_result
 from overcover.store._model import check_model
 from overcover.store._shapes import check_state
 
@@ -215,22 +215,23 @@ def test_members_that_no_row_has_are_refused_where_they_are_read(tmp_path):
 
 def test_hostile_stages_are_refused():
     model = make_model("gp")
-    X, Y = np.zeros((40, 2)), np.zeros((40, 2))
     machine, cover, router = model.machine_, model.cover_, model.router_
     labels = np.empty(40, dtype=np.int64)
     for k, rows in enumerate(cover.members):
         labels[rows[: cover.n_owned[k]]] = k
     partition = overcover.partition.Partition(labels, router.means)
-    stages = {
-        "metric": ((machine, np.ones(40)), (X, Y)),
-        "partition": (partition, (X, 4)),
-        "cover": (cover, (X, partition)),
-        "router": (router, ("variance", X, cover, labels)),
+    sizes = {"N": 40, "d": 2, "q": 2}
+    all_sizes = sizes | {"K": len(cover.members)}
+    results = {
+        "tune": ((machine, np.ones(40)), sizes),
+        "partition": (partition, sizes),
+        "cover": (cover, all_sizes),
+        "router": (router, all_sizes),
     }
-    for name, (value, args) in stages.items():
-        check_stage(name, value, args)
+    for name, (value, known) in results.items():
+        check_result(name, value, known)
         hostile = [7, None, (), (machine,), [value]]
-        if name == "metric":
+        if name == "tune":
             hostile += [(machine, weight) for weight in (np.ones(3), -np.ones(40))]
         else:
             hostile += [
@@ -241,7 +242,7 @@ def test_hostile_stages_are_refused():
             ]
         for changed in hostile:
             with pytest.raises((store.StoreError, TypeError, ValueError)):
-                check_stage(name, changed, args)
-    for members in ([], [None] * 4, [rows - 1 for rows in cover.members]):
+                check_result(name, changed, known)
+    for members in ([], [None] * all_sizes["K"], [rows - 1 for rows in cover.members]):
         with pytest.raises(store.StoreError):
-            check_stage("cover", cover._replace(members=members), (X, partition))
+            check_result("cover", cover._replace(members=members), all_sizes)

@@ -8,13 +8,11 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_random_state
 
 from . import consult, routing
 from ._markup import element
 from ._notes import keep_notes
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
-from ._streams import Rows, without_far_cells
 from ._validation import (
     all_or_nothing,
     check_choice,
@@ -22,14 +20,13 @@ from ._validation import (
     check_training_data,
     warn_of_few_rows,
 )
-from .cover import count_lenders, count_subdomains, cover_partition
+from .cover import count_lenders, count_subdomains
 from .explain import summary
+from .fitting import Fit, InMemory, Recipe
 from .machines import FullModel, TakesMachine, make_machine
-from .partition import partition_rows
 from .planning._findings import Shape, warn_of_poor_choices
 from .planning._result import describe_fit
 from .planning._sizes import DEFAULT_OVERLAP, DEFAULT_SIZE, auto_size, check_auto
-from .subdomains import InMemory, fit_machines
 
 
 class OverlappingCoverRegressor(
@@ -181,56 +178,62 @@ default="auto"
     @all_or_nothing
     @with_callbacks
     @keep_notes
-    def _fit(self, X, y, sample_weight, X_target, work):
-        """`fit`, keeping what it does in `work`: `InMemory`, or a draft on disk."""
-        merge = not work.is_merged and make_machine(self.machine).takes_weights
-        X, Y, weight, rows = check_training_data(self, X, y, sample_weight, True, merge)
-        warn_of_few_rows(len(X))
-        rows = work.rows if rows is None else rows
-        self._check_options()
-        size = self._size(len(X), Y.shape[1])
-        n_subdomains = count_subdomains(len(X), size, self.overlap)
-        if isinstance(self.partition, str):  # a clusterer may make more, or fewer
-            consult.check_consulted(self.n_consulted, n_subdomains)
-        asked = Shape(len(X), X.shape[1], Y.shape[1], size, self.overlap, n_subdomains)
-        warn_of_poor_choices(asked, self.machine, isinstance(work, InMemory))
-        rng, n_jobs = check_random_state(self.random_state), self.n_jobs
+    def _fit(self, X, y, sample_weight, X_target, runner):
+        """`fit`, by a runner of its stages; see `overcover.fitting`."""
+        merge = not runner.is_merged and make_machine(self.machine).takes_weights
+        data = check_training_data(self, X, y, sample_weight, True, merge)
+        if data.rows is None:
+            data = data._replace(rows=runner.rows)
+        warn_of_few_rows(len(data.X))
+        fit = Fit(self._recipe(data, runner.in_memory), data, X_target)
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
 
         with progress.stage("tuning"):
-            machine, weight = work.stage(
-                "metric", rng, self._tune, X, Y, weight, X_target, size, rng
-            )
-            scales = machine.length_scales(X)
-            X_metric = without_far_cells(Rows(X, scales))
+            runner.run(fit, "tune")
         with progress.stage("partition"):
-            wanted = n_subdomains, self.partition
-            partition = work.stage(
-                "partition", rng, partition_rows, X_metric, *wanted, n_jobs, rng
-            )
+            runner.run(fit, "partition")
         with progress.stage("cover"):
-            shape = size, self.overlap, self.spread
-            cover = work.stage(
-                "cover", rng, cover_partition, X_metric, partition, *shape, n_jobs
-            )
-            consult.check_consulted(self.n_consulted, len(cover.members))
-            consult.check_rule(self.combine, machine)
-            name = routing.router_for(self.router, machine)
-            known = name, X_metric, cover, partition.labels
-            router = work.stage("router", rng, routing.make_router, *known, n_jobs)
-        with progress.stage("machines", len(cover.members)):
-            fits = fit_machines(machine, X, Y, weight, cover, n_jobs, work, rows)
-            states = work.gathered(machine, progress.track(fits))
-            machine.calibrate(states)
+            runner.run(fit, "cover")
+            consult.check_consulted(self.n_consulted, fit.n_subdomains)
+            runner.run(fit, "router")
+        with progress.stage("machines", fit.n_subdomains):
+            runner.run(fit, "machines", progress.track)
+            runner.run(fit, "calibrate")
 
-        self.machine_, self.length_scales_ = machine, scales
-        self.cover_ = cover.renumbered(rows)
-        self.states_, self.router_ = states, router
-        self.n_subdomains_, self.subdomain_size_ = len(states), size
-        self.n_lenders_ = count_lenders(self.overlap, self.spread, len(states))
+        self.machine_, self.length_scales_ = fit.machine, fit.length_scales
+        self.cover_ = fit.cover.renumbered(data.rows)
+        self.states_, self.router_ = fit.results["machines"], fit.results["router"]
+        self.n_subdomains_, self.subdomain_size_ = fit.n_subdomains, fit.recipe.size
+        self.n_lenders_ = count_lenders(self.overlap, self.spread, fit.n_subdomains)
         self.timings_ = progress.seconds
         progress.finish()
         return self
+
+    def _recipe(self, data, in_memory) -> Recipe:
+        """What the stages need besides the rows; refuses wrong parameters."""
+        self._check_options()
+        (n_samples, n_features), n_outputs = data.X.shape, data.Y.shape[1]
+        size = self._size(n_samples, n_outputs)
+        n_subdomains = count_subdomains(n_samples, size, self.overlap)
+        if isinstance(self.partition, str):  # a clusterer may make more, or fewer
+            consult.check_consulted(self.n_consulted, n_subdomains)
+        shape = Shape(
+            n_samples, n_features, n_outputs, size, self.overlap, n_subdomains
+        )
+        warn_of_poor_choices(shape, self.machine, in_memory)
+        machine = make_machine(self.machine)
+        consult.check_rule(self.combine, machine)
+        return Recipe(
+            machine=self.machine,
+            size=size,
+            overlap=self.overlap,
+            spread=self.spread,
+            n_subdomains=n_subdomains,
+            partition=self.partition,
+            router=routing.router_for(self.router, machine),
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
 
     @property
     def plan_(self):
@@ -251,13 +254,6 @@ default="auto"
         if not isinstance(self.subdomain_size, str):
             return min(self.subdomain_size, n_samples)
         return auto_size(n_samples, n_outputs, self.overlap, self.machine)
-
-    def _tune(self, X, Y, weight, X_target, size, rng):
-        """The machine with its hyperparameters, and the weights of the rows."""
-        machine = make_machine(self.machine)
-        weight = machine.weigh(X, weight, X_target, rng)
-        machine.tune(X, Y, weight, size, rng, self.n_jobs)
-        return machine, weight
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "states_")

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from .. import OverlappingCoverRegressor, store
 from ..advice import Finding, findings, with_notes
-from ..store._directory import MANIFEST, check_target, read_manifest
-from ..store._draft import fingerprint_of
+from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
 from ._budget import describe, plan_within
 from ._mistakes import Cannot
 from ._stored import notes_of

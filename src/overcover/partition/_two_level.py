@@ -9,7 +9,7 @@ from .._streams import slices_of
 from .._validation import check_count, check_rows
 from ._arrays import clusters_of
 from ._kmeans import EqualSizeKMeans, check_n_clusters
-from ._shards import (
+from .shards import (
     count_shards,
     least_losses,
     movers_of,

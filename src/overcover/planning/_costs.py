@@ -7,7 +7,7 @@ holds at once; the largest stage decides.
 from typing import NamedTuple
 
 from ..partition import MANY_CLUSTERS
-from ..partition._shards import count_shards
+from ..partition.shards import count_shards
 from ..tuning import FEW_ROWS
 from ..tuning._judge import MOST_DISTANCES, N_HELD_OUT
 from ..tuning._problem import LEAST_LOOKED_AT

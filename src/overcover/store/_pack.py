@@ -17,6 +17,7 @@ import os
 import secrets
 import stat
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -134,36 +135,26 @@ def write_pack(path, tree, arrays, stored, draft="") -> str:
     return hashing.hexdigest()
 
 
-class new_file:
-    """A file that gets its name when all of it is on the disk.
+@contextmanager
+def new_file(path, must_last=True):
+    """A file that gets its name when all of it is written, on the disk if it must last.
 
-    A context manager: whatever fails inside, the file that had the name stays.
+    Whatever fails inside, the file that had the name stays.
     """
-
-    def __init__(self, path):
-        self.path = Path(path)
-        # A name of its own: of two that write the same file, the last one wins.
-        token = secrets.token_hex(4)
-        self.temporary = self.path.with_name(f"{self.path.name}.{token}{UNFINISHED}")
-
-    def __enter__(self):
-        self.file = open(self.temporary, "wb")
-        return self.file
-
-    def __exit__(self, kind, value, traceback):
-        try:
-            with self.file:
-                if kind is None:
-                    self.file.flush()
-                    os.fsync(self.file.fileno())
-            if kind is None:
-                os.replace(self.temporary, self.path)
-                flush_folder(self.path.parent)
-        except BaseException:
-            self.temporary.unlink(missing_ok=True)
-            raise
-        if kind is not None:
-            self.temporary.unlink(missing_ok=True)
+    # A name of its own: of two that write the same file, the last one wins.
+    temporary = Path(f"{path}.{secrets.token_hex(4)}{UNFINISHED}")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            if must_last:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+        if must_last:
+            flush_folder(Path(path).parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def flush_folder(folder):
