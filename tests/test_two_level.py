@@ -286,8 +286,8 @@ def test_shards_of_an_auto_size_are_those_of_the_fit(outputs, tmp_path):
         subdomain_size="auto",
     )
     job = on_disk.sharding_of(model, X, y, "X.npy", tmp_path)
-    assert job.cover[0] == auto_size(len(X), y[0].size, 0.9, model.machine)
-    assert job.cover[0] == (400 if outputs == (2,) else 800)
+    assert job.shape.size == auto_size(len(X), y[0].size, 0.9, model.machine)
+    assert job.shape.size == (400 if outputs == (2,) else 800)
 
 
 def test_very_many_clusters_are_made_in_two_levels(monkeypatch):

@@ -4,7 +4,6 @@ X, Y -> metric -> partition -> cover -> machines -> routing -> combination
 -> prediction
 """
 
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -24,14 +23,19 @@ from ._validation import (
     check_training_data,
     warn_of_few_rows,
 )
-from .cover import count_lenders, count_subdomains, cover_partition
+from .cover import (
+    DEFAULT_OVERLAP,
+    DEFAULT_SIZE,
+    DEFAULT_SPREAD,
+    CoverShape,
+    check_cover_options,
+    cover_partition,
+)
 from .explain import explain, summary
 from .machines import Answer, Prediction, TakesMachine, make_machine
 from .machines.base import Predictor
 from .partition import partition_rows
-from .planning._findings import Shape, warn_of_poor_choices
-from .planning._result import describe_fit
-from .planning._sizes import DEFAULT_OVERLAP, DEFAULT_SIZE, auto_size, check_auto
+from .planning import describe_fit, warn_of_poor_choices
 from .subdomains import InMemory, ask, ask_doubts, fit_machines
 
 # Queries are answered in rounds, so that memory is flat however many there are. What
@@ -147,7 +151,7 @@ default="variance"
         *,
         subdomain_size=DEFAULT_SIZE,
         overlap=DEFAULT_OVERLAP,
-        spread=3.0,
+        spread=DEFAULT_SPREAD,
         n_consulted=1,
         partition="kmeans",
         router="variance",
@@ -205,30 +209,29 @@ default="variance"
         warn_of_few_rows(len(X))
         rows = work.rows if rows is None else rows
         self._check_options()
-        size = self._size(len(X), Y.shape[1])
-        n_subdomains = count_subdomains(len(X), size, self.overlap)
+        shape = CoverShape.of(self, len(X), Y.shape[1])
         if isinstance(self.partition, str):  # a clusterer may make more, or fewer
-            self._check_consulted(n_subdomains)
-        asked = Shape(len(X), X.shape[1], Y.shape[1], size, self.overlap, n_subdomains)
-        warn_of_poor_choices(asked, self.machine, isinstance(work, InMemory))
+            self._check_consulted(shape.n_subdomains)
+        in_memory = isinstance(work, InMemory)
+        warn_of_poor_choices(shape, X.shape[1], Y.shape[1], self.machine, in_memory)
         rng, n_jobs = check_random_state(self.random_state), self.n_jobs
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
 
         with progress.stage("tuning"):
             machine, weight = work.stage(
-                "metric", rng, self._tune, X, Y, weight, X_target, size, rng
+                "metric", rng, self._tune, X, Y, weight, X_target, shape.size, rng
             )
             scales = machine.length_scales(X)
             X_metric = without_far_cells(Rows(X, scales))
         with progress.stage("partition"):
-            wanted = n_subdomains, self.partition
+            wanted = shape.n_subdomains, self.partition
             partition = work.stage(
                 "partition", rng, partition_rows, X_metric, *wanted, n_jobs, rng
             )
         with progress.stage("cover"):
-            shape = size, self.overlap, self.spread
+            sizes = shape.size, shape.overlap, shape.spread
             cover = work.stage(
-                "cover", rng, cover_partition, X_metric, partition, *shape, n_jobs
+                "cover", rng, cover_partition, X_metric, partition, *sizes, n_jobs
             )
             self._check_consulted(len(cover.members))
             known = self._router_name(machine), X_metric, cover, partition.labels
@@ -241,8 +244,9 @@ default="variance"
         self.machine_, self.length_scales_ = machine, scales
         self.cover_ = cover.renumbered(rows)
         self.states_, self.router_ = states, router
-        self.n_subdomains_, self.subdomain_size_ = len(states), size
-        self.n_lenders_ = count_lenders(self.overlap, self.spread, len(states))
+        shape = shape._replace(n_subdomains=len(states))
+        self.n_subdomains_, self.subdomain_size_ = shape.n_subdomains, shape.size
+        self.n_lenders_ = shape.n_lenders
         self.timings_ = progress.seconds
         progress.finish()
         return self
@@ -276,12 +280,6 @@ default="variance"
         if not self.__sklearn_is_fitted__():
             return diagram
         return f"{diagram}\n{element('p', summary(self))}"
-
-    def _size(self, n_samples, n_outputs):
-        """M: as asked for, or by the rule of "auto"."""
-        if not isinstance(self.subdomain_size, str):
-            return min(self.subdomain_size, n_samples)
-        return auto_size(n_samples, n_outputs, self.overlap, self.machine)
 
     def _tune(self, X, Y, weight, X_target, size, rng):
         """The machine with its hyperparameters, and the weights of the rows."""
@@ -390,21 +388,7 @@ default="variance"
             )
 
     def _check_options(self):
-        if isinstance(self.subdomain_size, str):
-            check_auto(self.subdomain_size)
-        else:
-            check_count("subdomain_size", self.subdomain_size, 1, "Or give 'auto'.")
+        check_cover_options(self.subdomain_size, self.overlap, self.spread)
         check_count("n_consulted", self.n_consulted, 1, "1 suits a large overlap.")
-        if not isinstance(self.overlap, Real) or not 0 <= float(self.overlap) < 1:
-            raise ValueError(
-                f"overlap={self.overlap!r} must be at least 0 and below 1: the share "
-                "of a subdomain's rows that other clusters own. 0.9 is accurate, 0 a "
-                "plain partition."
-            )
-        if not isinstance(self.spread, Real) or not 1 <= float(self.spread) < np.inf:
-            raise ValueError(
-                f"spread={self.spread!r} must be a number >= 1: 1 borrows from as few "
-                "neighbouring clusters as can lend enough."
-            )
         check_choice("router", self.router, routing.NAMES)
         check_choice("combine", self.combine, combination.RULES)

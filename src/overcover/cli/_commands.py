@@ -8,6 +8,7 @@ import typer
 
 from .. import store
 from .._markup import duration, number, percent, size_of
+from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
 from ._app import (
     Data,
     Drop,
@@ -86,7 +87,7 @@ def fit(
     subdomain_size: Annotated[
         int | None, typer.Option(min=1, help="Rows per machine; 800.")
     ] = None,
-    overlap: Overlap = 0.9,
+    overlap: Overlap = DEFAULT_OVERLAP,
     drop: Drop = None,
     one_hot: OneHot = None,
     missing: MissingValues = Missing.refuse,
@@ -118,7 +119,7 @@ def fit(
     )
     options = {
         "machine": machine.value,
-        "subdomain_size": subdomain_size or 800,
+        "subdomain_size": subdomain_size or DEFAULT_SIZE,
         "overlap": overlap,
         "n_jobs": jobs,
         "random_state": seed,

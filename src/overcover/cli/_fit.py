@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from .. import OverlappingCoverRegressor, store
 from ..advice import Finding, findings, with_notes
+from ..cover import DEFAULT_OVERLAP
 from ..store._directory import MANIFEST, check_target, read_manifest
 from ..store._draft import fingerprint_of
 from ._budget import describe, plan_within
 from ._mistakes import Cannot
 from ._stored import notes_of
 
-DEFAULT_OVERLAP = 0.9
 # The note in a store that holds the fingerprint of a request with a budget.
 ASKED = "asked"
 

@@ -34,10 +34,8 @@ from .._validation import (
     check_training_data,
     warn_of_few_rows,
 )
-
-# What `keep_factors="auto"` may spend on all subdomains together: so much, or a quarter
-# of the computer's memory if that is less.
-KEPT_BYTES = 4 * 2**30
+from ..cover import KEPT_BYTES
+from ..tuning.cost import TuningCost
 
 
 class Prediction(NamedTuple):
@@ -189,6 +187,10 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         random_state : RandomState
         n_jobs : int or None
         """
+
+    def tuning_cost(self, n_samples, n_features, n_outputs) -> TuningCost:
+        """What `tune` takes; nothing where no hyperparameter is "auto"."""
+        return TuningCost()
 
     def weigh(self, X, sample_weight, X_target, random_state):
         """Weights of the training rows, given inputs like those that will be asked.

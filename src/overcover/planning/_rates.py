@@ -1,82 +1,79 @@
-r"""What this computer needs for the pieces of a fit, measured in a second or two.
+"""What this computer needs for an operation of each stage, measured in one small run.
 
-Each stage is a sum of pieces whose number is known and whose cost is measured:
-
-.. math::
-    T_\text{tuning} &= \text{evaluations of the losses} + a N \cdot \text{anchors} \\
-    T_\text{partition} &= b N + c \, i N K \\
-    T_\text{cover} &= e K M + c K^2 \\
-    T_\text{machines} &= K c(M), \quad c(M) = c_0 + c_2 M^2 + c_3 M^3 \\
-    T_\text{query} &= V f(M) + Q g(M)
-
-with i iterations, V subdomains that are asked at all and Q questions (a query asks
-about two candidates). What is timed is the real thing, on rows of the width that will
-be given: machines and answers of three sizes, one small partition and its cover, losses
-on a few anchors, one file of a store. The number of evaluations is what tuning takes on
-most data.
+Machines are really tuned, fitted and asked, and rows really partitioned and covered, on
+a few made-up rows of the width that will be given. A task runs on one thread, so its
+processor time is what it takes on a computer that does nothing else.
 """
 
+import os
+import pickle
 import tempfile
 import time
+import warnings
 from copy import copy
-from functools import lru_cache, partial
-from pathlib import Path
-from typing import NamedTuple
+from functools import partial, wraps
+from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
+from sklearn.base import clone
 
-from .._neighbors import nearest_centers, nearest_rows
+from .. import kernels
+from .._linalg import cholesky, dense_flops, inverse_from_cholesky
 from .._parallel import one_thread_per_worker
-from ..cover import cover_partition
-from ..partition import MOST_COLUMNS, EqualSizeKMeans, Partition, partition_rows
-from ..partition._arrays import N_COMPONENTS
-from ._sizes import Asked, typical_machine, typical_rows
-from ._timing import Curve, best_of, curve_through, elapsed
-from ._tuning_rates import time_tuning
+from ..cover import CoverShape, cover_flops, cover_partition
+from ..machines import make_machine
+from ..partition import partition_cost, partition_rows
 
-# Sizes of machines that are timed; larger ones follow the cubic term.
-TIMED = (200, 400, 800)
+# Rows of the run that are partitioned, covered and tuned on; sizes of machines.
+N_PARTITIONED, N_COVERED, N_TUNED, SIZES = 2600, 200, 60, (200, 800)
 BATCH = 100
-# A partition that is timed: as many neighbours as clusters exchange rows with.
-PARTED, OWNED, NEIGHBORS = 2600, 20, 64
-# Ordinary k-means for the seeds: starts, iterations of each, and from how many seeds on
-# they are sought within coarse cells (`overcover.partition._seeds`).
-STARTS, SEED_ITERATIONS, MANY_SEEDS = 4, 30, 300
+# Sizes at which the bytes of a state are counted: they are quadratic in the size.
+COUNTED = (40, 80, 160)
+
+
+class Line(NamedTuple):
+    """Seconds by operations."""
+
+    fixed: float
+    each: float
+
+    def __call__(self, flops) -> float:
+        return self.fixed + self.each * flops
+
+    @classmethod
+    def through(cls, few, many) -> "Line":
+        """Through two pairs of operations and seconds, neither term negative.
+
+        Examples
+        --------
+        >>> Line.through((10.0, 3.0), (30.0, 7.0))
+        Line(fixed=1.0, each=0.2)
+        >>> Line.through((10.0, 3.0), (30.0, 12.0))
+        Line(fixed=0.0, each=0.4)
+        """
+        (least, quick), (most, slow) = few, many
+        each = max(slow - quick, 0.0) / (most - least)
+        fixed = quick - each * least
+        return cls(fixed, each) if fixed >= 0 else cls(0.0, slow / most)
 
 
 class Rates(NamedTuple):
-    """Seconds that one thread takes for the pieces of a fit."""
+    """Seconds of one thread, see `measure`."""
 
-    machine: Curve
-    """One machine, by its size."""
+    tuning: float
+    """An operation of tuning."""
 
-    asked: Curve
-    """A subdomain that is asked, whatever about."""
+    partition: float
+    cover: float
+    machine: Line
+    """One machine, by `fit_flops`."""
 
-    question: Curve
-    """One query to one subdomain, with its variance."""
+    visit: Line
+    """A subdomain that queries are routed to, by `answer_flops`."""
 
-    row: float
-    """A row in the partition, but for what grows with the number of clusters."""
-
-    pair: float
-    """The distance of a row to a centre."""
-
-    n_iterations: float
-    """In which a partition looks at all distances."""
-
-    member: float
-    """A row of a subdomain, in the cover."""
-
-    tuning: Curve
-    """All of tuning that does not grow with the rows, on more than 1,000 of them, by
-    the size of subdomains."""
-
-    few_rows: float
-    """Tuning on 1,000 rows; on fewer it falls with their cube."""
-
-    near: float
-    """The distance of a row to an anchor, while neighbours are found."""
+    question: Line
+    """A query to one subdomain, with its variance, by `answer_flops`."""
 
     byte: float
     """A byte, written to a store."""
@@ -85,56 +82,120 @@ class Rates(NamedTuple):
     """A file of a store."""
 
 
-# -- timing, shared with the command line ----------------------------------------------
+class StateBytes(NamedTuple):
+    """Bytes of one subdomain's state as a polynomial in its size."""
+
+    lean: np.ndarray
+    """Without what can be made again, highest power first, shape (3,)."""
+
+    kept: np.ndarray
+    """What `keep_factors` adds, shape (3,)."""
+
+    def at(self, size, keep) -> float:
+        """Bytes of a state of so many rows."""
+        lean, kept = (max(0.0, float(np.polyval(c, size))) for c in self)
+        return lean + kept if keep else lean
 
 
-def time_states(machine, X, Y, weight, sizes, rng, too_long=None):
-    """Seconds of one machine of each size, on random rows.
+def fit_flops(size):
+    """Operations of a machine; what differs between machines is in their rate."""
+    return dense_flops(size)
 
-    Parameters
-    ----------
-    machine : Machine
-        Tuned.
-    X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_outputs)
-    weight : ndarray of shape (n_samples,) or None
-    sizes : sequence of int
-    rng : numpy random generator
-    too_long : callable or None
-        From size and seconds to whether larger sizes need not be looked at.
+
+def answer_flops(size):
+    """Operations of an answer: a product with a factor, and similarities."""
+    return size**2 + 300.0 * size
+
+
+def once_per_machine(function):
+    """Remember results in this process, by the parameters of the machine."""
+    results: dict[tuple, Any] = {}
+
+    @wraps(function)
+    def remembered(machine, *numbers):
+        machine = make_machine(machine)
+        key = joblib.hash((type(machine), machine.get_params())), *numbers
+        if key not in results:
+            results[key] = function(machine, *numbers)
+        return results[key]
+
+    return remembered
+
+
+def typical_rows(n_samples, n_features, n_outputs):
+    """Rows on a curved sheet, as most data are; outputs follow it with a little noise.
 
     Returns
     -------
-    dict from size to seconds
+    X : ndarray of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_outputs)
     """
-    seconds: dict[int, float] = {}
-    for i, size in enumerate(sizes):
-        rows = np.sort(rng.permutation(len(X))[:size])
-        given = None if weight is None else weight[rows]
-        arguments = X[rows], Y[rows], given, None, True
-        with one_thread_per_worker():
-            if i == 0:
-                machine.fit_state(*arguments)  # compiled loops, warm caches
-            seconds[size] = elapsed(partial(machine.fit_state, *arguments))
-        if too_long is not None and too_long(size, seconds[size]):
-            break
-    return seconds
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(n_samples, 5))
+    X = np.sin(hidden @ rng.normal(size=(5, n_features)))
+    X += 0.3 * rng.normal(size=X.shape)
+    Y = np.sin(hidden @ rng.normal(size=(5, n_outputs)))
+    return X, Y + 0.1 * rng.normal(size=Y.shape)
 
 
-def time_cover(Z, size, overlap, spread, n_clusters, n_jobs=None):
-    """Seconds of partition and of cover of some rows."""
-    started = time.perf_counter()
-    partition = partition_rows(Z, n_clusters, "kmeans", n_jobs, 0)
-    parted = time.perf_counter()
-    cover_partition(Z, partition, size, overlap, spread, n_jobs)
-    return parted - started, time.perf_counter() - parted
+@once_per_machine
+def typical_machine(machine, n_features, n_outputs):
+    """The machine, tuned on a few typical rows: its cost hardly depends on them."""
+    machine = clone(machine)
+    X, Y = typical_rows(N_TUNED, n_features, n_outputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine.tune(X, Y, None, N_TUNED, np.random.RandomState(0), None)
+    return machine
 
 
-# -- rates -----------------------------------------------------------------------------
+@once_per_machine
+def state_bytes(machine, n_features, n_outputs, overlap) -> StateBytes:
+    """Bytes of the states of a machine, counted on small ones.
+
+    Parameters
+    ----------
+    machine : Machine, str or None
+    n_features, n_outputs : int
+    overlap : float in [0, 1)
+
+    Returns
+    -------
+    StateBytes
+    """
+    machine, counts = copy(typical_machine(machine, n_features, n_outputs)), []
+    if getattr(machine, "factor_dtype", None) == "auto":
+        machine.set_params(factor_dtype="float64")  # data decide; plan for the larger
+    for size in COUNTED:
+        X, Y = typical_rows(size, n_features, n_outputs)
+        n_owned = max(1, round((1.0 - overlap) * size))
+        states = [machine.fit_state(X, Y, None, n_owned, k) for k in (False, True)]
+        counts.append([bytes_of(state) for state in states])
+    lean, full = np.array(counts, dtype=float).T
+    lean, full = np.polyfit(COUNTED, lean, 2), np.polyfit(COUNTED, full, 2)
+    return StateBytes(lean, full - lean)
 
 
+def bytes_of(tree: Any) -> int:
+    """Bytes of all arrays in a state, however nested; of anything else as pickled.
+
+    Examples
+    --------
+    >>> bytes_of((np.zeros(3), [np.zeros(2), None]))
+    40
+    """
+    if isinstance(tree, np.ndarray):
+        return tree.nbytes
+    if tree is None:
+        return 0
+    if isinstance(tree, tuple | list):
+        return sum(bytes_of(part) for part in tree)
+    return len(pickle.dumps(tree))
+
+
+@once_per_machine
 def measure(machine, n_features, n_outputs) -> Rates:
-    """Time the pieces of a fit; remembered for the next call in this process.
+    """Time one small run of every stage; remembered for the next call.
 
     Parameters
     ----------
@@ -145,101 +206,90 @@ def measure(machine, n_features, n_outputs) -> Rates:
     -------
     Rates
     """
-    return _measured(Asked.of(machine), n_features, n_outputs)
-
-
-@lru_cache(maxsize=32)
-def _measured(asked, n_features, n_outputs) -> Rates:
-    machine = copy(typical_machine(asked, n_features, n_outputs))  # is calibrated
-    X, Y = typical_rows(PARTED, n_features, n_outputs)
-    rng = np.random.default_rng(0)
-    # What else the computer does can only add to the time.
-    runs = [time_states(machine, X, Y, None, TIMED, rng) for _ in range(2)]
-    seconds = {size: min(run[size] for run in runs) for size in TIMED}
+    machine = copy(typical_machine(machine, n_features, n_outputs))  # is calibrated
+    X, Y = typical_rows(N_PARTITIONED, n_features, n_outputs)
     with one_thread_per_worker():
-        answers = {size: _time_answers(machine, X, Y, size) for size in TIMED}
-        Z = (X / X.std(axis=0))[:, : partition_width(n_features)]
-        row, pair, n_iterations, member = _time_partition(Z)
-        tuning, few_rows = time_tuning(asked.machine, machine, X, Y)
-        near = _time_near(X)
+        fits = [_time_fit(machine, X[:size], Y[:size]) for size in SIZES]
+        answers = [_time_answers(machine, X, Y, size) for size in SIZES]
+        tuning = _time_dense(X[: SIZES[-1] // 2])
+        partition, cover = _time_cover(X)
     byte, file = _time_writing()
-    asked_once, question = (
-        curve_through({size: both[i] for size, both in answers.items()}, (0, 1, 2))
-        for i in (0, 1)
-    )
-    return Rates(
-        machine=curve_through(seconds),
-        asked=asked_once,
-        question=question,
-        row=row,
-        pair=pair,
-        n_iterations=n_iterations,
-        member=member,
-        tuning=tuning,
-        few_rows=few_rows,
-        near=near,
-        byte=byte,
-        file=file,
-    )
+    asked = [answer_flops(size) for size in SIZES]
+    visit, question = (Line.through(*zip(asked, times)) for times in zip(*answers))
+    machine_line = Line.through(*zip(map(fit_flops, SIZES), fits))
+    return Rates(tuning, partition, cover, machine_line, visit, question, byte, file)
+
+
+def best_of(task, clock=time.thread_time) -> float:
+    """Least seconds of two calls of a task, after one that fills caches."""
+    task()
+    return min(elapsed(task, clock) for _ in range(2))
+
+
+def elapsed(task, clock=time.thread_time) -> float:
+    """Seconds of one call."""
+    start = clock()
+    task()
+    return max(clock() - start, 1e-9)
+
+
+def _time_fit(machine, X, Y):
+    """Seconds of one machine."""
+    return best_of(partial(machine.fit_state, X, Y, None, len(X) // 10, True))
 
 
 def _time_answers(machine, X, Y, size):
     """Seconds of asking a subdomain at all, and of each query."""
     state = machine.fit_state(X[:size], Y[:size])
     machine.calibrate([state])
-    variance = machine.has_variance
     one, many = (
-        best_of(partial(machine.answer, state, X[-n:], variance)) for n in (1, BATCH)
+        best_of(partial(machine.answer, state, X[-n:], machine.has_variance))
+        for n in (1, BATCH)
     )
     each = max(many - one, 0.05 * many) / (BATCH - 1)
     return max(one - each, 1e-6), each
 
 
-def _time_partition(Z):
-    """Seconds per row, per distance, number of iterations, seconds per member."""
-    warm = EqualSizeKMeans(2, random_state=0).fit(Z[:200])
-    cover_partition(
-        Z[:200], Partition(warm.labels_, warm.cluster_centers_), 150, 0.5, 1
+def _time_dense(X):
+    """Seconds per operation of a kernel matrix, its factor and its inverse."""
+    A = X / X.std(axis=0) / np.sqrt(X.shape[1])
+
+    def run():
+        K = kernels.cross("rbf", A, A)
+        K[np.diag_indices(len(K))] += 0.05
+        inverse_from_cholesky(cholesky(K)[0])
+
+    return best_of(run) / dense_flops(len(X))
+
+
+def _time_cover(X):
+    """Seconds per operation of a partition, and of its cover."""
+    Z = X / X.std(axis=0)
+    shape = CoverShape.at(len(Z), N_COVERED)
+    divide = partial(partition_rows, Z, shape.n_subdomains, random_state=0)
+    sizes = shape.size, shape.overlap, shape.spread
+    cover = partial(cover_partition, Z, divide(), *sizes)  # the first call compiles
+    counts = partition_cost(*Z.shape, shape.n_subdomains)
+    seconds = elapsed(divide)
+    return (
+        seconds / (counts.distances + counts.exchanges),
+        best_of(cover) / cover_flops(shape, Z.shape[1]),
     )
-    n_clusters = PARTED // OWNED
-    clusterer = EqualSizeKMeans(n_clusters, random_state=0)
-    seconds = elapsed(lambda: clusterer.fit(Z))
-    centers = np.tile(clusterer.cluster_centers_, (8, 1))
-    pair = best_of(lambda: nearest_centers(Z, centers)) / (len(Z) * len(centers))
-    per_row = clusterer.n_iter_ * n_clusters + seed_distances(n_clusters)
-    row = max(seconds / len(Z) - pair * per_row, 0.3 * seconds / len(Z))
-    found = Partition(clusterer.labels_, clusterer.cluster_centers_)
-    lending = elapsed(lambda: cover_partition(Z, found, 10 * OWNED, 0.9, 3.0))
-    return row, pair, float(clusterer.n_iter_), lending / (n_clusters * 10 * OWNED)
-
-
-def partition_width(n_features):
-    """Columns that a partition looks at: wide rows are projected first."""
-    return n_features if n_features <= MOST_COLUMNS else N_COMPONENTS
-
-
-def seed_distances(n_clusters):
-    """Distances per row while seeds are sought; no more for many clusters."""
-    return STARTS * SEED_ITERATIONS * min(n_clusters, MANY_SEEDS)
-
-
-def _time_near(X):
-    """Seconds per distance of a row to an anchor."""
-    return best_of(lambda: nearest_rows(X, X[:100], 50)) / (100 * len(X))
 
 
 def _time_writing():
     """Seconds per byte and per file of a store, where temporary files are."""
-    from ..store._pack import write_pack  # which makes models, so it imports this
-
     large = np.zeros(2**21)
     with tempfile.TemporaryDirectory() as folder:
 
         def write(array):
-            started = time.perf_counter()  # the disk's time counts
-            write_pack(Path(folder) / "000000.pack", {}, [array], [array.dtype.str])
-            return time.perf_counter() - started
+            with open(os.path.join(folder, "part"), "wb") as file:
+                array.tofile(file)
+                os.fsync(file)
 
-        file = min(write(large[:1]) for _ in range(3))
-        byte = max(min(write(large) for _ in range(2)) - file, 0.0) / large.nbytes
-    return byte, file
+        # The disk's time counts.
+        few, many = (
+            best_of(partial(write, array), time.perf_counter)
+            for array in (large[:1], large)
+        )
+    return max(many - few, 0.0) / large.nbytes, few

@@ -32,7 +32,7 @@ from sklearn.utils import check_random_state
 from .._neighbors import block_rows
 from .._parallel import one_thread_per_worker
 from .._streams import Rows, rows_per_block, without_far_cells
-from ..cover import Cover, count_subdomains, extend_clusters, lending_of
+from ..cover import Cover, CoverShape, extend_clusters, lending_of
 from ..partition import Partition, TwoLevelKMeans, resolve
 from ..partition._shards import (
     Coarse,
@@ -72,8 +72,7 @@ class Sharding(NamedTuple):
     block: int
     """Rows of a block."""
 
-    cover: tuple[int, float, float]
-    """Size, overlap and spread."""
+    shape: CoverShape
 
     def file(self, name, number=None):
         """Where a step keeps its work."""
@@ -97,17 +96,15 @@ def sharding_of(model, X, y, path, folder) -> Sharding | None:
     if X.ndim != 2 or 0 in X.shape or len(y) != len(X):
         return None  # refused elsewhere
     n_outputs = y.shape[1] if y.ndim > 1 else 1
-    size = model._size(len(X), n_outputs)
-    n_clusters = count_subdomains(len(X), size, model.overlap)
-    clusterer = resolve(model.partition, n_clusters, 1, None)
+    shape = CoverShape.of(model, len(X), n_outputs)
+    clusterer = resolve(model.partition, shape.n_subdomains, 1, None)
     if not isinstance(clusterer, TwoLevelKMeans):
         return None
     n_shards = clusterer.count_shards(*X.shape)
     if n_shards == 1:
         return None
     blocks = len(X), rows_per_block(X.shape[1])
-    cover = size, model.overlap, model.spread
-    return Sharding(str(folder), path, clusterer, n_shards, *blocks, cover)
+    return Sharding(str(folder), path, clusterer, n_shards, *blocks, shape)
 
 
 def block_numbers(job: Sharding) -> range:
@@ -366,7 +363,8 @@ def lend(job: Sharding, start: int, stop: int) -> None:
     def make():
         known = _opened(job.file("clusters"))
         clusters = _StoredClusters(job, known["sizes"])
-        lending = lending_of(known["centers"], known["sizes"], *job.cover)
+        sizes = job.shape.size, job.shape.overlap, job.shape.spread
+        lending = lending_of(known["centers"], known["sizes"], *sizes)
         members = extend_clusters(clusters, lending, start, stop, 1)
         return {"members": members, "means": subdomain_means(_rows(job), members)}
 
