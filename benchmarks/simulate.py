@@ -29,7 +29,8 @@ from overcover._linalg import dense_flops
 from overcover._neighbors import distance_flops
 from overcover.cover import CoverShape, cover_flops
 from overcover.partition import partition_cost
-from overcover.planning import measure, state_bytes
+from overcover.planning import measure
+from overcover.planning.rates import state_bytes
 
 SIZE, OVERLAP = 800, 0.9
 ROWS, FEATURES, WORKERS = (10**8, 10**9), (10, 100), (16, 64, 256)
@@ -120,7 +121,7 @@ def simulate(n, d, cluster, rates, shard_rows=SHARD_ROWS):
     rng = np.random.default_rng(_common.SEED)
     shards, cores = cut(n, shard_rows), cluster.n_workers * cluster.cores
     bytes_of_rows = 8.0 * n * (d + 1)
-    each = state_bytes(GP(), d, 1, OVERLAP).at(SIZE, keep=False)
+    each = np.polyval(state_bytes(GP(), d, 1, OVERLAP)[0], SIZE)
     store = shards.n_subdomains * (each + 8 * SIZE)
     local = shards.n_subdomains / shards.n_shards
     sampled = SAMPLED_ROWS * shards.n_shards

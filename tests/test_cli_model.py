@@ -633,7 +633,6 @@ RATES = Rates(
     partition=1e-12,
     cover=1e-12,
     machine=Line(0.0, 5e-10),
-    visit=Line(1e-4, 0.0),
     question=Line(0.0, 1e-11),
     byte=1e-12,
     file=1e-5,

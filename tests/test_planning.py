@@ -25,19 +25,18 @@ from overcover.planning import (
     Line,
     PoorCoverWarning,
     Rates,
-    _rates,
     auto_size,
     measure,
 )
-from overcover.planning._budget import parse_bytes, parse_seconds
-from overcover.planning._rates import bytes_of
+from overcover.planning import rates as timing
+from overcover.planning.budget import parse_bytes, parse_seconds
+from overcover.planning.rates import bytes_of
 
 RATES = Rates(
     tuning=2e-11,
     partition=2e-11,
     cover=2e-11,
     machine=Line(1e-3, 5e-11),
-    visit=Line(1e-4, 0.0),
     question=Line(1e-6, 1e-11),
     byte=1e-9,
     file=1e-3,
@@ -436,7 +435,7 @@ def test_a_subdomain_that_owns_less_than_two_rows_is_warned_of():
 
 
 def test_many_small_subdomains_are_warned_of(monkeypatch):
-    monkeypatch.setattr("overcover.planning._findings.MANY", 10)
+    monkeypatch.setattr("overcover.planning.findings.MANY", 10)
     X, y = rows_of(200, 2, 1)
     with pytest.warns(PoorCoverWarning, match="costs more than the machines"):
         OverlappingCoverRegressor(LEAN, subdomain_size=50, overlap=0.75).fit(X, y)
@@ -445,7 +444,7 @@ def test_many_small_subdomains_are_warned_of(monkeypatch):
 def test_states_larger_than_memory_are_warned_of_where_they_are_held(
     monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("overcover.planning._findings.memory_of_computer", lambda: 1e5)
+    monkeypatch.setattr("overcover.planning.findings.memory_of_computer", lambda: 1e5)
     X, y = rows_of(300, 2, 1)
     model = OverlappingCoverRegressor(FIXED, subdomain_size=60, overlap=0.9)
     with pytest.warns(PoorCoverWarning, match="held 10 times.*fit_into"):
@@ -459,7 +458,7 @@ def test_states_larger_than_memory_are_warned_of_where_they_are_held(
 @pytest.mark.parametrize("d", [1, 10, 300])
 def test_defaults_never_warn(n, d):
     """Counts alone decide, so that a fit need not be made."""
-    from overcover.planning._findings import poor_choices
+    from overcover.planning.findings import poor_choices
 
     for size in (800, "auto"):
         model = OverlappingCoverRegressor(subdomain_size=size)
@@ -475,7 +474,7 @@ def test_defaults_never_warn(n, d):
 def test_every_stage_is_measured_once(machine, monkeypatch):
     small = {"SIZES": (20, 40), "N_PARTITIONED": 300, "N_COVERED": 60, "BATCH": 5}
     for name, value in small.items():
-        monkeypatch.setattr(_rates, name, value)
+        monkeypatch.setattr(timing, name, value)
     rates = measure(machine, 3, 2)
     assert measure(clone(machine), 3, 2) is rates  # remembered by its parameters
     assert rates.machine(1e6) > 0 and rates.question(1e6) > 0

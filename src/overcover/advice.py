@@ -18,7 +18,7 @@ from ._validation import check_observed, check_queries
 from .cover import Cover
 from .explain import homes, names_of_features, remoteness
 from .machines import Machine
-from .planning import Finding, about_cover, about_variance
+from .planning.findings import Finding, about_cover, about_variance
 from .regressor import OverlappingCoverRegressor
 from .tuning import twin
 from .tuning._problem import NOISE_BOUNDS

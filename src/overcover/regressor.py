@@ -35,7 +35,8 @@ from .explain import explain, summary
 from .machines import Answer, Prediction, TakesMachine, make_machine
 from .machines.base import Predictor
 from .partition import partition_rows
-from .planning import describe_fit, warn_of_poor_choices
+from .planning.findings import warn_of_poor_choices
+from .planning.result import describe_fit
 from .subdomains import InMemory, ask, ask_doubts, fit_machines
 
 # Queries are answered in rounds, so that memory is flat however many there are. What

@@ -20,7 +20,7 @@ LEAST_SECONDS = 1e-3
 def parse_seconds(text):
     """Seconds from a time such as 90s, 2m, 1h30m; see `overcover.planning`."""
     try:
-        return planning.parse_seconds(text)
+        return planning.budget.parse_seconds(text)
     except ValueError as error:
         raise Mistake(str(error)) from error
 
@@ -45,10 +45,20 @@ def plan_within(shape, seconds, machine, overlap=None, n_jobs=None) -> planning.
     Plan
     """
     start = time.perf_counter()
-    rates = planning.measure(machine, *shape[1:])
+    n_samples, n_features, n_outputs = shape
+    rates = planning.measure(machine, n_features, n_outputs)
     left = max(seconds - (time.perf_counter() - start), LEAST_SECONDS)
-    options = {"machine": machine, "overlap": overlap, "n_jobs": n_jobs}
-    return planning.plan(*shape, left, into_store=True, rates=rates, **options)
+    return planning.plan(
+        n_samples,
+        n_features,
+        n_outputs,
+        budget=left,
+        machine=machine,
+        overlap=overlap,
+        into_store=True,
+        n_jobs=n_jobs,
+        rates=rates,
+    )
 
 
 def describe(made: planning.Plan, seconds):

@@ -2,21 +2,17 @@
 
 Beside the path. The stages declare how many operations they do and how many bytes they
 hold; `measure` finds in one small run what an operation costs on this computer; `plan`
-multiplies. `auto_size`, the rule behind ``subdomain_size="auto"``, measures nothing.
+multiplies, and chooses M and p for a budget. `auto_size`, the rule behind
+``subdomain_size="auto"``, measures nothing.
 """
 
 from .._validation import FewRowsWarning
 from ..cover import auto_size
-from ._budget import Budget, parse_seconds
-from ._findings import (
-    Finding,
-    PoorCoverWarning,
-    about_cover,
-    about_variance,
-    warn_of_poor_choices,
-)
-from ._plan import Plan, describe_fit, plan
-from ._rates import Line, Rates, measure, state_bytes
+from .budget import Budget
+from .choice import plan
+from .findings import Finding, PoorCoverWarning
+from .rates import Line, Rates, measure
+from .result import Plan
 
 __all__ = [
     "Budget",
@@ -26,13 +22,7 @@ __all__ = [
     "Plan",
     "PoorCoverWarning",
     "Rates",
-    "about_cover",
-    "about_variance",
     "auto_size",
-    "describe_fit",
     "measure",
-    "parse_seconds",
     "plan",
-    "state_bytes",
-    "warn_of_poor_choices",
 ]

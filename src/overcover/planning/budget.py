@@ -57,6 +57,9 @@ class Budget(NamedTuple):
         return ", ".join(words[name](values[name]) for name in names or values)
 
 
+NO_LIMIT = Budget()
+
+
 def parse_seconds(value) -> float:
     """Seconds from a number, or from a time such as 90s, 2m, 1h30m.
 
@@ -99,7 +102,7 @@ def parse_bytes(value) -> float:
 def _as_number(value):
     """A float from a number or its digits, None from anything else."""
     if isinstance(value, Real) and not isinstance(value, bool):
-        return None if np.isnan(value) else float(value)
+        return None if np.isnan(float(value)) else float(value)
     if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?", value):
         return float(value)
     return None

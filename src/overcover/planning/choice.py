@@ -1,12 +1,14 @@
 """`plan`: what a fit will take, and the M and p that a budget allows."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from .._markup import duration, number, percent, size_of, text_table
+from .._linalg import dense_flops
+from .._neighbors import distance_flops
 from .._validation import check_count
 from ..cover import (
     DEFAULT_OVERLAP,
@@ -15,121 +17,40 @@ from ..cover import (
     CoverShape,
     auto_size,
     check_cover_options,
+    cover_flops,
 )
 from ..machines import make_machine
+from ..machines.base import Machine
+from ..partition import partition_cost
 from ..tuning.cost import scales_to_find
-from ._budget import Budget
-from ._costs import Problem, disk_bytes, peak_bytes, stage_seconds
-from ._findings import Finding, about_cover
-from ._rates import measure, state_bytes, typical_machine
+from .budget import NO_LIMIT, Budget
+from .rates import Rates, answer_flops, measure, state_bytes, typical_machine
+from .result import Plan
 
-NO_LIMIT = Budget()
 # Overlaps to choose among, the best last.
 OVERLAPS = (0.5, 0.75, DEFAULT_OVERLAP)
+# Candidates that a query is routed to, on average.
+CANDIDATES = 1.8
+# Square matrices of M rows that a worker holds while it fits a machine; numbers for
+# every output while variances are calibrated, in each of four localities.
+WORKING_COPIES, CALIBRATION_COPIES = 6, 12
+# Of a file of a store: its header, the ends of its arrays, its line in the manifest.
+FILE_BYTES = 2600
+# Of a stage that one thread does, whatever n_jobs.
+SERIAL_SHARE = 0.1
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a fit is expected to take; print it."""
+class Problem(NamedTuple):
+    """All that costs depend on but M and p."""
 
     n_samples: int
     n_features: int
     n_outputs: int
-    machine: str
-    """Its class."""
-
-    subdomain_size: int
-    """The paper's M."""
-
-    overlap: float
-    """The paper's p."""
-
-    n_subdomains: int
-    """The paper's K."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    """Of the stages tuning, partition, cover, machines, and of the queries."""
-
-    memory: float = np.nan
-    """Bytes at the peak of ``model.fit``, rows included, Python itself (some 200 MB)
-    not."""
-
-    memory_into_store: float = np.nan
-    """The same of `overcover.store.fit_into`, with rows mapped from files."""
-
-    disk: float = np.nan
-    """Bytes of the finished store."""
-
-    disk_while_fitting: float = np.nan
-    """The same, with what `fit_into` deletes in the end."""
-
-    into_store: bool = False
-    keeps_factors: bool = True
-    n_jobs: int = 1
-    n_queries: int = 0
-    budget: Budget = NO_LIMIT
-    fits: bool = True
-    """Whether all of it is within the budget."""
-
-    binding: str = ""
-    """The limits that decided: those that the next better plan would exceed, or that
-    this one does if it does not fit. "" if there were none."""
-
-    findings: tuple[Finding, ...] = ()
-    """Advice about M and p; see `overcover.advice`."""
-
-    @property
-    def total_seconds(self) -> float:
-        """All stages together, queries included."""
-        return float(sum(self.seconds.values()))
-
-    @property
-    def needs(self) -> Budget:
-        """What the plan takes, as a budget: of a fit in memory, or into a store."""
-        if self.into_store:
-            disk = self.disk_while_fitting
-            return Budget(self.total_seconds, self.memory_into_store, disk)
-        return Budget(self.total_seconds, self.memory, self.disk)
-
-    def exceeded(self, budget) -> list[str]:
-        """Names of the limits that the plan exceeds."""
-        pairs = zip(budget._fields, self.needs, budget)
-        return [name for name, needed, allowed in pairs if needed > allowed]
-
-    def __str__(self):
-        head = (
-            f"{number(self.n_samples)} x {number(self.n_features)} rows, "
-            f"{number(self.n_outputs)} output{'' if self.n_outputs == 1 else 's'}, "
-            f"{self.machine}: {number(self.n_subdomains)} subdomains of "
-            f"{number(self.subdomain_size)} rows, {percent(self.overlap, 0)} borrowed"
-        )
-        rows = [[stage, duration(spent)] for stage, spent in self.seconds.items()]
-        rows.append(["all of it", duration(self.total_seconds)])
-        sizes = {
-            "memory, fit": self.memory,
-            "memory, fit_into": self.memory_into_store,
-            "disk": self.disk,
-            "disk, while fitting": self.disk_while_fitting,
-        }
-        rows += [[name, size_of(b)] for name, b in sizes.items() if np.isfinite(b)]
-        table = text_table(["", f"{self.n_jobs} thread(s)"], rows)
-        return "\n".join([head, table, *self._verdict(), *map(str, self.findings)])
-
-    def _verdict(self):
-        if not self.fits:
-            exceeded = self.binding.split(", ")
-            yield (
-                f"Does not fit in {self.budget.text()}: nothing that makes sense takes "
-                f"less. Needed: {self.needs.text(exceeded)}."
-            )
-            if "memory" in exceeded and not self.into_store:
-                yield f"Into a store (fit_into): {size_of(self.memory_into_store)}."
-            if "disk" in exceeded and self.keeps_factors:
-                yield "Without factors (keep_factors=False) a store is far smaller."
-        elif self.binding:
-            yield f"Fits in {self.budget.text()}; more would exceed the {self.binding}."
-        elif self.budget != NO_LIMIT:
-            yield f"Fits in {self.budget.text()}."
+    machine: Machine
+    n_queries: int
+    n_jobs: int
+    into_store: bool
+    rates: Rates
 
 
 def plan(
@@ -191,8 +112,8 @@ def plan(
     >>> from overcover.planning import Line, Rates
     >>> rates = Rates(  # as if measured: 23 ms for a machine of 800 rows, ...
     ...     tuning=2e-11, partition=2e-11, cover=2e-11, machine=Line(0, 2e-11),
-    ...     visit=Line(1e-4, 0), question=Line(0, 1e-11), byte=1e-9, file=1e-3)
-    >>> made = plan(100_000, 10, budget={"seconds": "2m", "memory": "8GB"}, rates=rates)
+    ...     question=Line(0, 1e-11), byte=1e-9, file=1e-3)
+    >>> made = plan(100_000, 10, budget={"seconds": "1m", "memory": "8GB"}, rates=rates)
     >>> made.subdomain_size, made.overlap, made.n_subdomains, made.binding
     (1200, 0.9, 834, 'seconds')
     """
@@ -200,17 +121,24 @@ def plan(
     for name, value in shape.items():
         check_count(name, _whole(value), 1, "Give the shape of the data.")
     check_count("n_queries", _whole(n_queries), 0, "0 plans a fit alone.")
-    counts = [int(value) for value in shape.values()]
-    budget, machine = Budget.of(budget), make_machine(machine)
+    budget = Budget.of(budget)
     if budget == NO_LIMIT and subdomain_size is None:
         subdomain_size = DEFAULT_SIZE
     p = DEFAULT_OVERLAP if overlap is None else overlap
     check_cover_options(1 if subdomain_size is None else subdomain_size, p)
+    problem = Problem(
+        int(n_samples),
+        int(n_features),
+        int(n_outputs),
+        make_machine(machine),
+        int(n_queries),
+        effective_n_jobs(n_jobs),
+        into_store,
+        measure(machine, int(n_features), int(n_outputs)) if rates is None else rates,
+    )
     if isinstance(subdomain_size, str):
-        overlap, subdomain_size = p, auto_size(counts[0], counts[2], p, machine)
-    rates = measure(machine, *counts[1:]) if rates is None else rates
-    n_threads = effective_n_jobs(n_jobs)
-    problem = Problem(*counts, machine, int(n_queries), n_threads, into_store, rates)
+        overlap = p
+        subdomain_size = auto_size(problem.n_samples, problem.n_outputs, p, machine)
     return choose(problem, budget, subdomain_size, overlap)
 
 
@@ -264,16 +192,20 @@ def choose(problem: Problem, budget, size=None, overlap=None) -> Plan:
 
 
 def plan_at(problem: Problem, budget, size, overlap) -> Plan:
-    """The plan of one size and overlap."""
-    counts = problem[:3]
-    machine = typical_machine(problem.machine, *counts[1:])
-    shape = CoverShape.at(counts[0], size, overlap)
+    """The plan of one size and overlap: what stages count, times what it costs."""
+    n_samples, n_features, n_outputs, asked, n_queries, n_jobs, *_ = problem
+    machine = typical_machine(asked, n_features, n_outputs)
+    shape = CoverShape.at(n_samples, size, overlap)
     keep = bool(machine.keeps_factors(shape.n_subdomains, shape.size))
-    n_bytes = state_bytes(problem.machine, *counts[1:], overlap).at(shape.size, keep)
-    memory, memory_into_store = peak_bytes(problem, shape, n_bytes)
-    disk, draft = disk_bytes(problem, shape, n_bytes)
+    sizes = state_bytes(asked, n_features, n_outputs, overlap)[int(keep)]
+    n_bytes = max(0.0, float(np.polyval(sizes, shape.size)))
+    indices = 8.0 * shape.n_subdomains * shape.size
+    memory, memory_into_store = peak_bytes(problem, shape, indices, n_bytes)
+    disk = shape.n_subdomains * (n_bytes + FILE_BYTES + 8 * n_features) + indices
     made = Plan(
-        *counts,
+        n_samples,
+        n_features,
+        n_outputs,
         type(machine).__name__,
         shape.size,
         overlap,
@@ -282,28 +214,50 @@ def plan_at(problem: Problem, budget, size, overlap) -> Plan:
         memory,
         memory_into_store,
         disk,
-        disk_while_fitting=disk + draft,
-        into_store=problem.into_store,
-        keeps_factors=keep,
-        n_jobs=problem.n_jobs,
-        n_queries=problem.n_queries,
-        budget=budget,
+        disk + 8.0 * n_samples + indices,
+        problem.into_store,
+        keep,
+        n_jobs,
+        n_queries,
+        budget,
     )
     exceeded = made.exceeded(budget)
     return replace(made, fits=not exceeded, binding=", ".join(exceeded))
 
 
-def describe_fit(model) -> Plan:
-    """M, p, K of a fitted model and the seconds of its stages, with findings."""
-    return Plan(
-        n_samples=int(model.cover_.n_owned.sum()),
-        n_features=model.n_features_in_,
-        n_outputs=model.n_outputs_,
-        machine=type(model.machine_).__name__,
-        subdomain_size=max(len(members) for members in model.cover_.members),
-        overlap=float(model.overlap),
-        n_subdomains=model.n_subdomains_,
-        seconds=dict(model.timings_),
-        n_jobs=effective_n_jobs(model.n_jobs),
-        findings=tuple(about_cover(model)),
-    )
+def stage_seconds(problem: Problem, shape: CoverShape, n_bytes, keep):
+    """Seconds of every stage; `n_bytes` is the size of a state."""
+    n_samples, n_features, n_outputs, asked, n_queries, n_jobs, into_store, r = problem
+    shared = SERIAL_SHARE + (1.0 - SERIAL_SHARE) / n_jobs
+    fit = r.machine(dense_flops(shape.size))
+    tuning = asked.tuning_cost(n_samples, n_features, n_outputs)
+    trial = r.machine(dense_flops(min(shape.size, tuning.trial_size)))
+    partition = partition_cost(n_samples, n_features, shape.n_subdomains)
+    exchanges, distances = partition.exchanges, shared * partition.distances
+    written = r.file + r.byte * n_bytes if into_store else 0.0
+    seconds = {
+        "tuning": shared * (r.tuning * tuning.flops + tuning.n_fits * trial),
+        "partition": r.partition * (exchanges + distances),
+        "cover": shared * r.cover * cover_flops(shape, n_features),
+        "machines": shared * shape.n_subdomains * (fit + written),
+    }
+    if n_queries:
+        n_asked = CANDIDATES * n_queries
+        route = r.partition * shape.n_subdomains * distance_flops(n_features)
+        spent = n_queries * route + n_asked * r.question(answer_flops(shape.size))
+        refits = 0.0 if keep else min(n_asked, shape.n_subdomains) * fit
+        seconds["queries"] = shared * (spent + refits)
+    return seconds
+
+
+def peak_bytes(problem: Problem, shape: CoverShape, indices, n_bytes):
+    """Peaks of a fit in memory and of one into a store, whichever stage has them."""
+    n_samples, n_features, n_outputs, asked, _, n_jobs, *_ = problem
+    inputs, outputs = 8.0 * n_samples * n_features, 8.0 * n_samples * n_outputs
+    tuning = asked.tuning_cost(n_samples, n_features, n_outputs)
+    partition = partition_cost(n_samples, n_features, shape.n_subdomains, n_jobs)
+    first = max(tuning.n_bytes, partition.n_bytes)
+    working = n_jobs * WORKING_COPIES * 8 * shape.size**2
+    last = indices + max(working, CALIBRATION_COPIES * outputs)
+    together = max(first, last + shape.n_subdomains * n_bytes)
+    return inputs + outputs + together, outputs + max(first, last)

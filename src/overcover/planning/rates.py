@@ -27,7 +27,7 @@ from ..partition import partition_cost, partition_rows
 
 # Rows of the run that are partitioned, covered and tuned on; sizes of machines.
 N_PARTITIONED, N_COVERED, N_TUNED, SIZES = 2600, 200, 60, (200, 800)
-BATCH = 100
+BATCH = 20
 # Sizes at which the bytes of a state are counted: they are quadratic in the size.
 COUNTED = (40, 80, 160)
 
@@ -67,10 +67,7 @@ class Rates(NamedTuple):
     partition: float
     cover: float
     machine: Line
-    """One machine, by `fit_flops`."""
-
-    visit: Line
-    """A subdomain that queries are routed to, by `answer_flops`."""
+    """One machine, by `dense_flops` of its size."""
 
     question: Line
     """A query to one subdomain, with its variance, by `answer_flops`."""
@@ -80,26 +77,6 @@ class Rates(NamedTuple):
 
     file: float
     """A file of a store."""
-
-
-class StateBytes(NamedTuple):
-    """Bytes of one subdomain's state as a polynomial in its size."""
-
-    lean: np.ndarray
-    """Without what can be made again, highest power first, shape (3,)."""
-
-    kept: np.ndarray
-    """What `keep_factors` adds, shape (3,)."""
-
-    def at(self, size, keep) -> float:
-        """Bytes of a state of so many rows."""
-        lean, kept = (max(0.0, float(np.polyval(c, size))) for c in self)
-        return lean + kept if keep else lean
-
-
-def fit_flops(size):
-    """Operations of a machine; what differs between machines is in their rate."""
-    return dense_flops(size)
 
 
 def answer_flops(size):
@@ -150,18 +127,13 @@ def typical_machine(machine, n_features, n_outputs):
 
 
 @once_per_machine
-def state_bytes(machine, n_features, n_outputs, overlap) -> StateBytes:
-    """Bytes of the states of a machine, counted on small ones.
-
-    Parameters
-    ----------
-    machine : Machine, str or None
-    n_features, n_outputs : int
-    overlap : float in [0, 1)
+def state_bytes(machine, n_features, n_outputs, overlap):
+    """Bytes of a state as polynomials in its size, counted on small states.
 
     Returns
     -------
-    StateBytes
+    ndarray of shape (2, 3)
+        Without what can be made again, then with it; the highest power first.
     """
     machine, counts = copy(typical_machine(machine, n_features, n_outputs)), []
     if getattr(machine, "factor_dtype", None) == "auto":
@@ -171,9 +143,7 @@ def state_bytes(machine, n_features, n_outputs, overlap) -> StateBytes:
         n_owned = max(1, round((1.0 - overlap) * size))
         states = [machine.fit_state(X, Y, None, n_owned, k) for k in (False, True)]
         counts.append([bytes_of(state) for state in states])
-    lean, full = np.array(counts, dtype=float).T
-    lean, full = np.polyfit(COUNTED, lean, 2), np.polyfit(COUNTED, full, 2)
-    return StateBytes(lean, full - lean)
+    return np.polyfit(COUNTED, np.array(counts, float), 2).T
 
 
 def bytes_of(tree: Any) -> int:
@@ -210,14 +180,13 @@ def measure(machine, n_features, n_outputs) -> Rates:
     X, Y = typical_rows(N_PARTITIONED, n_features, n_outputs)
     with one_thread_per_worker():
         fits = [_time_fit(machine, X[:size], Y[:size]) for size in SIZES]
-        answers = [_time_answers(machine, X, Y, size) for size in SIZES]
+        answers = [_time_answer(machine, X, Y, size) for size in SIZES]
         tuning = _time_dense(X[: SIZES[-1] // 2])
         partition, cover = _time_cover(X)
-    byte, file = _time_writing()
-    asked = [answer_flops(size) for size in SIZES]
-    visit, question = (Line.through(*zip(asked, times)) for times in zip(*answers))
-    machine_line = Line.through(*zip(map(fit_flops, SIZES), fits))
-    return Rates(tuning, partition, cover, machine_line, visit, question, byte, file)
+    machine_rate = Line.through(*zip(map(dense_flops, SIZES), fits))
+    question = Line.through(*zip(map(answer_flops, SIZES), answers))
+    writing = _time_writing()
+    return Rates(tuning, partition, cover, machine_rate, question, *writing)
 
 
 def best_of(task, clock=time.thread_time) -> float:
@@ -238,16 +207,12 @@ def _time_fit(machine, X, Y):
     return best_of(partial(machine.fit_state, X, Y, None, len(X) // 10, True))
 
 
-def _time_answers(machine, X, Y, size):
-    """Seconds of asking a subdomain at all, and of each query."""
+def _time_answer(machine, X, Y, size):
+    """Seconds of one query, among a few that a subdomain answers together."""
     state = machine.fit_state(X[:size], Y[:size])
     machine.calibrate([state])
-    one, many = (
-        best_of(partial(machine.answer, state, X[-n:], machine.has_variance))
-        for n in (1, BATCH)
-    )
-    each = max(many - one, 0.05 * many) / (BATCH - 1)
-    return max(one - each, 1e-6), each
+    ask = partial(machine.answer, state, X[-BATCH:], machine.has_variance)
+    return best_of(ask) / BATCH
 
 
 def _time_dense(X):
@@ -269,12 +234,9 @@ def _time_cover(X):
     divide = partial(partition_rows, Z, shape.n_subdomains, random_state=0)
     sizes = shape.size, shape.overlap, shape.spread
     cover = partial(cover_partition, Z, divide(), *sizes)  # the first call compiles
-    counts = partition_cost(*Z.shape, shape.n_subdomains)
-    seconds = elapsed(divide)
-    return (
-        seconds / (counts.distances + counts.exchanges),
-        best_of(cover) / cover_flops(shape, Z.shape[1]),
-    )
+    cost = partition_cost(len(Z), Z.shape[1], shape.n_subdomains)
+    divided = elapsed(divide) / (cost.distances + cost.exchanges)
+    return divided, best_of(cover) / cover_flops(shape, Z.shape[1])
 
 
 def _time_writing():
