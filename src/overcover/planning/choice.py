@@ -115,7 +115,7 @@ def plan(
     ...     question=Line(0, 1e-11), byte=1e-9, file=1e-3)
     >>> made = plan(100_000, 10, budget={"seconds": "1m", "memory": "8GB"}, rates=rates)
     >>> made.subdomain_size, made.overlap, made.n_subdomains, made.binding
-    (1200, 0.9, 834, 'seconds')
+    (600, 0.9, 1667, 'seconds')
     """
     shape = {"n_samples": n_samples, "n_features": n_features, "n_outputs": n_outputs}
     for name, value in shape.items():
