@@ -633,6 +633,7 @@ RATES = Rates(
     partition=1e-12,
     cover=1e-12,
     machine=Line(0.0, 5e-10),
+    visit=1e-4,
     question=Line(0.0, 1e-11),
     byte=1e-12,
     file=1e-5,

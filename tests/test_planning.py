@@ -37,6 +37,7 @@ RATES = Rates(
     partition=2e-11,
     cover=2e-11,
     machine=Line(1e-3, 5e-11),
+    visit=1e-4,
     question=Line(1e-6, 1e-11),
     byte=1e-9,
     file=1e-3,

@@ -197,7 +197,7 @@ class Cover(NamedTuple):
         Parameters
         ----------
         n_rows : int
-            All rows that were given to the fit, or those alone that it used.
+            All rows of the fit's X, or those alone that it used.
 
         Returns
         -------
@@ -281,15 +281,15 @@ def quotas(distances, capacities, wanted):
     # Coincident centres: infinitely near is as good as very near, and finite.
     least = 1e-9 * distances[-1] if distances[-1] > 0 else 1.0
     share = 1.0 / np.maximum(distances, least)
-    given = np.floor(wanted * share / share.sum()).astype(np.intp)
-    given[: wanted - given.sum()] += 1
-    given = np.minimum(given, capacities)
-    for lender in range(len(given)):
-        missing = wanted - given.sum()
+    counts = np.floor(wanted * share / share.sum()).astype(np.intp)
+    counts[: wanted - counts.sum()] += 1
+    counts = np.minimum(counts, capacities)
+    for lender in range(len(counts)):
+        missing = wanted - counts.sum()
         if missing == 0:
             break
-        given[lender] += min(missing, capacities[lender] - given[lender])
-    return given
+        counts[lender] += min(missing, capacities[lender] - counts[lender])
+    return counts
 
 
 def lenders_of(i, centers, sizes, wanted, nearest):
@@ -321,7 +321,7 @@ def lenders_of(i, centers, sizes, wanted, nearest):
 
 
 class Clusters(NamedTuple):
-    """Rows by cluster, read when they are asked for."""
+    """Rows by cluster, read when they are needed."""
 
     X: np.ndarray
     """Shape (n_samples, n_features); may be mapped."""
@@ -361,7 +361,7 @@ def lending_of(centers, sizes, size, overlap, spread) -> Lending:
     return Lending(centers, sizes, min(size, int(sizes.sum())), n_lenders)
 
 
-def borrow(center, clusters, lenders, given):
+def borrow(center, clusters, lenders, counts):
     """The rows that lenders give: of each its nearest to `center`.
 
     Parameters
@@ -369,15 +369,15 @@ def borrow(center, clusters, lenders, given):
     center : ndarray of shape (n_features,)
     clusters : Clusters
     lenders : ndarray of int
-    given : ndarray of int
+    counts : ndarray of int
         How many rows each lender gives.
 
     Returns
     -------
-    ndarray of shape (sum of given,)
+    ndarray of shape (sum of counts,)
     """
     loans = []
-    for lender, count in zip(lenders, given):
+    for lender, count in zip(lenders, counts):
         numbers = clusters.numbers(lender)
         if count < len(numbers):
             dist_sq = np.sum((clusters.rows(lender) - center) ** 2, axis=1)
@@ -421,8 +421,8 @@ def extend_clusters(clusters, lending, start, stop, n_jobs=None):
         # Among coincident centres a cluster may be missing from its own list.
         others = listed[listed != i][:n_lenders]
         lenders, distances = lenders_of(i, centers, sizes, wanted, others)
-        given = quotas(distances, sizes[lenders], wanted)
-        return np.concatenate([own, borrow(centers[i], clusters, lenders, given)])
+        counts = quotas(distances, sizes[lenders], wanted)
+        return np.concatenate([own, borrow(centers[i], clusters, lenders, counts)])
 
     return list(run_tasks(extend, ((i,) for i in range(start, stop)), n_jobs))
 

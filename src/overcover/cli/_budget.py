@@ -61,16 +61,18 @@ def plan_within(shape, seconds, machine, overlap=None, n_jobs=None) -> planning.
     )
 
 
-def describe(made: planning.Plan, seconds):
+def describe(choice: planning.Plan, seconds):
     """What a budget decided, in words; where the plan exceeds it, why."""
-    longest = max(made.seconds, key=made.seconds.__getitem__)
-    spent = f"{STAGES[longest]}, {duration(made.seconds[longest])}"
-    size = f"one machine on all {number(made.n_samples)} rows"
-    if made.n_subdomains > 1:
-        borrowed = percent(made.overlap, 0)
-        size = f"subdomains of {made.subdomain_size} rows, {borrowed} of them borrowed"
-    total = duration(made.total_seconds)
-    if made.fits:
+    longest = max(choice.seconds, key=choice.seconds.__getitem__)
+    spent = f"{STAGES[longest]}, {duration(choice.seconds[longest])}"
+    size = f"one machine on all {number(choice.n_samples)} rows"
+    if choice.n_subdomains > 1:
+        borrowed = percent(choice.overlap, 0)
+        size = (
+            f"subdomains of {choice.subdomain_size} rows, {borrowed} of them borrowed"
+        )
+    total = duration(choice.total_seconds)
+    if choice.fits:
         return f"Planned: {size}, in about {total}; most of it for {spent}."
     return (
         f"--budget {duration(seconds)} is too little: the least is about {total}, with "

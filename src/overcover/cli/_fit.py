@@ -116,9 +116,9 @@ def fit_table(
         # The default may fall where nothing else helps; another overlap was chosen.
         given = None if model.overlap == DEFAULT_OVERLAP else model.overlap
         shape = (*X.shape, Y.shape[1])
-        made = plan_within(shape, budget, model.machine, given, model.n_jobs)
-        say(describe(made, budget))
-        model.set_params(subdomain_size=made.subdomain_size, overlap=made.overlap)
+        choice = plan_within(shape, budget, model.machine, given, model.n_jobs)
+        say(describe(choice, budget))
+        model.set_params(subdomain_size=choice.subdomain_size, overlap=choice.overlap)
         # What a budget decides depends on the computer: the request is remembered.
         notes |= {ASKED: asked}
     try:

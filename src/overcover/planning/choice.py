@@ -112,9 +112,9 @@ def plan(
     >>> from overcover.planning import Line, Rates
     >>> rates = Rates(  # as if measured: 23 ms for a machine of 800 rows, ...
     ...     tuning=2e-11, partition=2e-11, cover=2e-11, machine=Line(0, 2e-11),
-    ...     question=Line(0, 1e-11), byte=1e-9, file=1e-3)
-    >>> made = plan(100_000, 10, budget={"seconds": "1m", "memory": "8GB"}, rates=rates)
-    >>> made.subdomain_size, made.overlap, made.n_subdomains, made.binding
+    ...     visit=1e-4, question=Line(0, 1e-11), byte=1e-9, file=1e-3)
+    >>> best = plan(100_000, 10, budget={"seconds": "1m", "memory": "8GB"}, rates=rates)
+    >>> best.subdomain_size, best.overlap, best.n_subdomains, best.binding
     (600, 0.9, 1667, 'seconds')
     """
     shape = {"n_samples": n_samples, "n_features": n_features, "n_outputs": n_outputs}
@@ -180,29 +180,29 @@ def choose(problem: Problem, budget, size=None, overlap=None) -> Plan:
         best = [plan_at(problem, budget, size, overlaps[-1]) for size in sizes]
         # Sizes below the quickest are left out: with more subdomains, the partition
         # takes more time than smaller machines save.
-        best = best[int(np.argmin([made.total_seconds for made in best])) :]
+        best = best[int(np.argmin([option.total_seconds for option in best])) :]
         least = best[0].subdomain_size
         plans = [plan_at(problem, budget, least, p) for p in overlaps[:-1]] + best
-    fitting = [i for i, made in enumerate(plans) if made.fits]
-    if not fitting:
+    within = [i for i, option in enumerate(plans) if option.fits]
+    if not within:
         return plans[0]
-    chosen, *better = plans[fitting[-1] :]
+    choice, *better = plans[within[-1] :]
     binding = better[0].exceeded(budget) if better else []
-    return replace(chosen, binding=", ".join(binding))
+    return replace(choice, binding=", ".join(binding))
 
 
 def plan_at(problem: Problem, budget, size, overlap) -> Plan:
     """The plan of one size and overlap: what stages count, times what it costs."""
-    n_samples, n_features, n_outputs, asked, n_queries, n_jobs, *_ = problem
-    machine = typical_machine(asked, n_features, n_outputs)
+    n_samples, n_features, n_outputs, machine, n_queries, n_jobs, *_ = problem
+    typical = typical_machine(machine, n_features, n_outputs)
     shape = CoverShape.at(n_samples, size, overlap)
-    keep = bool(machine.keeps_factors(shape.n_subdomains, shape.size))
-    sizes = state_bytes(asked, n_features, n_outputs, overlap)[int(keep)]
+    keep = bool(typical.keeps_factors(shape.n_subdomains, shape.size))
+    sizes = state_bytes(machine, n_features, n_outputs, overlap)[int(keep)]
     n_bytes = max(0.0, float(np.polyval(sizes, shape.size)))
     indices = 8.0 * shape.n_subdomains * shape.size
     memory, memory_into_store = peak_bytes(problem, shape, indices, n_bytes)
     disk = shape.n_subdomains * (n_bytes + FILE_BYTES + 8 * n_features) + indices
-    made = Plan(
+    result = Plan(
         n_samples,
         n_features,
         n_outputs,
@@ -221,16 +221,18 @@ def plan_at(problem: Problem, budget, size, overlap) -> Plan:
         n_queries,
         budget,
     )
-    exceeded = made.exceeded(budget)
-    return replace(made, fits=not exceeded, binding=", ".join(exceeded))
+    exceeded = result.exceeded(budget)
+    return replace(result, fits=not exceeded, binding=", ".join(exceeded))
 
 
 def stage_seconds(problem: Problem, shape: CoverShape, n_bytes, keep):
     """Seconds of every stage; `n_bytes` is the size of a state."""
-    n_samples, n_features, n_outputs, asked, n_queries, n_jobs, into_store, r = problem
+    n_samples, n_features, n_outputs, machine, n_queries, n_jobs, into_store, r = (
+        problem
+    )
     shared = SERIAL_SHARE + (1.0 - SERIAL_SHARE) / n_jobs
     fit = r.machine(dense_flops(shape.size))
-    tuning = asked.tuning_cost(n_samples, n_features, n_outputs)
+    tuning = machine.tuning_cost(n_samples, n_features, n_outputs)
     trial = r.machine(dense_flops(min(shape.size, tuning.trial_size)))
     partition = partition_cost(n_samples, n_features, shape.n_subdomains)
     exchanges, distances = partition.exchanges, shared * partition.distances
@@ -242,19 +244,20 @@ def stage_seconds(problem: Problem, shape: CoverShape, n_bytes, keep):
         "machines": shared * shape.n_subdomains * (fit + written),
     }
     if n_queries:
-        n_asked = CANDIDATES * n_queries
+        n_questions = CANDIDATES * n_queries
         route = r.partition * shape.n_subdomains * distance_flops(n_features)
-        spent = n_queries * route + n_asked * r.question(answer_flops(shape.size))
-        refits = 0.0 if keep else min(n_asked, shape.n_subdomains) * fit
-        seconds["queries"] = shared * (spent + refits)
+        spent = n_queries * route + n_questions * r.question(answer_flops(shape.size))
+        n_visits = min(n_questions, shape.n_subdomains)
+        spent += n_visits * (r.visit if keep else r.visit + fit)
+        seconds["queries"] = shared * spent
     return seconds
 
 
 def peak_bytes(problem: Problem, shape: CoverShape, indices, n_bytes):
     """Peaks of a fit in memory and of one into a store, whichever stage has them."""
-    n_samples, n_features, n_outputs, asked, _, n_jobs, *_ = problem
+    n_samples, n_features, n_outputs, machine, _, n_jobs, *_ = problem
     inputs, outputs = 8.0 * n_samples * n_features, 8.0 * n_samples * n_outputs
-    tuning = asked.tuning_cost(n_samples, n_features, n_outputs)
+    tuning = machine.tuning_cost(n_samples, n_features, n_outputs)
     partition = partition_cost(n_samples, n_features, shape.n_subdomains, n_jobs)
     first = max(tuning.n_bytes, partition.n_bytes)
     working = n_jobs * WORKING_COPIES * 8 * shape.size**2

@@ -1,8 +1,8 @@
 """What this computer needs for an operation of each stage, measured in one small run.
 
-Machines are really tuned, fitted and asked, and rows really partitioned and covered, on
-a few made-up rows of the width that will be given. A task runs on one thread, so its
-processor time is what it takes on a computer that does nothing else.
+The run tunes, fits and queries real machines, and partitions and covers real rows: a
+few, made up, of the width of the data. A task runs on one thread, so its processor time
+is what it takes on a computer that does nothing else.
 """
 
 import os
@@ -27,7 +27,7 @@ from ..partition import partition_cost, partition_rows
 
 # Rows of the run that are partitioned, covered and tuned on; sizes of machines.
 N_PARTITIONED, N_COVERED, N_TUNED, SIZES = 2600, 200, 60, (200, 800)
-BATCH = 20
+BATCH = 100
 # Sizes at which the bytes of a state are counted: they are quadratic in the size.
 COUNTED = (40, 80, 160)
 
@@ -68,6 +68,9 @@ class Rates(NamedTuple):
     cover: float
     machine: Line
     """One machine, by `dense_flops` of its size."""
+
+    visit: float
+    """A subdomain that answers at all."""
 
     question: Line
     """A query to one subdomain, with its variance, by `answer_flops`."""
@@ -180,13 +183,14 @@ def measure(machine, n_features, n_outputs) -> Rates:
     X, Y = typical_rows(N_PARTITIONED, n_features, n_outputs)
     with one_thread_per_worker():
         fits = [_time_fit(machine, X[:size], Y[:size]) for size in SIZES]
-        answers = [_time_answer(machine, X, Y, size) for size in SIZES]
+        visit = _time_answer(machine, X, Y, SIZES[0], 1)
+        answers = [_time_answer(machine, X, Y, size, BATCH) for size in SIZES]
         tuning = _time_dense(X[: SIZES[-1] // 2])
         partition, cover = _time_cover(X)
     machine_rate = Line.through(*zip(map(dense_flops, SIZES), fits))
     question = Line.through(*zip(map(answer_flops, SIZES), answers))
     writing = _time_writing()
-    return Rates(tuning, partition, cover, machine_rate, question, *writing)
+    return Rates(tuning, partition, cover, machine_rate, visit, question, *writing)
 
 
 def best_of(task, clock=time.thread_time) -> float:
@@ -207,12 +211,12 @@ def _time_fit(machine, X, Y):
     return best_of(partial(machine.fit_state, X, Y, None, len(X) // 10, True))
 
 
-def _time_answer(machine, X, Y, size):
-    """Seconds of one query, among a few that a subdomain answers together."""
+def _time_answer(machine, X, Y, size, n_queries):
+    """Seconds of one query, among some that a subdomain answers together."""
     state = machine.fit_state(X[:size], Y[:size])
     machine.calibrate([state])
-    ask = partial(machine.answer, state, X[-BATCH:], machine.has_variance)
-    return best_of(ask) / BATCH
+    ask = partial(machine.answer, state, X[-n_queries:], machine.has_variance)
+    return best_of(ask) / n_queries
 
 
 def _time_dense(X):
@@ -235,8 +239,8 @@ def _time_cover(X):
     sizes = shape.size, shape.overlap, shape.spread
     cover = partial(cover_partition, Z, divide(), *sizes)  # the first call compiles
     cost = partition_cost(len(Z), Z.shape[1], shape.n_subdomains)
-    divided = elapsed(divide) / (cost.distances + cost.exchanges)
-    return divided, best_of(cover) / cover_flops(shape, Z.shape[1])
+    partition = elapsed(divide) / (cost.distances + cost.exchanges)
+    return partition, best_of(cover) / cover_flops(shape, Z.shape[1])
 
 
 def _time_writing():

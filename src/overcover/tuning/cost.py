@@ -18,8 +18,8 @@ LOSSES, SHARED_LOSSES, SCORES, LIKELIHOODS, FEW_LIKELIHOODS = 56, 14, 12, 16, 45
 GRADIENT = 40
 # Neighbours are sought in so many metrics; operations of one distance, and of a column.
 METRICS, DISTANCE, DISTANCE_COLUMN = 4, 300, 3
-# Trials of a Twin GP's hyperparameters on each set; each takes half as long as a fit.
-TRIALS, TRIAL = 150, 0.5
+# Trials of a Twin GP's hyperparameters on each set, and the share of a fit of each.
+TRIALS, TRIAL = 150, 0.7
 # Blocks of rows and kernel matrices of anchors; copies of all neighbours of anchors;
 # square matrices of few rows.
 BLOCK_BYTES, COPIES, SQUARES = 1e8, 4, 6
