@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 from overcover import GP, OverlappingCoverRegressor
 from overcover._validation import TrainingData
+from overcover.cover import CoverShape
 from overcover.fitting import STAGES, Fit, InMemory, Recipe
 from overcover.routing import Router
 
@@ -17,7 +18,8 @@ KEPT = [stage for stage in STAGES.values() if stage.is_kept]
 def make_fit(surface, router="mahalanobis"):
     X, y = surface
     data = TrainingData(X, y.reshape(len(X), -1), None, None)
-    recipe = Recipe(GP(noise=0.1), 60, 0.5, 3.0, 10, "kmeans", router, 0, None)
+    shape = CoverShape(len(X), 60, 0.5, 3.0, 10)
+    recipe = Recipe(GP(noise=0.1), shape, "kmeans", router, 0, None)
     return Fit(recipe, data)
 
 

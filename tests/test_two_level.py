@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
 from overcover import GP, OverlappingCoverRegressor, _streams
+from overcover.cover import CoverShape
 from overcover.distributed import _shards as on_disk
 from overcover.distributed import _worker
 from overcover.fitting import Recipe
@@ -259,7 +260,8 @@ def test_tasks_look_at_a_block_a_shard_or_a_subdomain(
 
 def make_job(tmp_path, machine, partition, size, n_subdomains, router="euclidean"):
     """A fit of X.npy and y.npy in a folder."""
-    recipe = Recipe(machine, size, 0.5, 3.0, n_subdomains, partition, router, 0, None)
+    shape = CoverShape(size * n_subdomains // 2, size, 0.5, 3.0, n_subdomains)
+    recipe = Recipe(machine, shape, partition, router, 0, None)
     inputs = _worker.Inputs(str(tmp_path / "X.npy"), str(tmp_path / "y.npy"))
     folder = new_draft(tmp_path, "0" * 64)
     return _worker.Job(str(folder), "float64", inputs, recipe)

@@ -380,3 +380,26 @@ def packed_column_norms_sq(packed, B):
         norms_sq += np.einsum("ij,ij->j", product, product)
         start = stop
     return norms_sq
+
+
+# Operations of a matrix product that take as long as one entry of a kernel matrix.
+ENTRY_FLOPS = 1000
+
+
+def dense_flops(n_rows, by_entry=0):
+    """Operations of a kernel matrix, its factor and its inverse.
+
+    One operation is one of a large matrix product. An entry of a kernel matrix, which
+    is read and written several times, counts as many.
+
+    Parameters
+    ----------
+    n_rows : int
+    by_entry : float
+        More operations for every entry.
+
+    Returns
+    -------
+    float
+    """
+    return n_rows**2 * (n_rows + float(ENTRY_FLOPS) + by_entry)

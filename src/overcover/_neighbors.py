@@ -304,3 +304,8 @@ def smallest_columns(values, n_smallest):
             chosen = np.delete(chosen, tied[n_smallest - len(chosen) :])
         columns[:] = chosen
     return found
+
+
+def distance_flops(n_features):
+    """Operations (see `dense_flops`) of one distance and of comparing it."""
+    return 50.0 + 2.0 * n_features

@@ -16,7 +16,7 @@ from ._validation import check_observed, check_queries
 from .alone import as_cover, is_alone
 from .consult import panel_of, rounds
 from .explain import names_of_features, remoteness
-from .planning._findings import Finding, about_cover, about_variance
+from .planning.findings import Finding, about_cover, about_variance
 
 SEVERITIES = ("problem", "warning", "note")
 COVERAGE = 0.95

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from ._parallel import run_tasks
 from ._streams import Rows, without_far_cells
 from ._validation import TrainingData
-from .cover import cover_partition
+from .cover import CoverShape, cover_partition
 from .machines import make_machine
 from .partition import partition_rows
 from .routing import make_router
@@ -30,11 +30,8 @@ class Recipe(NamedTuple):
     machine: Any
     """The parameter of the regressor."""
 
-    size: int
-    overlap: float
-    spread: float
-    n_subdomains: int
-    """How many clusters the partition is to have."""
+    shape: CoverShape
+    """M, p, t, and how many clusters the partition is to have."""
 
     partition: Any
     router: str
@@ -107,22 +104,22 @@ def tune(fit):
     (X, Y, weights, _), rng = fit.data, fit.rng
     machine = make_machine(fit.recipe.machine)
     weights = machine.weigh(X, weights, fit.X_target, rng)
-    machine.tune(X, Y, weights, fit.recipe.size, rng, fit.recipe.n_jobs)
+    machine.tune(X, Y, weights, fit.recipe.shape.size, rng, fit.recipe.n_jobs)
     return machine, weights
 
 
 def partition(fit):
     """The clusters, as a `Partition`."""
     recipe = fit.recipe
-    wanted = recipe.n_subdomains, recipe.partition
+    wanted = recipe.shape.n_subdomains, recipe.partition
     return partition_rows(fit.X_metric, *wanted, recipe.n_jobs, fit.rng)
 
 
 def cover(fit):
     """The subdomains, as a `Cover`."""
-    recipe = fit.recipe
-    shape = recipe.size, recipe.overlap, recipe.spread
-    return cover_partition(fit.X_metric, fit.partition, *shape, recipe.n_jobs)
+    shape, n_jobs = fit.recipe.shape, fit.recipe.n_jobs
+    sizes = shape.size, shape.overlap, shape.spread
+    return cover_partition(fit.X_metric, fit.partition, *sizes, n_jobs)
 
 
 def router(fit):

@@ -4,9 +4,6 @@ X, Y -> metric -> partition -> cover -> machines -> routing -> combination
 -> prediction
 """
 
-from numbers import Real
-
-import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from . import consult, routing
@@ -20,13 +17,18 @@ from ._validation import (
     check_training_data,
     warn_of_few_rows,
 )
-from .cover import count_lenders, count_subdomains
+from .cover import (
+    DEFAULT_OVERLAP,
+    DEFAULT_SIZE,
+    DEFAULT_SPREAD,
+    CoverShape,
+    check_cover_options,
+)
 from .explain import summary
 from .fitting import Fit, InMemory, Recipe
 from .machines import FullModel, TakesMachine, make_machine
-from .planning._findings import Shape, warn_of_poor_choices
-from .planning._result import describe_fit
-from .planning._sizes import DEFAULT_OVERLAP, DEFAULT_SIZE, auto_size, check_auto
+from .planning.findings import warn_of_poor_choices
+from .planning.result import describe_fit
 
 
 class OverlappingCoverRegressor(
@@ -127,7 +129,7 @@ default="auto"
         *,
         subdomain_size=DEFAULT_SIZE,
         overlap=DEFAULT_OVERLAP,
-        spread=3.0,
+        spread=DEFAULT_SPREAD,
         n_consulted=1,
         partition="kmeans",
         router="variance",
@@ -203,8 +205,9 @@ default="auto"
         self.machine_, self.length_scales_ = fit.machine, fit.length_scales
         self.cover_ = fit.cover.renumbered(data.rows)
         self.states_, self.router_ = fit.results["machines"], fit.results["router"]
-        self.n_subdomains_, self.subdomain_size_ = fit.n_subdomains, fit.recipe.size
-        self.n_lenders_ = count_lenders(self.overlap, self.spread, fit.n_subdomains)
+        shape = fit.recipe.shape._replace(n_subdomains=fit.n_subdomains)
+        self.n_subdomains_, self.subdomain_size_ = shape.n_subdomains, shape.size
+        self.n_lenders_ = shape.n_lenders
         self.timings_ = progress.seconds
         progress.finish()
         return self
@@ -212,23 +215,17 @@ default="auto"
     def _recipe(self, data, in_memory) -> Recipe:
         """What the stages need besides the rows; refuses wrong parameters."""
         self._check_options()
-        (n_samples, n_features), n_outputs = data.X.shape, data.Y.shape[1]
-        size = self._size(n_samples, n_outputs)
-        n_subdomains = count_subdomains(n_samples, size, self.overlap)
+        n_outputs = data.Y.shape[1]
+        shape = CoverShape.of(self, len(data.X), n_outputs)
         if isinstance(self.partition, str):  # a clusterer may make more, or fewer
-            consult.check_consulted(self.n_consulted, n_subdomains)
-        shape = Shape(
-            n_samples, n_features, n_outputs, size, self.overlap, n_subdomains
-        )
-        warn_of_poor_choices(shape, self.machine, in_memory)
+            consult.check_consulted(self.n_consulted, shape.n_subdomains)
+        sizes = data.X.shape[1], n_outputs
+        warn_of_poor_choices(shape, *sizes, self.machine, in_memory)
         machine = make_machine(self.machine)
         consult.check_rule(self.combine, machine)
         return Recipe(
             machine=self.machine,
-            size=size,
-            overlap=self.overlap,
-            spread=self.spread,
-            n_subdomains=n_subdomains,
+            shape=shape,
             partition=self.partition,
             router=routing.router_for(self.router, machine),
             random_state=self.random_state,
@@ -249,12 +246,6 @@ default="auto"
             return diagram
         return f"{diagram}\n{element('p', summary(self))}"
 
-    def _size(self, n_samples, n_outputs):
-        """M: as asked for, or by the rule of "auto"."""
-        if not isinstance(self.subdomain_size, str):
-            return min(self.subdomain_size, n_samples)
-        return auto_size(n_samples, n_outputs, self.overlap, self.machine)
-
     def __sklearn_is_fitted__(self):
         return hasattr(self, "states_")
 
@@ -267,21 +258,7 @@ default="auto"
         return consult.predict(consult.panel_of(self), X, return_std)
 
     def _check_options(self):
-        if isinstance(self.subdomain_size, str):
-            check_auto(self.subdomain_size)
-        else:
-            check_count("subdomain_size", self.subdomain_size, 1, "Or give 'auto'.")
+        check_cover_options(self.subdomain_size, self.overlap, self.spread)
         check_count("n_consulted", self.n_consulted, 1, "1 suits a large overlap.")
-        if not isinstance(self.overlap, Real) or not 0 <= float(self.overlap) < 1:
-            raise ValueError(
-                f"overlap={self.overlap!r} must be at least 0 and below 1: the share "
-                "of a subdomain's rows that other clusters own. 0.9 is accurate, 0 a "
-                "plain partition."
-            )
-        if not isinstance(self.spread, Real) or not 1 <= float(self.spread) < np.inf:
-            raise ValueError(
-                f"spread={self.spread!r} must be a number >= 1: 1 borrows from as few "
-                "neighbouring clusters as can lend enough."
-            )
         check_choice("router", self.router, tuple(routing.ROUTERS))
         check_choice("combine", self.combine, consult.CHOICES)

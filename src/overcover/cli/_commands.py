@@ -8,6 +8,7 @@ import typer
 
 from .. import store
 from .._markup import duration, number, percent, size_of
+from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
 from ..machines import NAMED
 from ._app import (
     Data,
@@ -90,7 +91,7 @@ def fit(
     subdomain_size: Annotated[
         int | None, typer.Option(min=1, help="Rows per machine; 800.")
     ] = None,
-    overlap: Overlap = 0.9,
+    overlap: Overlap = DEFAULT_OVERLAP,
     drop: Drop = None,
     one_hot: OneHot = None,
     missing: MissingValues = Missing.refuse,
@@ -122,7 +123,7 @@ def fit(
     )
     options = {
         "machine": machine,
-        "subdomain_size": subdomain_size or 800,
+        "subdomain_size": subdomain_size or DEFAULT_SIZE,
         "overlap": overlap,
         "n_jobs": jobs,
         "random_state": seed,

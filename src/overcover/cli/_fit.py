@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from .. import OverlappingCoverRegressor, store
 from ..advice import Finding, findings, with_notes
+from ..cover import DEFAULT_OVERLAP
 from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
 from ._budget import describe, plan_within
 from ._mistakes import Cannot
 from ._stored import notes_of
 
-DEFAULT_OVERLAP = 0.9
 # The note in a store that holds the fingerprint of a request with a budget.
 ASKED = "asked"
 
@@ -115,9 +115,9 @@ def fit_table(
         # The default may fall where nothing else helps; another overlap was chosen.
         given = None if model.overlap == DEFAULT_OVERLAP else model.overlap
         shape = (*X.shape, Y.shape[1])
-        made = plan_within(shape, budget, model.machine, given, model.n_jobs)
-        say(describe(made, budget))
-        model.set_params(subdomain_size=made.subdomain_size, overlap=made.overlap)
+        choice = plan_within(shape, budget, model.machine, given, model.n_jobs)
+        say(describe(choice, budget))
+        model.set_params(subdomain_size=choice.subdomain_size, overlap=choice.overlap)
         # What a budget decides depends on the computer: the request is remembered.
         notes |= {ASKED: asked}
     try:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from .._markup import number, percent
+from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
 from ._app import (
     Data,
     Drop,
@@ -41,8 +42,8 @@ def compare(
     block: Annotated[
         int, typer.Option(min=1, help="Consecutive rows not to part, of a series.")
     ] = 1,
-    subdomain_size: Size = 800,
-    overlap: Overlap = 0.9,
+    subdomain_size: Size = DEFAULT_SIZE,
+    overlap: Overlap = DEFAULT_OVERLAP,
     jobs: Jobs = 1,
     seed: Seed = 0,
     as_json: Json = False,

@@ -84,7 +84,7 @@ class Sharding(Job):
 def sharding_of(job, shape) -> Sharding | None:
     """How rows of this shape are to be sharded; None if they make one shard."""
     recipe = job.recipe
-    clusterer = resolve(recipe.partition, recipe.n_subdomains, 1, None)
+    clusterer = resolve(recipe.partition, recipe.shape.n_subdomains, 1, None)
     if not isinstance(clusterer, TwoLevelKMeans):
         return None
     n_shards = clusterer.count_shards(*shape)
@@ -331,7 +331,9 @@ def lend(job, start, stop):
     """The members of some subdomains, which borrow from all shards around."""
     clusters = _read_once(job, "clusters")
     sizes = clusters["sizes"]
-    lending = lending_of(clusters["centers"], sizes, *job.recipe[1:4])
+    shape = job.recipe.shape
+    options = shape.size, shape.overlap, shape.spread
+    lending = lending_of(clusters["centers"], sizes, *options)
     members = extend_clusters(_StoredClusters(job, sizes), lending, start, stop, 1)
     return {"members": members, "means": subdomain_means(_rows(job), members)}
 

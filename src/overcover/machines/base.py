@@ -31,11 +31,10 @@ from sklearn.utils import check_random_state
 from .._notes import keep_notes
 from .._streams import typical_moments_of
 from .._validation import all_or_nothing, check_training_data, warn_of_few_rows
+from ..cover import KEPT_BYTES
+from ..tuning.cost import TuningCost
 from .predictor import FullModel, Prediction
 
-# What `keep_factors="auto"` may spend on all subdomains together: so much, or a quarter
-# of the computer's memory if that is less.
-KEPT_BYTES = 4 * 2**30
 # Rows in kernel units: the squares of their differences are finite.
 FARTHEST = 1e150
 
@@ -120,6 +119,10 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         random_state : RandomState
         n_jobs : int or None
         """
+
+    def tuning_cost(self, n_samples, n_features, n_outputs) -> TuningCost:
+        """What `tune` takes; nothing where no hyperparameter is "auto"."""
+        return TuningCost()
 
     def length_scales(self, X) -> np.ndarray:
         """The machine's metric: distances are meant between rows of ``X / scales``.

@@ -25,6 +25,7 @@ from .._linalg import pack_lower, packed_size
 from .._streams import center_of
 from .._validation import are_scales, check_choice
 from .._weights import evidence_of
+from ..tuning.cost import TuningCost, tuning_cost
 from . import calibration
 from .base import Answer, Description, Recalled, check_fits, may_keep
 from .calibration import CalibratedMachine, Calibration
@@ -152,6 +153,17 @@ class GP(CalibratedMachine):
         ]
         self.theta_ = np.array([tuned.theta for tuned in found])
         self.tuning_scores_ = [tuned.scores for tuned in found]
+
+    def tuning_cost(self, n_samples, n_features, n_outputs):
+        """Of every output with `per_output`; a kernel object is tuned on few rows."""
+        is_object = kernels.is_object(self.kernel)
+        asked = self.hyperparameters_asked_for(n_features)
+        if not is_object and not np.isnan(asked).any():
+            return TuningCost()
+        n_rows = min(n_samples, tuning.FEW_ROWS) if is_object else n_samples
+        cost = tuning_cost(n_rows, n_features)
+        n_groups = n_outputs if self.per_output else 1
+        return cost._replace(flops=n_groups * cost.flops)
 
     def hyperparameters_asked_for(self, n_features):
         """Log hyperparameters as given, NaN where "auto"."""

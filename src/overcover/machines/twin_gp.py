@@ -36,6 +36,7 @@ from .._linalg import packed_size
 from .._optimize import Minima
 from .._records import NUMBER, positive
 from ..tuning import twin as twin_tuning
+from ..tuning.cost import TuningCost, tuning_cost
 from ..tuning.twin import Scales
 from . import calibration, twin_state
 from .base import (
@@ -184,6 +185,14 @@ class TwinGP(CalibratedMachine):
         self._set_scales(result.scales)
         self.tuning_scores_ = result.scores
         self.variance_inflation_ = result.inflation
+
+    def tuning_cost(self, n_samples, n_features, n_outputs):
+        """Trials of whole machines."""
+        scales = self.input_length_scale, self.output_length_scale
+        asked = *scales, self.input_noise, self.output_noise
+        if not any(isinstance(value, str) for value in asked):
+            return TuningCost()
+        return tuning_cost(n_samples, n_features, is_twin=True)
 
     def _set_scales(self, scales):
         self.input_length_scale_ = scales.inputs

@@ -23,11 +23,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from .._neighbors import distance_flops
 from .._records import finite, record, whole
-from ._arrays import cluster_means, clusters_of, principal_rows, standardize
+from ._arrays import (
+    N_COMPONENTS,
+    cluster_means,
+    clusters_of,
+    principal_rows,
+    standardize,
+)
 from ._kmeans import EqualSizeKMeans
 from ._projection import RecursiveProjection
+from ._seeds import MANY_SEEDS, N_STARTS
 from ._two_level import TwoLevelKMeans
+from .shards import count_shards
 
 __all__ = [
     "EqualSizeKMeans",
@@ -35,6 +44,7 @@ __all__ = [
     "RecursiveProjection",
     "TwoLevelKMeans",
     "clusters_of",
+    "partition_cost",
     "partition_rows",
 ]
 
@@ -158,3 +168,48 @@ def resolve(method, n_clusters, n_jobs, random_state):
     if "n_clusters" in params:
         changes["n_clusters"] = n_clusters
     return clusterer.set_params(**changes)
+
+
+class PartitionCost(NamedTuple):
+    """What `partition_rows` takes by "kmeans"."""
+
+    distances: float
+    """Operations (see `overcover._linalg.dense_flops`) that threads share."""
+
+    exchanges: float
+    """Operations of one thread: rows that clusters exchange until sizes are equal."""
+
+    n_bytes: float
+
+
+def partition_cost(
+    n_samples, n_features, n_clusters, n_jobs=1, n_shards=None
+) -> PartitionCost:
+    """Operations and bytes of a partition.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_clusters : int
+    n_jobs : int
+        Threads: so many shards are in memory together.
+    n_shards : int or None
+        None is as many as "kmeans" makes.
+
+    Returns
+    -------
+    PartitionCost
+    """
+    width = n_features if n_features <= MOST_COLUMNS else N_COMPONENTS
+    if n_shards is None and n_clusters > MANY_CLUSTERS:
+        n_shards = count_shards("auto", n_samples, width, n_clusters)
+    n_shards = n_shards or 1
+    # A row meets the centres of its shard 18 times, seeds 30 times from every start.
+    n_met = n_clusters / n_shards
+    n_distances = n_samples * (18 * n_met + 30 * N_STARTS * min(n_met, MANY_SEEDS))
+    # It may move to the 64 nearest clusters.
+    exchange = (3e6 + 3e4 * width) * min(1.0, n_clusters / 64)
+    # X in float64 twice, and some numbers for every row.
+    n_copied = n_samples * min(1.0, n_jobs / n_shards)
+    n_bytes = 16.0 * n_copied * width + 200.0 * n_samples
+    distances = n_distances * distance_flops(width)
+    return PartitionCost(distances, n_samples * exchange, n_bytes)

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._validation import check_count
 from ..alone import as_cover, is_alone
-from ..cover import Cover
+from ..cover import Cover, CoverShape
 from ..machines import Machine
 from ..regressor import OverlappingCoverRegressor
 from ..routing import ROUTERS
@@ -261,7 +261,7 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     model.states_ = StoredStates(subdomains)
     model.cover_ = Cover(StoredMembers(subdomains), n_owned)
     if not hasattr(model, "subdomain_size_"):  # stores of before it was kept
-        model.subdomain_size_ = model._size(sizes["N"], sizes["q"])
+        model.subdomain_size_ = CoverShape.of(model, sizes["N"], sizes["q"]).size
     return model
 
 

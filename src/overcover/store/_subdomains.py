@@ -12,7 +12,8 @@ from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from ..machines.base import KEPT_BYTES, memory_of_computer
+from ..cover import KEPT_BYTES
+from ..machines.base import memory_of_computer
 from ._codec import decode, encode
 from ._directory import file_of, read_manifest
 from ._pack import StoreError, most_files, open_pack, write_pack

@@ -1,16 +1,17 @@
-"""What M and p give reason to say: of a fitted cover, and before one is made.
+"""Findings about M and p: of a fitted cover, and before one is made.
 
-`about_cover` speaks of all that may be worth knowing, for a report. `poor_choices` are
-fewer, and certain: no data is well served by them, and whoever made the choice can make
-another one. They become warnings when a model is fitted.
+`about_cover` lists all that may be worth knowing, for a report. `poor_choices` are
+fewer, and certain: they serve no data well, and the user can choose otherwise. They
+become warnings when a model is fitted.
 """
 
 from typing import NamedTuple
 
 from .._markup import number, percent, size_of
 from .._notes import warn
+from ..cover import CoverShape
 from ..machines.base import memory_of_computer
-from ..tuning._problem import MOST_SCALES
+from ..tuning.cost import scales_to_find
 
 # Below it, answers jump at borders more than they gain from independence.
 LEAST_OVERLAP = 0.5
@@ -20,7 +21,7 @@ LEAST_OVERLAP = 0.5
 FEW = 4
 # Up to so many rows, a machine for each of them is no waste worth a word.
 A_FEW = 100
-# So small and so many that the partition costs more than the machines.
+# So small and so many that the partition takes longer than the machines.
 SMALL, MANY = 100, 10_000
 
 
@@ -31,41 +32,24 @@ class Finding(NamedTuple):
     """"problem" (do not rely on it), "warning" (it can be better) or "note"."""
 
     text: str
-    """What was seen, what it means, what to do."""
+    """The observation, what it means, what to do."""
 
     def __str__(self):
         return f"{self.severity}: {self.text}"
 
 
 class PoorCoverWarning(UserWarning):
-    """The cover that is asked for serves no data well; the text says what to change."""
+    """The parameters of the cover serve no data well; the text says what to change."""
 
 
-class Shape(NamedTuple):
-    """What is known of a cover before it is made."""
-
-    n_samples: int
-    n_features: int
-    n_outputs: int
-    size: int
-    """Rows of a subdomain."""
-
-    overlap: float
-    n_subdomains: int
-
-
-def scales_to_find(n_features):
-    """Length scales that rows must determine: wider inputs share a single one."""
-    return n_features if n_features <= MOST_SCALES else 1
-
-
-def poor_choices(shape: Shape, machine, in_memory=True):
-    """Sentences on M and p that no data is well served by.
+def poor_choices(shape: CoverShape, n_features, n_outputs, machine, in_memory=True):
+    """Sentences on an M and p that serve no data well.
 
     Parameters
     ----------
-    shape : Shape
-    machine : Machine
+    shape : CoverShape
+    n_features, n_outputs : int
+    machine : Machine, str or None
     in_memory : bool
         Whether all states will be held in memory.
 
@@ -74,7 +58,7 @@ def poor_choices(shape: Shape, machine, in_memory=True):
     str
         What is poor, why, and what to do.
     """
-    n_samples, n_features, _, size, overlap, n_subdomains = shape
+    n_samples, size, overlap, _, n_subdomains = shape
     if n_subdomains == 1:
         return
     if FEW * size <= scales_to_find(n_features):
@@ -98,16 +82,16 @@ def poor_choices(shape: Shape, machine, in_memory=True):
             "machines do, and each knows little. Give subdomain_size='auto', or 400."
         )
     if in_memory:
-        yield from _too_large(shape, machine)
+        by_row = 8 * (n_features + 3 * n_outputs)
+        if getattr(machine, "keep_factors", "auto") is True:
+            by_row += 4 * size
+        yield from _too_large(shape, by_row)
 
 
-def _too_large(shape, machine):
-    """Of states that cannot be held: every row is in 1 / (1 - p) of them."""
-    n_samples, n_features, n_outputs, size, overlap, _ = shape
-    held = n_samples / (1.0 - overlap)
-    needed = 8 * held * (n_features + 3 * n_outputs)
-    if getattr(machine, "keep_factors", "auto") is True:
-        needed += 4 * held * size
+def _too_large(shape, by_row):
+    """Of states that exceed the memory: every row is in 1 / (1 - p) of them."""
+    overlap = shape.overlap
+    needed = shape.n_samples / (1.0 - overlap) * by_row
     there = memory_of_computer()
     if needed > there:
         yield (
@@ -118,9 +102,9 @@ def _too_large(shape, machine):
         )
 
 
-def warn_of_poor_choices(shape, machine, in_memory=True):
-    """A `PoorCoverWarning` for every poor choice, before any work is done."""
-    for text in poor_choices(shape, machine, in_memory):
+def warn_of_poor_choices(shape, n_features, n_outputs, machine, in_memory=True):
+    """A `PoorCoverWarning` for each of `poor_choices`, before any work is done."""
+    for text in poor_choices(shape, n_features, n_outputs, machine, in_memory):
         warn(text, PoorCoverWarning)
 
 

@@ -1,61 +1,13 @@
-"""What a plan says: `Plan`, and the `Budget` it is held against."""
+"""`Plan`: what a fit is expected to take, or took."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from .._markup import duration, number, percent, size_of, text_table
-from ._findings import Finding, about_cover
-from ._units import parse_bytes, parse_seconds
-
-LIMITS = ("seconds", "memory", "disk")
-
-
-class Budget(NamedTuple):
-    """What a fit may take."""
-
-    seconds: float = np.inf
-    memory: float = np.inf
-    """Bytes at the peak, the training rows included."""
-
-    disk: float = np.inf
-    """Bytes of the store while it is written."""
-
-    @classmethod
-    def of(cls, given) -> "Budget":
-        """From a budget, a mapping with its fields, a time, or None.
-
-        Examples
-        --------
-        >>> Budget.of({"seconds": "10m", "memory": "8GB"})
-        Budget(seconds=600.0, memory=8000000000.0, disk=inf)
-        """
-        if given is None:
-            return cls()
-        if isinstance(given, str | Real):
-            return cls(seconds=parse_seconds(given))
-        given = given._asdict() if isinstance(given, cls) else given
-        if not isinstance(given, Mapping) or not set(given) <= set(LIMITS):
-            raise ValueError(
-                f"budget={given!r} is not known. Give a time such as '10m', or a dict "
-                "with seconds, memory and disk, such as "
-                "{'seconds': '10m', 'memory': '8GB'}."
-            )
-        parsers = {"seconds": parse_seconds, "memory": parse_bytes, "disk": parse_bytes}
-        return cls(**{name: parsers[name](value) for name, value in given.items()})
-
-    def text(self) -> str:
-        """The limits there are, in words."""
-        return _listed(
-            self, [name for name in LIMITS if np.isfinite(getattr(self, name))]
-        )
-
-
-NO_LIMIT = Budget()
+from .budget import NO_LIMIT, Budget
+from .findings import Finding, about_cover
 
 
 @dataclass(frozen=True)
@@ -106,7 +58,7 @@ class Plan:
     this one does if it does not fit. "" if there were none."""
 
     findings: tuple[Finding, ...] = ()
-    """What there is to say about M and p; see `overcover.advice`."""
+    """Advice about M and p; see `overcover.advice`."""
 
     @property
     def total_seconds(self) -> float:
@@ -115,7 +67,7 @@ class Plan:
 
     @property
     def needs(self) -> Budget:
-        """What the plan takes, as a budget: that of the fit that was asked for."""
+        """What the plan takes, as a budget: of a fit in memory, or into a store."""
         if self.into_store:
             disk = self.disk_while_fitting
             return Budget(self.total_seconds, self.memory_into_store, disk)
@@ -123,7 +75,7 @@ class Plan:
 
     def exceeded(self, budget) -> list[str]:
         """Names of the limits that the plan exceeds."""
-        pairs = zip(LIMITS, self.needs, budget)
+        pairs = zip(budget._fields, self.needs, budget)
         return [name for name, needed, allowed in pairs if needed > allowed]
 
     def __str__(self):
@@ -147,32 +99,23 @@ class Plan:
 
     def _verdict(self):
         if not self.fits:
-            missed = self.binding.split(", ")
+            exceeded = self.binding.split(", ")
             yield (
                 f"Does not fit in {self.budget.text()}: nothing that makes sense takes "
-                f"less. Needed: {_listed(self.needs, missed)}."
+                f"less. Needed: {self.needs.text(exceeded)}."
             )
-            if "memory" in missed and not self.into_store:
+            if "memory" in exceeded and not self.into_store:
                 yield f"Into a store (fit_into): {size_of(self.memory_into_store)}."
-            if "disk" in missed and self.keeps_factors:
+            if "disk" in exceeded and self.keeps_factors:
                 yield "Without factors (keep_factors=False) a store is far smaller."
         elif self.binding:
-            yield f"Fits in {self.budget.text()}; more is kept back by {self.binding}."
+            yield f"Fits in {self.budget.text()}; more would exceed the {self.binding}."
         elif self.budget != NO_LIMIT:
             yield f"Fits in {self.budget.text()}."
 
 
-def _listed(budget, names):
-    texts = {
-        "seconds": lambda value: duration(value),
-        "memory": lambda value: f"{size_of(value)} of memory",
-        "disk": lambda value: f"{size_of(value)} on disk",
-    }
-    return ", ".join(texts[name](getattr(budget, name)) for name in names)
-
-
 def describe_fit(model) -> Plan:
-    """What came of a fit: M, p, K and the seconds that were spent, with findings."""
+    """M, p, K of a fitted model and the seconds of its stages, with findings."""
     return Plan(
         n_samples=int(model.cover_.n_owned.sum()),
         n_features=model.n_features_in_,
