@@ -7,8 +7,8 @@ Memory beyond the arrays that are filled: `CHUNK` frames for each worker.
 
 import numpy as np
 
-from .._parallel import run_tasks
-from .._progress import open_bar
+from ..._parallel import run_tasks
+from ..._progress import open_bar
 from ._features import N_ORIENTATIONS, hog
 from ._shape_contexts import N_WORDS, bag_of_shape_contexts, learn_codebook
 from ._silhouette import SIZE

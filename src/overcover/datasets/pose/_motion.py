@@ -23,36 +23,16 @@ from ._skeleton import JOINTS, J
 
 GAITS = ("walk", "jog")
 
-# Key poses: (phase in cycles, {joint: (flexion, abduction, twist)}); "both_" sets the
-# left and the right joint. Joints that are not named stay as in the stance, which holds
-# for the whole motion; ankles are found so that feet stay level.
-_STANCE = {"both_shoulder": (3, 9, 0), "both_elbow": (14, 0, 0), "both_hip": (2, 4, 6)}
-_GUARD = {
-    "spine": (8, 0, 0),
-    "neck": (6, 0, 0),
-    "both_shoulder": (38, 12, 10),
-    "both_elbow": (122, 0, 0),
-    "left_hip": (24, 6, 8),
-    "left_knee": (26, 0, 0),
-    "right_hip": (-4, 8, 14),
-    "right_knee": (22, 0, 0),
-}
-_SEATED = {
-    "pelvis": (-8, 0, 0),
-    "spine": (10, 0, 0),
-    "both_hip": (84, 8, 8),
-    "both_knee": (86, 0, 0),
-    "both_shoulder": (24, 8, 15),
-    "both_elbow": (52, 0, 0),
-}
-_RISING = _SEATED | {
-    "pelvis": (18, 0, 0),
-    "spine": (15, 0, 0),
-    "both_hip": (78, 8, 8),
-    "both_knee": (80, 0, 0),
-    "both_shoulder": (30, 8, 0),
-    "both_elbow": (20, 0, 0),
-}
+# A pose is written as "joint flexion abduction twist, ..."; "both_" names the left and
+# the right joint. Joints that are not named stay as in the stance, which holds for the
+# whole motion; ankles follow from the rest, so that feet stay level.
+_STANCE = "both_shoulder 3 9 0, both_elbow 14 0 0, both_hip 2 4 6"
+_GUARD = """spine 8 0 0, neck 6 0 0, both_shoulder 38 12 10, both_elbow 122 0 0,
+    left_hip 24 6 8, left_knee 26 0 0, right_hip -4 8 14, right_knee 22 0 0"""
+_SEATED = """pelvis -8 0 0, spine 10 0 0, both_hip 84 8 8, both_knee 86 0 0,
+    both_shoulder 24 8 15, both_elbow 52 0 0"""
+_RISING = """pelvis 18 0 0, spine 15 0 0, both_hip 78 8 8, both_knee 80 0 0,
+    both_shoulder 30 8 0, both_elbow 20 0 0"""
 
 
 class Motion(NamedTuple):
@@ -64,8 +44,9 @@ class Motion(NamedTuple):
     sharpness: float
     """kappa: how long a key pose is held."""
 
-    stance: dict
-    keys: tuple
+    stance: str
+    keys: dict[float, str]
+    """Poses by their phase, in cycles."""
 
 
 KEYED = {
@@ -73,130 +54,61 @@ KEYED = {
         1.8,
         5.0,
         _GUARD,
-        (
-            (0.0, {}),
-            (
-                0.22,
-                {
-                    "left_shoulder": (88, 2, 0),
-                    "left_elbow": (8, 0, 0),
-                    "chest": (4, 0, -22),
-                    "spine": (10, 0, -8),
-                },
-            ),
-            (0.42, {}),
-            (
-                0.68,
-                {
-                    "right_shoulder": (92, 0, 0),
-                    "right_elbow": (6, 0, 0),
-                    "chest": (6, 0, 28),
-                    "spine": (16, 0, 14),
-                    "right_knee": (34, 0, 0),
-                },
-            ),
-        ),
+        {
+            0.0: "",
+            0.22: """left_shoulder 88 2 0, left_elbow 8 0 0, chest 4 0 -22,
+                spine 10 0 -8""",
+            0.42: "",
+            0.68: """right_shoulder 92 0 0, right_elbow 6 0 0, chest 6 0 28,
+                spine 16 0 14, right_knee 34 0 0""",
+        },
     ),
     "gesture": Motion(
         6.5,
         14.0,
         _STANCE,
-        (
-            (0.0, {}),
-            (0.16, {"right_shoulder": (15, 112, 70), "right_elbow": (35, 0, 0)}),
-            (0.29, {"right_shoulder": (20, 98, 80), "right_elbow": (95, 0, 0)}),
-            (0.42, {"right_shoulder": (15, 115, 70), "right_elbow": (30, 0, 0)}),
-            (0.58, {"left_shoulder": (62, 5, 10), "left_elbow": (25, 0, 0)}),
-            (0.70, {"left_shoulder": (42, 8, 10), "left_elbow": (118, 0, 0)}),
-            (
-                0.84,
-                {
-                    "both_shoulder": (42, 28, -20),
-                    "both_elbow": (62, 0, 0),
-                    "neck": (-8, 0, 0),
-                },
-            ),
-        ),
+        {
+            0.0: "",
+            0.16: "right_shoulder 15 112 70, right_elbow 35 0 0",
+            0.29: "right_shoulder 20 98 80, right_elbow 95 0 0",
+            0.42: "right_shoulder 15 115 70, right_elbow 30 0 0",
+            0.58: "left_shoulder 62 5 10, left_elbow 25 0 0",
+            0.70: "left_shoulder 42 8 10, left_elbow 118 0 0",
+            0.84: "both_shoulder 42 28 -20, both_elbow 62 0 0, neck -8 0 0",
+        },
     ),
     "throw_catch": Motion(
         4.0,
         12.0,
-        _STANCE | {"both_hip": (10, 8, 8), "both_knee": (14, 0, 0)},
-        (
-            (0.0, {}),
-            (
-                0.18,
-                {
-                    "both_shoulder": (78, 4, -8),
-                    "both_elbow": (38, 0, 0),
-                    "spine": (6, 0, 0),
-                },
-            ),
-            (0.33, {"both_shoulder": (28, 6, -22), "both_elbow": (105, 0, 0)}),
-            (
-                0.55,
-                {
-                    "right_shoulder": (10, 100, -75),
-                    "right_elbow": (95, 0, 0),
-                    "left_shoulder": (55, 20, 0),
-                    "chest": (-6, 0, -24),
-                    "spine": (-4, 0, -14),
-                    "right_hip": (4, 10, 8),
-                },
-            ),
-            (
-                0.70,
-                {
-                    "right_shoulder": (98, 8, 0),
-                    "right_elbow": (8, 0, 0),
-                    "left_shoulder": (-18, 16, 0),
-                    "chest": (12, 0, 22),
-                    "spine": (16, 0, 12),
-                    "left_hip": (32, 6, 6),
-                    "left_knee": (34, 0, 0),
-                },
-            ),
-        ),
+        f"{_STANCE}, both_hip 10 8 8, both_knee 14 0 0",
+        {
+            0.0: "",
+            0.18: "both_shoulder 78 4 -8, both_elbow 38 0 0, spine 6 0 0",
+            0.33: "both_shoulder 28 6 -22, both_elbow 105 0 0",
+            0.55: """right_shoulder 10 100 -75, right_elbow 95 0 0, spine -4 0 -14,
+                left_shoulder 55 20 0, chest -6 0 -24, right_hip 4 10 8""",
+            0.70: """right_shoulder 98 8 0, right_elbow 8 0 0, left_hip 32 6 6,
+                left_shoulder -18 16 0, chest 12 0 22, spine 16 0 12,
+                left_knee 34 0 0""",
+        },
     ),
     "sit": Motion(
         11.0,
         20.0,
         _STANCE,
-        (
-            (0.0, {}),
-            (0.11, _RISING),
-            (0.24, _SEATED),
-            (
-                0.40,
-                _SEATED
-                | {
-                    "right_shoulder": (48, 22, 10),
-                    "right_elbow": (95, 0, 0),
-                    "spine": (2, 0, 8),
-                },
-            ),
-            (
-                0.55,
-                _SEATED
-                | {
-                    "pelvis": (-16, 0, 0),
-                    "both_hip": (74, 6, 8),
-                    "both_knee": (68, 0, 0),
-                    "both_shoulder": (10, 14, 10),
-                },
-            ),
-            (
-                0.70,
-                _SEATED
-                | {
-                    "left_shoulder": (62, 12, 0),
-                    "left_elbow": (50, 0, 0),
-                    "spine": (24, 0, -10),
-                },
-            ),
-            (0.84, _SEATED),
-            (0.92, _RISING),
-        ),
+        {
+            0.0: "",
+            0.11: _RISING,
+            0.24: _SEATED,
+            0.40: f"""{_SEATED}, right_shoulder 48 22 10, right_elbow 95 0 0,
+                spine 2 0 8""",
+            0.55: f"""{_SEATED}, pelvis -16 0 0, both_hip 74 6 8, both_knee 68 0 0,
+                both_shoulder 10 14 10""",
+            0.70: f"""{_SEATED}, left_shoulder 62 12 0, left_elbow 50 0 0,
+                spine 24 0 -10""",
+            0.84: _SEATED,
+            0.92: _RISING,
+        },
     ),
 }
 MOTIONS = (*GAITS, *KEYED)
@@ -235,10 +147,11 @@ def _bump(phase, centre, sharpness):
 
 
 def _put(angles, pose):
-    """Write a pose's named joints into angles of shape (..., 18, 3)."""
-    for name, values in pose.items():
-        for side in ("left", "right") if name.startswith("both") else ("",):
-            angles[..., J[name.replace("both", side) if side else name], :] = values
+    """Write the joints that a pose names into angles of shape (18, 3)."""
+    for part in filter(None, pose.split(",")):
+        name, *degrees = part.split()
+        for side in ("left", "right") if name.startswith("both") else ("both",):
+            angles[J[name.replace("both", side)]] = [float(value) for value in degrees]
     return angles
 
 
@@ -307,8 +220,8 @@ def keyed_angles(motion, phase, liveliness):
     ndarray of shape (n_frames, 18, 3)
     """
     stance = _put(np.zeros((len(JOINTS), 3)), motion.stance)
-    keys = np.stack([_put(stance.copy(), pose) for _, pose in motion.keys])
-    centres = 2 * np.pi * np.array([centre for centre, _ in motion.keys])
+    keys = np.stack([_put(stance.copy(), pose) for pose in motion.keys.values()])
+    centres = 2 * np.pi * np.array(list(motion.keys))
     weights = _bump(phase[:, None], centres, motion.sharpness)
     weights /= weights.sum(axis=1, keepdims=True)
     angles = np.tile(stance, (len(phase), 1, 1))

@@ -13,7 +13,7 @@ their mean, neither place nor scale matters.
 import numpy as np
 from sklearn.cluster import KMeans
 
-from .._parallel import one_thread_per_worker
+from ..._parallel import one_thread_per_worker
 from ._silhouette import compiled, on_border
 
 N_POINTS = 100

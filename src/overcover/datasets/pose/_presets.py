@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from numbers import Real
 
-from .._validation import check_choice, check_count
+from ..._validation import check_choice, check_count
 from ._motion import MOTIONS
 
 
