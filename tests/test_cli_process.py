@@ -211,7 +211,7 @@ def test_a_traceback_only_if_asked_for(folder):
     wrong = ["predict", str(folder / "model.ocm"), "nothing.csv"]
     plain = subprocess.run([*COMMAND, *wrong], capture_output=True, text=True)
     assert plain.returncode == 2
-    assert plain.stderr == "error: there is no file nothing.csv.\n"
+    assert plain.stderr == "error: There is no file 'nothing.csv'.\n"
     asked = subprocess.run(
         [*COMMAND, *wrong],
         capture_output=True,

@@ -8,6 +8,7 @@ import typer
 
 from .. import store
 from .._markup import duration, number, percent, size_of
+from ..tables import name_of, writing_table
 from ._app import (
     Data,
     Drop,
@@ -21,8 +22,8 @@ from ._app import (
     Target,
     app,
 )
-from ._files import name_of
 from ._mistakes import Mistake
+from ._recipe import read_table, split_names
 from ._show import (
     bar,
     counted,
@@ -35,7 +36,6 @@ from ._show import (
     print_table,
     say,
 )
-from ._tables import read_table, split_names
 
 # Rows of a table that are read and answered together.
 ROWS_AT_A_TIME = 2**15
@@ -183,7 +183,7 @@ def predict(
     Columns are found by name, in any order. Answers are called as the targets, with
     _std, _low and _high behind; a kept column of the same name has _given behind.
     """
-    from ._output import check_output, writing_table
+    from ._checks import check_output
     from ._predict import answers
     from ._stored import open_model, rows_of
 
@@ -328,7 +328,7 @@ def report(
 ):
     """Write a report as one HTML file: errors, intervals, the cover, what to do."""
     from ..report import write_report
-    from ._output import check_output
+    from ._checks import check_output
     from ._stored import open_model, read_observed
 
     check_output(out, data, (".html", ".htm"))

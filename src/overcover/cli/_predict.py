@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._files import Chunks, with_gaps
+from ..tables import Chunks, with_gaps
 from ._mistakes import Cannot, Mistake
 from ._stored import Stored, first_gap, inputs_of
 
@@ -36,7 +36,7 @@ def answers(
     for frame in chunks.frames:
         X, whole = inputs_of(stored, with_gaps(frame, keep))
         if missing == "refuse" and not whole.all():
-            gaps = frame.index, stored.recipe.made(), X
+            gaps = frame.index, stored.recipe.inputs(), X
             row, column = first_gap(*gaps, stored.recipe)
             # Words have no median.
             fit = (

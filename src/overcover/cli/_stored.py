@@ -8,9 +8,10 @@ import numpy as np
 from .. import load, store
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
-from ._files import OUTPUT, place, read_chunks
+from ..tables import OUTPUT, as_numbers, place, read_chunks
+from ._checks import check_input
 from ._mistakes import Cannot, Mistake
-from ._tables import Recipe, as_numbers, cook, possible_names, split_names
+from ._recipe import Recipe, cook, possible_names, split_names
 
 # The name of the command line's notes in a store.
 NOTES = "table"
@@ -85,7 +86,7 @@ def read_notes(notes, model):
     targets = [str(name) for name in notes["targets"]]
     if any(kind not in KINDS for kind in recipe.kinds.values()):
         raise ValueError("there are columns of unknown kinds")
-    if recipe.made() != names_of_features(model) or len(targets) != model.n_outputs_:
+    if recipe.inputs() != names_of_features(model) or len(targets) != model.n_outputs_:
         raise ValueError("they do not fit the model's inputs and outputs")
     fill = {name: float(value) for name, value in recipe.fill.items()}
     return recipe._replace(fill=fill), targets
@@ -112,6 +113,7 @@ def rows_of(stored, source, n_rows, others=(), verbatim=False):
     -------
     Chunks
     """
+    check_input(source)
     recipe = stored.recipe
     wanted = None if not stored.has_names else {*recipe.kinds, *possible_names(others)}
     kept = possible_names(others) if verbatim else []
@@ -189,7 +191,7 @@ def read_observed(stored, source, given=(), missing="refuse"):
         Y = pd.DataFrame(values, index=frame.index)
         both = whole & np.isfinite(Y.to_numpy()).all(axis=1)
         if missing == "refuse" and not both.all():
-            gaps = (targets, Y) if whole.all() else (stored.recipe.made(), X)
+            gaps = (targets, Y) if whole.all() else (stored.recipe.inputs(), X)
             row, column = first_gap(frame.index, *gaps, stored.recipe)
             raise Cannot(
                 f"{row} lacks a value of {column!r}. Leave such rows out with "

@@ -19,8 +19,8 @@ from ._app import (
     app,
 )
 from ._mistakes import Mistake
+from ._recipe import read_table
 from ._show import bar, counted, maybe, print_dropped, print_json, print_table
-from ._tables import read_table
 
 Size = Annotated[int, typer.Option(min=1, help="Rows per machine.")]
 # Outputs whose errors are shown to people; programs get all.

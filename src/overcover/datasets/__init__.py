@@ -5,7 +5,7 @@ seed. Loaders read numbers and names only: no file is ever unpickled by Python's
 unpickler.
 """
 
-from ._files import array_checksum, file_checksum
+from ..tables import array_checksum, file_checksum
 from ._mocap import load_human36m, load_humaneva
 from ._openml import fetch_kin8nm, fetch_protein
 from ._sarcos import load_sarcos

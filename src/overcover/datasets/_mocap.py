@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._validation import check_choice, check_count
-from ._files import check_path, near_names, npz_names, read_npy, read_npz
+from ..tables import check_path, near_names, npz_names, read_npy, read_npz
 from ._recordings import archive, human36m_files, humaneva_files
 
 UNITS = {"mm": 1.0, "cm": 10.0, "m": 1000.0}

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
-from ._files import array_checksum
+from ..tables import array_checksum
 
 
 class Known(NamedTuple):

@@ -3,7 +3,8 @@
 import numpy as np
 from sklearn.utils import Bunch
 
-from ._files import check_path, read_mat
+from ..tables import check_path
+from ._formats import read_mat
 
 KEYS = ("sarcos_inv", "sarcos_inv_test")
 N_INPUTS, N_TORQUES = 21, 7

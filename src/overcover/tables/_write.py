@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ._files import UNPACK, known_suffix, packing_of, with_gaps
-from ._mistakes import Cannot, Mistake
-from ._tables import as_numbers
+from ._cells import TableError
+from ._files import STDIN, UNPACK, form_of, packing_of
+from ._frames import as_numbers, with_gaps
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
+WRITABLE = (".csv", ".tsv", ".parquet", ".npy")
 
 
 @contextmanager
@@ -30,28 +30,28 @@ def writing_table(target):
     ------
     callable
     """
-    writer: Any
-    if target == "-":
-        writer = TextWriter(sys.stdout, ",")
-        yield writer.write
+    if target == STDIN:
+        yield TextWriter(sys.stdout, ",").write
         sys.stdout.flush()
         return
-    check_output(target)
-    kind = known_suffix(target, SUFFIXES)
     with whole_file(target) as unfinished:
-        if kind == ".parquet":
-            writer = ParquetWriter(unfinished)
-        elif kind == ".npy":
-            writer = ArrayWriter(unfinished)
-        else:
-            packing = packing_of(target)
-            opener: Any = UNPACK.get(packing, open)
-            file = opener(unfinished, "wt", encoding="utf-8", newline="")
-            writer = TextWriter(file, "\t" if kind == ".tsv" else ",", closes=True)
+        writer = _writer(target, unfinished)
         try:
             yield writer.write
         finally:
             writer.close()
+
+
+def _writer(target, path) -> Any:
+    """A writer of the form that the name of the target tells, to a path."""
+    form = form_of(target, WRITABLE)
+    if form == ".parquet":
+        return ParquetWriter(path)
+    if form == ".npy":
+        return ArrayWriter(path)
+    opener: Any = UNPACK.get(packing_of(target), open)
+    file = opener(path, "wt", encoding="utf-8", newline="")
+    return TextWriter(file, "\t" if form == ".tsv" else ",")
 
 
 @contextmanager
@@ -65,42 +65,16 @@ def whole_file(target):
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise Cannot(f"{target} cannot be written: {error.strerror}.") from error
+        raise TableError(f"{target} cannot be written: {error.strerror}.") from error
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def check_output(target, source=None, known=SUFFIXES):
-    """Refuse, before any work is done, a place that cannot be written to.
-
-    Parameters
-    ----------
-    target : str
-    source : str or None
-        What will be read, which must not be overwritten.
-    known : sequence of str
-        Endings that tell how to write.
-    """
-    if target == "-":
-        return
-    known_suffix(target, known)
-    path = Path(target)
-    if source not in (None, "-") and path.exists() and path.samefile(source):
-        raise Mistake(f"{target} is what is read. Choose another name for --out.")
-    if path.is_dir():
-        raise Mistake(f"{target} is a folder. Give the name of a file.")
-    if not path.parent.is_dir():
-        raise Cannot(f"there is no folder {path.parent} to write {path.name} to.")
-    if not os.access(path.parent, os.W_OK):
-        raise Cannot(f"{path.parent} may not be written to. Choose another folder.")
 
 
 class TextWriter:
     """Separated values; numbers with all their digits."""
 
-    def __init__(self, file, separator, closes=False):
-        self.file, self.separator, self.closes = file, separator, closes
-        self.begun = False
+    def __init__(self, file, separator):
+        self.file, self.separator, self.has_header = file, separator, False
 
     def write(self, frame):
         """Write rows, and a header before the first."""
@@ -108,15 +82,14 @@ class TextWriter:
             self.file,
             sep=self.separator,
             index=False,
-            header=not self.begun,
+            header=not self.has_header,
             lineterminator="\n",
         )
-        self.begun = True
+        self.has_header = True
 
     def close(self):
-        """Close the file, if it is the writer's."""
-        if self.closes:
-            self.file.close()
+        """Close the file."""
+        self.file.close()
 
 
 class ParquetWriter:
@@ -130,18 +103,16 @@ class ParquetWriter:
         import pyarrow as pa
         import pyarrow.parquet as parquet
 
+        schema = None if self.writer is None else self.writer.schema
+        try:
+            table = pa.Table.from_pandas(frame, schema, preserve_index=False)
+        except pa.ArrowException as error:
+            raise TableError(
+                f"a column changes its type within the file: {error}. Write CSV "
+                "instead, or leave the column out of --keep."
+            ) from error
         if self.writer is None:
-            table = pa.Table.from_pandas(frame, preserve_index=False)
             self.writer = parquet.ParquetWriter(self.path, table.schema)
-        else:
-            schema = self.writer.schema
-            try:
-                table = pa.Table.from_pandas(frame, schema, preserve_index=False)
-            except pa.ArrowException as error:
-                raise Cannot(
-                    f"a column changes its type within the file: {error}. Write CSV "
-                    "instead, or leave the column out of --keep."
-                ) from error
         self.writer.write_table(table)
 
     def close(self):
@@ -166,26 +137,25 @@ class ArrayWriter:
         try:
             gaps = with_gaps(frame, list(frame))
             columns = [as_numbers(column, "number") for _, column in gaps.items()]
-        except Cannot as error:
-            raise Cannot(
+        except TableError as error:
+            raise TableError(
                 f"{error} A .npy file holds only numbers. Write .csv or .parquet, or "
                 "leave columns of words out of --keep."
             ) from error
         rows = np.column_stack(columns)
         if self.shape is None:
             self.shape = (0, rows.shape[1])
-            self.header()
+            self._write_header()
         self.file.write(rows.data)
         self.shape = (self.shape[0] + len(rows), self.shape[1])
 
-    def header(self):
-        """Write what the file holds, at its beginning."""
-        described = {"descr": "<f8", "fortran_order": False, "shape": self.shape}
-        np.lib.format.write_array_header_1_0(self.file, described)
+    def _write_header(self):
+        header = {"descr": "<f8", "fortran_order": False, "shape": self.shape}
+        np.lib.format.write_array_header_1_0(self.file, header)
 
     def close(self):
         """Write the header again, now that the rows are counted."""
         if self.shape is not None:
             self.file.seek(0)
-            self.header()
+            self._write_header()
         self.file.close()
