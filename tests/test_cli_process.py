@@ -88,7 +88,7 @@ def test_a_terminated_fit_goes_on(folder, tmp_path):
     assert process.returncode == 143
     assert said == ""
     assert told == (
-        f"What is done is kept in {out}: the same command goes on from there.\n"
+        f"The finished part is kept in {out}: repeat the command to go on.\n"
         "terminated\n"
     )
     process = started(arguments)

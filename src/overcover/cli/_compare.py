@@ -1,9 +1,9 @@
 """Compare methods on one table, by cross-validation.
 
-All methods see the same folds and may use the same number of threads. Rivals are given
-what they need to do well: neighbours, the penalty of ridge and the number of trees are
-chosen within the training rows. Whatever is learned of the data, medians of missing
-values included, is learned from the training rows of a fold.
+All methods have the same folds and the same number of threads. Rivals are tuned: the
+number of neighbours, the penalty of ridge and the number of trees are chosen within the
+training rows. Everything is learned from the training rows of a fold, medians of
+missing values too.
 """
 
 import time
@@ -27,9 +27,9 @@ from .. import OverlappingCoverRegressor
 
 COVERAGE = 0.95
 N_NEIGHBORS = (2, 5, 10, 20, 40)
-# Trees are added until a tenth of the training rows, held out, has seen no gain.
+# Trees are added until the error on a tenth of the training rows does not fall.
 MOST_TREES, PATIENCE = 2000, 20
-# Methods that know what to do where values are missing.
+# Methods that accept missing values.
 TAKES_GAPS = ("boosting",)
 
 
@@ -84,14 +84,14 @@ class Fold(NamedTuple):
 
 
 def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
-    """What is compared: a maker of a fresh estimator, by name.
+    """The methods: functions that make a fresh estimator, by name.
 
     Parameters
     ----------
     cover : dict
         Options of `OverlappingCoverRegressor`.
     n_rows : int
-        To be fitted on, at least.
+        Least number of training rows.
     """
     seed, n_jobs = cover.get("random_state"), cover.get("n_jobs")
     possible = [k for k in N_NEIGHBORS if 2 * k <= n_rows]
@@ -128,16 +128,16 @@ def compare(X, Y, names, n_folds, cover, block=1, done=lambda: None):
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        NaN where a value is missing: medians of the training rows stand in for them,
-        but for methods that take gaps.
+        NaN where a value is missing: filled by medians of the training rows, except for
+        methods that accept missing values.
     Y : ndarray of shape (n_samples, n_outputs)
     names : sequence of str
         Of `methods`.
     n_folds : int
     cover : dict
-        Options of `OverlappingCoverRegressor`; threads and seed are everybody's.
+        Options of `OverlappingCoverRegressor`; threads and seed hold for all methods.
     block : int
-        So many consecutive rows are never parted, as rows of a series should not be.
+        So many consecutive rows are never split, as rows of a series should not be.
     done : callable
         Called after every fold of every method.
 
@@ -188,14 +188,14 @@ def filled(X, train):
 
 
 def score_fold(model, X, Y, train, test) -> Fold:
-    """Fit on some rows, judge by others."""
+    """Fit on the training rows, score on the test rows."""
     mean, deviation = Y[train].mean(axis=0), Y[train].std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     Z = (Y - mean) / deviation
     started = time.perf_counter()
     model.fit(X[train], Z[train])
     fitted = time.perf_counter()
-    said = model.predict(X[test]).reshape(len(test), -1)
+    mean_test = model.predict(X[test]).reshape(len(test), -1)
     answered = time.perf_counter()
     nlpd = held = None
     if hasattr(model, "predict_interval"):
@@ -203,7 +203,7 @@ def score_fold(model, X, Y, train, test) -> Fold:
         inside = (low <= Z[test]) & (Z[test] <= high)
         held = inside.mean(axis=0)
         nlpd = np.log(deviation) - np.mean(model.log_density(X[test], Z[test]), axis=0)
-    error = deviation * (Z[test] - said)
+    error = deviation * (Z[test] - mean_test)
     error_sq, spread = np.mean(error**2, axis=0), Y[test].var(axis=0)
     r2 = 1.0 - error_sq / np.where(spread > 0, spread, np.nan)
     micro = 1e6 * (answered - fitted) / len(test)
@@ -219,8 +219,8 @@ def summary(name, folds, unit) -> Score:
     name : str
     folds : sequence of Fold
     unit : ndarray of shape (n_outputs,)
-        In which errors of outputs are averaged; those without one, 0, are left out: of
-        what never varies any density is infinite.
+        In which errors of outputs are averaged. Outputs of unit 0 never vary and are
+        left out: their density is infinite.
     """
     varies = unit > 0 if unit.any() else np.ones(len(unit), bool)
     unit = np.where(unit > 0, unit, 1.0)
@@ -248,7 +248,7 @@ def summary(name, folds, unit) -> Score:
 
 
 def mean_or_none(values):
-    """Mean of what is a number; None where nothing is.
+    """Mean of the values that are no NaN; None where there are none.
 
     Examples
     --------

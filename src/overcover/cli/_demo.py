@@ -1,4 +1,4 @@
-"""The main job, small: poses of people from their silhouettes, in under a minute."""
+"""The demo: poses of people from their silhouettes, in under a minute."""
 
 import time
 from pathlib import Path
@@ -27,7 +27,7 @@ class Result(NamedTuple):
 
 
 def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
-    """Make people who move, fit on one half of every motion, answer the other.
+    """Generate people who move, fit on half of every motion, predict the other half.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
 
 
 def measure(name, model, data):
-    """Fit and answer."""
+    """Fit and predict."""
     started = time.perf_counter()
     model.fit(data.X_train, data.Y_train)
     fitted = time.perf_counter()
-    said = model.predict(data.X_test)
-    micro = 1e6 * (time.perf_counter() - fitted) / len(said)
-    error = float(mean_joint_error(data.Y_test, said))
+    predicted = model.predict(data.X_test)
+    micro = 1e6 * (time.perf_counter() - fitted) / len(predicted)
+    error = float(mean_joint_error(data.Y_test, predicted))
     return Result(name, error, fitted - started, micro)

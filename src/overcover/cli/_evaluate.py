@@ -1,4 +1,4 @@
-"""How good a stored model is on rows it has not seen, output by output."""
+"""Scores of a stored model on test rows, output by output."""
 
 from typing import Any, NamedTuple
 
@@ -23,26 +23,26 @@ class Score(NamedTuple):
     """Share of observations in their 95 % interval."""
 
 
-def scores_of(model, seen: Assessment):
+def scores_of(model, assessment: Assessment):
     """Scores of every output.
 
     Parameters
     ----------
     model : OverlappingCoverRegressor
         Fitted.
-    seen : Assessment
+    assessment : Assessment
 
     Returns
     -------
     list of Score
     """
-    error, r2 = seen.Y - seen.mean, seen.r2()
-    nlpd: Any = [None] * len(seen.names)
+    error, r2 = assessment.Y - assessment.mean, assessment.r2()
+    nlpd: Any = [None] * len(assessment.names)
     held = nlpd
-    if seen.std is not None:
+    if assessment.std is not None:
         judge = model._judge_of_errors()
-        nlpd = -judge.log_density_of(error, seen.std).mean(axis=0)
-        held = seen.held(judge.half_width(COVERAGE)).mean(axis=0)
+        nlpd = -judge.log_density_of(error, assessment.std).mean(axis=0)
+        held = assessment.held(judge.half_width(COVERAGE)).mean(axis=0)
     return [
         Score(
             name,
@@ -52,5 +52,5 @@ def scores_of(model, seen: Assessment):
             None if nlpd[j] is None else float(nlpd[j]),
             None if held[j] is None else float(held[j]),
         )
-        for j, name in enumerate(seen.names)
+        for j, name in enumerate(assessment.names)
     ]

@@ -19,19 +19,19 @@ KINDS = ("number", "date", "words")
 
 
 class Stored(NamedTuple):
-    """A model that answers tables."""
+    """A model that predicts for tables."""
 
     model: OverlappingCoverRegressor
     recipe: Recipe
     targets: list[str]
     has_names: bool
-    """Whether the model knows what its inputs are called."""
+    """Whether the model knows the names of its inputs."""
 
 
-def told_of(path):
-    """`overcover.store.inspect`, with words for those who know no Python.
+def facts_of(path):
+    """`overcover.store.inspect`, with messages for people who know no Python.
 
-    Of the size of subdomains that was asked for, it tells what was used.
+    The size of subdomains is that of the fit: no larger than the number of rows.
     """
     if not Path(path).exists():
         raise Mistake(f"there is no model {path}.")
@@ -41,28 +41,28 @@ def told_of(path):
             f"the fit of {path} is not finished. Give the same overcover fit command "
             "again to go on with it."
         )
-    found = store.inspect(path)
-    return found | {"subdomain_size": min(found["subdomain_size"], found["n_rows"])}
+    facts = store.inspect(path)
+    return facts | {"subdomain_size": min(facts["subdomain_size"], facts["n_rows"])}
 
 
 def notes_of(recipe, targets):
-    """What to keep beside a model: see docs/store-format.md."""
+    """The notes to keep beside a model: see docs/store-format.md."""
     return {NOTES: {"targets": list(targets), **recipe._asdict()}}
 
 
 def open_model(path, jobs=None) -> Stored:
     """Load a model, with the notes of ``overcover fit`` or without any.
 
-    A model that Python saved takes columns by the names it was fitted with, or, if
-    there were none, in their order.
+    A model that Python saved takes columns by the names it was fitted with, or in their
+    order, if it was fitted without names.
 
     Parameters
     ----------
     path : str
     jobs : int or None
-        Threads that answer.
+        Threads that predict.
     """
-    notes = told_of(path)["notes"].get(NOTES)
+    notes = facts_of(path)["notes"].get(NOTES)
     model = load(path)
     model.n_jobs = jobs
     if notes is not None:
@@ -105,7 +105,7 @@ def rows_of(stored, source, n_rows, others=(), verbatim=False):
     n_rows : int
         Rows of a chunk.
     others : sequence of str
-        Other columns that are needed, as they were given.
+        Other columns that are needed, as the user writes them.
     verbatim : bool
         Whether these are needed as they are written in a text.
 
@@ -160,16 +160,15 @@ def first_gap(index, made, values, recipe: Recipe):
     return place(index, index[i]), recipe.source_of(made[j])
 
 
-def read_observed(stored, source, given=(), missing="refuse"):
-    """Inputs and observed outputs of a whole table, for those who judge a model.
+def read_observed(stored, source, names=(), missing="refuse"):
+    """Inputs and observed outputs of a whole table, to score a model.
 
     Parameters
     ----------
     stored : Stored
     source : str
-    given : sequence of str
-        What the outputs are called in this table, in the model's order; none if as in
-        training.
+    names : sequence of str
+        Of the outputs in this table, in the model's order; none if as in training.
     missing : {"refuse", "drop"}
         What to do with rows that lack a value which cannot be filled in.
 
@@ -181,8 +180,8 @@ def read_observed(stored, source, given=(), missing="refuse"):
     """
     import pandas as pd
 
-    chunks = rows_of(stored, source, 2**15, [*stored.targets, *given])
-    targets = targets_in(stored, chunks.columns, given)
+    chunks = rows_of(stored, source, 2**15, [*stored.targets, *names])
+    targets = targets_in(stored, chunks.columns, names)
     parts: list[tuple] = []
     n_dropped = 0
     for frame in chunks.frames:
@@ -207,20 +206,20 @@ def read_observed(stored, source, given=(), missing="refuse"):
     return join(Xs), Y, n_dropped
 
 
-def targets_in(stored, columns, given):
+def targets_in(stored, columns, names):
     """Names of the observed outputs in a table."""
-    if given:
-        given = split_names(given, columns)
-        if len(given) != len(stored.targets):
+    if names:
+        names = split_names(names, columns)
+        if len(names) != len(stored.targets):
             raise Mistake(
                 f"the model has {len(stored.targets)} outputs "
-                f"({', '.join(stored.targets[:12])}), --target names {len(given)}."
+                f"({', '.join(stored.targets[:12])}), --target names {len(names)}."
             )
-        return given
+        return names
     for name in stored.targets:
         if name not in columns:
             raise Cannot(
-                f"the table has no column {name!r} to compare answers with. If it is "
-                "called otherwise there, say so with --target."
+                f"the table has no column {name!r} to compare answers with. If it "
+                "has another name there, give that name with --target."
             )
     return stored.targets
