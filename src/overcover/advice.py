@@ -23,6 +23,8 @@ from .regressor import OverlappingCoverRegressor
 from .tuning import twin
 from .tuning._problem import NOISE_BOUNDS
 
+__all__ = ["Finding", "advise"]
+
 SEVERITIES = ("problem", "warning", "note")
 # Queries answered at a time.
 CHUNK = 2**15

@@ -22,6 +22,8 @@ from ._markup import number
 from ._neighbors import nearest_centers
 from ._validation import check_count, check_queries
 
+__all__ = ["Explanation"]
+
 # Two rows nearer than this share of the largest coordinate count as one.
 COINCIDENT = 1e-7
 # What the distances of a route are, by the kind of router.
