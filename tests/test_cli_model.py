@@ -590,7 +590,7 @@ def test_an_unfinished_fit_goes_on(folder, tmp_path, monkeypatch):
     done = CliRunner().invoke(make_app(), fit)
     assert done.exit_code == 130
     assert done.stderr.splitlines()[-1] == "interrupted"
-    assert "the same command goes on" in done.stderr
+    assert "repeat the command" in done.stderr
     assert "--restart" in refused(1, *fit, "--seed", "4")
     assert "fit command again" in refused(1, "inspect", tmp_path / "m.ocm")
     monkeypatch.setattr(

@@ -6,12 +6,12 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
+from .._drawing import FAINT, INK, axes_for, principal_plane
 from .._validation import check_choice
 from ..explain import extent
-from ._style import FAINT, INK, axes_for, principal_plane
 
 KINDS = ("matrix", "graph", "sizes")
-# Lines from one subdomain of a graph: to those it shares most rows with.
+# Lines from one subdomain of a graph: to the others that share most rows with it.
 N_LINES = 3
 
 
@@ -33,8 +33,8 @@ class OverlapDisplay:
     sizes : ndarray of shape (n_subdomains,)
         Rows of each subdomain.
     order_ : ndarray of shape (n_subdomains,)
-        In which order a matrix shows the subdomains: similar ones side by side. Only
-        after ``plot("matrix")``.
+        Order of the subdomains in a matrix: similar ones side by side; only after
+        ``plot("matrix")``.
     artist_ : matplotlib artist
         The picture, the lines or the bars; only after `plot`.
     ax_ : matplotlib Axes
@@ -205,13 +205,13 @@ def strongest_pairs(shared, sizes, n_lines):
     share : ndarray of shape (n_pairs,)
         Of the smaller one's rows.
     """
-    found = {}
+    strength = {}
     for i in range(len(sizes)):
         row = shared[[i]].tocoo()
         others = row.coords[1] != i
         columns, counts = row.coords[1][others], row.data[others]
         for j in np.argsort(-counts, kind="stable")[:n_lines]:
             k = int(columns[j])
-            found[min(i, k), max(i, k)] = counts[j] / min(sizes[i], sizes[k])
-    pairs = np.array(sorted(found), dtype=np.intp).reshape(-1, 2)
-    return pairs, np.array([found[i, k] for i, k in pairs])
+            strength[min(i, k), max(i, k)] = counts[j] / min(sizes[i], sizes[k])
+    pairs = np.array(sorted(strength), dtype=np.intp).reshape(-1, 2)
+    return pairs, np.array([strength[i, k] for i, k in pairs])

@@ -1,4 +1,4 @@
-"""Sections on what was fitted: findings, data, cover, settings."""
+"""Sections on the model: findings, data, cover, settings."""
 
 import platform
 
@@ -36,7 +36,7 @@ def sections(subject):
 
 
 def summary(subject):
-    """A few numbers, and what there is to say."""
+    """A few numbers, and the findings."""
     model, seen = subject.model, subject.assessment
     pairs = [
         ("Training rows", number(len(subject.X))),
@@ -55,17 +55,17 @@ def summary(subject):
         if seen.std is not None:
             held = seen.held(model.machine_.half_width(COVERAGE)).mean()
             pairs.append(("95 % intervals hold", percent(held)))
-    return facts(pairs) + told(subject.findings, unchecked(seen))
+    return facts(pairs) + findings_list(subject.findings, unchecked(seen))
 
 
-def told(findings, not_checked=""):
-    """The findings as a list, a sentence where there are none, and what is not known.
+def findings_list(findings, not_checked=""):
+    """The findings as a list, a sentence where there are none, and open questions.
 
     Parameters
     ----------
     findings : list of Finding
     not_checked : str
-        A sentence on what could not be looked at: then there is no all-clear.
+        A sentence on checks that were not possible: then there is no all-clear.
     """
     rest = paragraph(not_checked) if not_checked else ""
     if not findings and not_checked:
@@ -81,7 +81,7 @@ def told(findings, not_checked=""):
 
 
 def data(subject):
-    """What the columns are like, and how fast outputs change along them."""
+    """Ranges of the columns, and how fast outputs change along them."""
     X, Y, model = subject.X, subject.Y, subject.model
     std = X.std(axis=0)
     spread = std / model.length_scales_
@@ -97,10 +97,9 @@ def data(subject):
     parts = [
         paragraph(
             "The spread of an input is its standard deviation in units of the "
-            "machine's length scale: how often the outputs may turn along it. A small "
-            "one does not say that an input matters little, because outputs can follow "
-            "it steadily; what makes no difference is among the findings. The widest "
-            "stand first."
+            "machine's length scale: how often the outputs may turn along it. An input "
+            "of small spread can still matter, because outputs can follow it steadily; "
+            "findings name inputs that make no difference. The widest stand first."
         ),
         table(header, [lines[i] for i in order], "Inputs"),
         rest_of(len(lines), "input"),
@@ -138,7 +137,7 @@ def in_words(scale, values, is_date=False):
 
 
 def rest_of(count, word):
-    """A sentence on what a table leaves out; empty where it leaves out nothing."""
+    """A sentence on the rows that a table leaves out; empty where there are none."""
     rest = count - MOST_COLUMNS
     if rest <= 0:
         return ""
@@ -146,7 +145,7 @@ def rest_of(count, word):
 
 
 def cover(subject):
-    """Who owns, who borrows, who shares with whom."""
+    """Rows that subdomains own, borrow and share."""
     from matplotlib.figure import Figure
 
     model = subject.model
@@ -168,8 +167,8 @@ def cover(subject):
             f"Training rows as points in a plane, a shade for each of "
             f"{n_subdomains} subdomains; the rows that subdomain {shown.subdomain} "
             "owns form a cluster, those it borrows lie around it.",
-            "Training rows where they spread most, in the machine's metric. One "
-            "subdomain in the middle is shown with what it borrows.",
+            "Training rows in the plane where they spread most, in length scales. One "
+            "subdomain in the middle is shown with the rows it borrows.",
             "png",
         )
     ]
@@ -199,7 +198,7 @@ def cover(subject):
 
 
 def settings(subject):
-    """Options, what was found, what it took, with which versions."""
+    """Options, results of training, seconds, versions."""
     from .. import __version__
 
     model, machine = subject.model, subject.model.machine_
@@ -212,11 +211,11 @@ def settings(subject):
             found.append([words, numbers(np.ravel(getattr(machine, name)), 8)])
     found.append(["neighbours that lend to a subdomain", number(model.n_lenders_)])
     seconds = [[name, f"{s:.2f}"] for name, s in model.timings_.items()]
-    seconds.append(["all of it", f"{sum(model.timings_.values()):.2f}"])
+    seconds.append(["total", f"{sum(model.timings_.values()):.2f}"])
     seen = subject.assessment
     if seen is not None:
         micro = 1e6 * seen.seconds / len(seen.Y)
-        seconds.append(["answering the test rows", f"{seen.seconds:.2f}"])
+        seconds.append(["predicting the test rows", f"{seen.seconds:.2f}"])
         seconds.append(["the same per row, in microseconds", number(micro, 3)])
     versions = [
         ["overcover", __version__],

@@ -1,4 +1,4 @@
-"""What all displays share: axes to draw on, and looks that survive a grey printer."""
+"""Shared by all pictures: axes to draw on, and looks that suit a grey printer."""
 
 import numpy as np
 
@@ -26,13 +26,13 @@ def require_matplotlib(caller):
 
 
 def axes_for(ax, caller, **options):
-    """Axes to draw on and their figure; new ones where none are given.
+    """Axes to draw on and their figure; new ones for None.
 
     Parameters
     ----------
     ax : matplotlib axes or None
     caller : str
-        Who draws, for the error where matplotlib is missing.
+        Name of the display, for the error where matplotlib is missing.
     **options
         Of ``pyplot.subplots``.
 
@@ -69,9 +69,9 @@ def principal_plane(Z, n_rows=5000):
     Parameters
     ----------
     Z : ndarray of shape (n_samples, n_features)
-        In the metric in which spread is meant.
+        In the units in which spread is measured.
     n_rows : int
-        Rows to find it from, evenly spaced.
+        Rows that decide, evenly spaced.
 
     Returns
     -------
