@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from ..tables import FORMS, STDIN, WRITABLE, TableError, check_path, form_of
+from ..tables import STDIN, WRITABLE, TableError, check_path, form_of
 from ._mistakes import Cannot, Mistake
 
 
@@ -11,22 +11,13 @@ def check_input(source):
     """Refuse a table that is not there, or of an unknown form."""
     if source != STDIN:
         try:
-            form_of(check_path(source), FORMS)
+            form_of(check_path(source))
         except (OSError, TableError) as error:
             raise Mistake(str(error)) from error
 
 
 def check_output(target, source=None, known=WRITABLE):
-    """Refuse a file that cannot be written.
-
-    Parameters
-    ----------
-    target : str
-    source : str or None
-        The file to read, which must not be overwritten.
-    known : sequence of str
-        Endings that tell how to write.
-    """
+    """Refuse a file that cannot be written, or is the table to read."""
     if target == STDIN:
         return
     try:

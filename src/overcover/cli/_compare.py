@@ -84,14 +84,10 @@ class Fold(NamedTuple):
 
 
 def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
-    """The methods: functions that make a fresh estimator, by name.
+    """Functions that make a fresh estimator, by name of the method.
 
-    Parameters
-    ----------
-    cover : dict
-        Options of `OverlappingCoverRegressor`.
-    n_rows : int
-        Least number of training rows.
+    `cover` holds options of `OverlappingCoverRegressor`; there are `n_rows` training
+    rows at least.
     """
     seed, n_jobs = cover.get("random_state"), cover.get("n_jobs")
     possible = [k for k in N_NEIGHBORS if 2 * k <= n_rows]
@@ -123,28 +119,12 @@ def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
 
 
 def compare(X, Y, names, n_folds, cover, block=1, done=lambda: None):
-    """Score methods on the same folds.
+    """Score methods on the same folds; the smallest error first.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        NaN where a value is missing: filled by medians of the training rows, except for
-        methods that accept missing values.
-    Y : ndarray of shape (n_samples, n_outputs)
-    names : sequence of str
-        Of `methods`.
-    n_folds : int
-    cover : dict
-        Options of `OverlappingCoverRegressor`; threads and seed hold for all methods.
-    block : int
-        So many consecutive rows are never split, as rows of a series should not be.
-    done : callable
-        Called after every fold of every method.
-
-    Returns
-    -------
-    list of Score
-        The smallest error first.
+    Rows of X, shape (n_samples, n_features), may lack values (NaN): medians of the
+    training rows fill them, except for methods that accept gaps. `cover` holds options
+    of `OverlappingCoverRegressor`; its threads and seed hold for all methods. `block`
+    consecutive rows are never split. `done` is called after every fold of every method.
     """
     splits = list(splits_of(len(X), n_folds, block, cover.get("random_state")))
     makers = methods(cover, min(len(train) for train, _ in splits))
@@ -212,15 +192,10 @@ def score_fold(model, X, Y, train, test) -> Fold:
 
 
 def summary(name, folds, unit) -> Score:
-    """Means over folds and outputs.
+    """Means over folds and outputs, as a score.
 
-    Parameters
-    ----------
-    name : str
-    folds : sequence of Fold
-    unit : ndarray of shape (n_outputs,)
-        In which errors of outputs are averaged. Outputs of unit 0 never vary and are
-        left out: their density is infinite.
+    `unit`, shape (n_outputs,), is that in which errors of outputs are averaged. Outputs
+    of unit 0 never vary and are left out: their density is infinite.
     """
     varies = unit > 0 if unit.any() else np.ones(len(unit), bool)
     unit = np.where(unit > 0, unit, 1.0)

@@ -29,22 +29,8 @@ class Result(NamedTuple):
 def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
     """Generate people who move, fit on half of every motion, predict the other half.
 
-    Parameters
-    ----------
-    folder : path-like
-        For the report.
-    n_frames : int
-        Rows to train and to test together.
-    jobs : int or None
-    done : callable
-        Called after each of five steps.
-
-    Returns
-    -------
-    data : PoseData
-    results : list of Result
-    report : Path or None
-        None if matplotlib is not there.
+    Calls `done` after each of five steps. Returns the data, a list of `Result`, and the
+    path of the report, which is None if matplotlib is not installed.
     """
     data = make_pose("humaneva", n_frames=n_frames, n_jobs=jobs, cache=False)
     done()

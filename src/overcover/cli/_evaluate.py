@@ -24,18 +24,7 @@ class Score(NamedTuple):
 
 
 def scores_of(model, assessment: Assessment):
-    """Scores of every output.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted.
-    assessment : Assessment
-
-    Returns
-    -------
-    list of Score
-    """
+    """Scores of every output of a fitted model."""
     error, r2 = assessment.Y - assessment.mean, assessment.r2()
     nlpd: Any = [None] * len(assessment.names)
     held = nlpd

@@ -41,15 +41,9 @@ def check_store(out):
 
 
 def is_fitted(out, request, replace=False):
-    """Whether a store holds the model of a request.
+    """Whether a store holds the model of a request, known by its fingerprint.
 
-    Parameters
-    ----------
-    out : str
-    request : str
-        Fingerprint of the request.
-    replace : bool
-        Whether a model of anything else may be replaced; else it is refused.
+    A model of anything else is refused, unless it may be replaced.
     """
     if not (Path(out) / MANIFEST).exists():
         return False
@@ -75,30 +69,13 @@ def fit_table(
     replace=False,
     say=print,
 ):
-    """Fit, store, and look for findings.
+    """Fit on frames X and Y into the store `out`, and look for findings.
 
-    Parameters
-    ----------
-    X : pandas.DataFrame of shape (n_samples, n_features), float64
-    Y : pandas.DataFrame of shape (n_samples, n_outputs), float64
-    recipe : Recipe
-        How X was made.
-    out : str
-        The store.
-    options : dict
-        Of `OverlappingCoverRegressor`.
-    budget : float or None
-        Seconds; decides the size of subdomains.
-    resume : bool
-        Whether to go on with an unfinished fit.
-    replace : bool
-        Whether a finished model of other data or options may be replaced.
-    say : callable
-        Takes sentences: what the budget decided, and what an interruption leaves.
-
-    Returns
-    -------
-    Fit
+    `recipe` says how X was made, `options` are those of `OverlappingCoverRegressor`,
+    and a `budget` in seconds decides the size of subdomains. `resume` goes on with an
+    unfinished fit; `replace` allows to replace a finished model of other data or
+    options. `say` takes sentences: what the budget decided, and what an interruption
+    leaves.
     """
     started = time.perf_counter()
     model = OverlappingCoverRegressor(**options)

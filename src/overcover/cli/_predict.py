@@ -12,24 +12,9 @@ def answers(
 ):
     """Frames of predictions, one for each chunk of rows.
 
-    Parameters
-    ----------
-    stored : Stored
-    chunks : Chunks
-    keep : sequence of str
-        Columns to copy, before the answers.
-    std : bool
-        Whether standard deviations are wanted.
-    coverage : float or None
-        Of intervals, if they are wanted.
-    missing : {"refuse", "empty"}
-        What to do with rows that lack a value: "empty" leaves their answers empty.
-
-    Yields
-    ------
-    pandas.DataFrame
-        Kept columns, those called as an answer with ``_given``; then, for every
-        target, its mean, ``_std``, ``_low``, ``_high``.
+    They hold the columns to `keep`, then, for every target, its mean, ``_std`` if
+    wanted, and ``_low`` and ``_high`` of intervals of a `coverage`. Rows that lack a
+    value are refused, or have empty predictions.
     """
     endings = endings_of(std, coverage)
     kept = names_kept(keep, [f"{t}{end}" for t in stored.targets for end in endings])
@@ -78,12 +63,7 @@ def names_kept(keep, answered):
 
 
 def answer(model, X, std, coverage):
-    """Predictions for rows, by the ending of the names of their columns.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_rows, n_outputs)
-    """
+    """Predictions, shape (n_rows, n_outputs), by the endings of their names."""
     endings = endings_of(std, coverage)
     if not len(X):
         return {end: np.empty((0, model.n_outputs_)) for end in endings}

@@ -58,20 +58,9 @@ class Recipe(NamedTuple):
 
 
 def choose_columns(frame, targets, drop=()):
-    """Names of targets and features.
+    """Names of targets and features of a frame.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    targets : sequence of str
-        Each a column, or several with commas. Where there are none: y0, y1, ... as a
-        .npz file has them.
-    drop : sequence of str
-        Columns not to use.
-
-    Returns
-    -------
-    targets, features : list of str
+    Without targets: y0, y1, ... as a .npz file has them.
     """
     columns = list(frame.columns)
     targets, drop = split_names(targets, columns), split_names(drop, columns)
@@ -112,21 +101,10 @@ def possible_names(words):
 
 
 def learn_recipe(frame, features, one_hot=(), missing="refuse") -> Recipe:
-    """Find out how columns become numbers.
+    """Find out how columns of a frame become numbers.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    features : sequence of str
-    one_hot : sequence of str
-        Columns of words (or of numbers that are names) to use, one column of 0 and 1
-        for each word.
-    missing : {"refuse", "drop", "median"}
-        "median" remembers the medians.
-
-    Returns
-    -------
-    Recipe
+    Columns in `one_hot` hold words (or numbers that are names) and become one column of
+    0 and 1 for each word. With missing="median" the recipe holds medians.
     """
     kinds, words, fill = {}, {}, {}
     for name in features:
@@ -201,17 +179,7 @@ def as_words(column):
 
 
 def cook(frame, recipe: Recipe):
-    """Columns as numbers, as the recipe says; NaN where they are missing.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    recipe : Recipe
-
-    Returns
-    -------
-    pandas.DataFrame of float64
-    """
+    """A frame of float64 that follows a recipe; NaN where values are missing."""
     import pandas as pd
 
     lacking = [name for name in recipe.kinds if name not in frame]
@@ -262,18 +230,8 @@ def numeric_targets(frame, targets):
 def complete(X, Y, recipe: Recipe, missing="refuse"):
     """Rows without gaps; gaps are refused unless rows may be dropped.
 
-    Parameters
-    ----------
-    X, Y : pandas.DataFrame of float64
-    recipe : Recipe
-        How X was made.
-    missing : {"refuse", "drop", "median"}
-        With "median", rows that lack a target or a word are dropped: neither has a
-        median.
-
-    Returns
-    -------
-    X, Y : pandas.DataFrame
+    With missing="median", rows that lack a target or a word are dropped: neither has a
+    median.
     """
     gaps = {}
     for name, column in [*X.items(), *Y.items()]:
@@ -305,24 +263,11 @@ def _some(texts):
 
 
 def read_table(source, targets, drop=(), one_hot=(), missing="refuse", fills=True):
-    """Inputs and outputs from a file, and how the inputs were made.
+    """Inputs and outputs from a file as frames, and the recipe of the inputs.
 
-    Parameters
-    ----------
-    source : str
-        As in `read_frame`.
-    targets, drop, one_hot : sequence of str
-        Columns to predict, not to use, and of words to use.
-    missing : {"refuse", "drop", "median"}
-    fills : bool
-        False leaves NaN where "median" would fill in the medians of all rows, for a
-        caller that fills in medians of training rows.
-
-    Returns
-    -------
-    X, Y : pandas.DataFrame of float64
-        Rows that are left out are counted in ``X.attrs["dropped"]``.
-    recipe : Recipe
+    Rows that are left out are counted in ``X.attrs["dropped"]``. ``fills=False`` leaves
+    NaN where "median" would fill in the medians of all rows, for a caller that fills in
+    medians of training rows.
     """
     check_input(source)
     frame = read_frame(source, possible_names(one_hot))

@@ -54,13 +54,7 @@ def open_model(path, jobs=None) -> Stored:
     """Load a model, with the notes of ``overcover fit`` or without any.
 
     A model that Python saved takes columns by the names it was fitted with, or in their
-    order, if it was fitted without names.
-
-    Parameters
-    ----------
-    path : str
-    jobs : int or None
-        Threads that predict.
+    order, if it was fitted without names. `jobs` threads predict.
     """
     notes = facts_of(path)["notes"].get(NOTES)
     model = load(path)
@@ -93,25 +87,12 @@ def read_notes(notes, model):
 
 
 def rows_of(stored, source, n_rows, others=(), verbatim=False):
-    """A table in chunks, its columns called as the model's.
+    """A table in chunks of `n_rows` rows, its columns with the names of the inputs.
 
     Columns may come in any order, and there may be more. Where the file or the model
     has no names, and there are as many columns as inputs, they are taken in order.
-
-    Parameters
-    ----------
-    stored : Stored
-    source : str
-    n_rows : int
-        Rows of a chunk.
-    others : sequence of str
-        Other columns that are needed, as the user writes them.
-    verbatim : bool
-        Whether these are needed as they are written in a text.
-
-    Returns
-    -------
-    Chunks
+    `others` are further columns, as the user writes them; `verbatim` leaves these as
+    they are in a text.
     """
     check_input(source)
     recipe = stored.recipe
@@ -127,13 +108,7 @@ def rows_of(stored, source, n_rows, others=(), verbatim=False):
 
 
 def inputs_of(stored, frame):
-    """Inputs of the model, and which rows lack none of them.
-
-    Returns
-    -------
-    X : pandas.DataFrame or ndarray of shape (n_rows, n_features)
-    whole : ndarray of bool of shape (n_rows,)
-    """
+    """Inputs of the model, and which rows lack none of them."""
     X = cook(frame, stored.recipe)
     values = X.to_numpy()
     if np.isinf(values).any():
@@ -145,38 +120,16 @@ def inputs_of(stored, frame):
 
 
 def first_gap(index, made, values, recipe: Recipe):
-    """The first row that lacks a value, and the column.
-
-    Parameters
-    ----------
-    index : pandas.Index
-        Of the rows of the table.
-    made : list of str
-        Names of the columns.
-    values : array-like of shape (n_rows, n_columns)
-    recipe : Recipe
-    """
+    """The first row that lacks a value, and the column of the table."""
     i, j = np.argwhere(np.isnan(np.asarray(values)))[0]
     return place(index, index[i]), recipe.source_of(made[j])
 
 
 def read_observed(stored, source, names=(), missing="refuse"):
-    """Inputs and observed outputs of a whole table, to score a model.
+    """Inputs and observed outputs of a whole table, and how many rows are left out.
 
-    Parameters
-    ----------
-    stored : Stored
-    source : str
-    names : sequence of str
-        Of the outputs in this table, in the model's order; none if as in training.
-    missing : {"refuse", "drop"}
-        What to do with rows that lack a value which cannot be filled in.
-
-    Returns
-    -------
-    X : pandas.DataFrame or ndarray of shape (n_rows, n_features)
-    Y : pandas.DataFrame of shape (n_rows, n_outputs)
-    n_dropped : int
+    `names` are those of the outputs in this table, in the model's order; none if as in
+    training. Rows that lack a value are refused or dropped.
     """
     import pandas as pd
 

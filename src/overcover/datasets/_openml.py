@@ -1,8 +1,6 @@
-"""Sets from OpenML, checked for being what their name says.
+"""Sets from OpenML, checked by their size and by the range of their target.
 
-Each is known by its size; where the range of its target is known, that is checked too.
-No checksum is recorded, since none could be verified when this was written: take
-`array_checksum` of what you got and pass it as ``checksum=`` from then on.
+To pin the contents, pass the `array_checksum` of your first download as ``checksum=``.
 """
 
 from importlib.util import find_spec
@@ -16,7 +14,7 @@ from ..tables import array_checksum
 
 
 class Known(NamedTuple):
-    """What is known of a set."""
+    """Facts about a set."""
 
     name: str
     shape: tuple[int, int]

@@ -172,16 +172,7 @@ class OverlapDisplay:
 
 
 def similar_first(share):
-    """An order in which subdomains that share many rows stand side by side.
-
-    Parameters
-    ----------
-    share : ndarray of shape (n_subdomains, n_subdomains)
-
-    Returns
-    -------
-    ndarray of shape (n_subdomains,)
-    """
+    """An order in which subdomains that share many rows stand side by side."""
     if len(share) < 3:
         return np.arange(len(share))
     apart = 1.0 - 0.5 * (share + share.T)
@@ -190,20 +181,9 @@ def similar_first(share):
 
 
 def strongest_pairs(shared, sizes, n_lines):
-    """Pairs of subdomains with many rows in common.
+    """Pairs of subdomains with many common rows, and shares of the smaller's rows.
 
-    Parameters
-    ----------
-    shared : sparse array of shape (n_subdomains, n_subdomains)
-    sizes : ndarray of shape (n_subdomains,)
-    n_lines : int
-        From each to at most so many others.
-
-    Returns
-    -------
-    pairs : ndarray of int of shape (n_pairs, 2)
-    share : ndarray of shape (n_pairs,)
-        Of the smaller one's rows.
+    From each subdomain to `n_lines` others at most.
     """
     strength = {}
     for i in range(len(sizes)):

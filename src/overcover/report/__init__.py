@@ -155,16 +155,6 @@ def recalled_rows(model):
     """The rows a model was fitted on, from the states of its machines.
 
     Every row is owned by one subdomain, so owned rows are all rows, once.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_outputs)
     """
     # By ascending number; numbers of unused rows are missing.
     rows = model.cover_.rows()

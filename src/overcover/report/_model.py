@@ -61,11 +61,8 @@ def summary(subject):
 def findings_list(findings, not_checked=""):
     """The findings as a list, a sentence where there are none, and open questions.
 
-    Parameters
-    ----------
-    findings : list of Finding
-    not_checked : str
-        A sentence on checks that were not possible: then there is no all-clear.
+    `not_checked` is a sentence on checks that were not possible: then there is no all-
+    clear.
     """
     rest = paragraph(not_checked) if not_checked else ""
     if not findings and not_checked:

@@ -27,25 +27,15 @@ Nothing is unpickled by Python's own unpickler. pandas is imported only for fram
 pyarrow only for Parquet.
 """
 
-from ._arrays import (
-    OUTPUT,
-    npz_names,
-    read_columns,
-    read_npy,
-    read_npz,
-    read_parts,
-)
+from ._arrays import OUTPUT, npz_names, read_npy, read_npz, read_parts
 from ._cells import TableError, bad_cell, column_names, kind_of
 from ._files import (
-    FORMS,
     STDIN,
-    TEXT,
     MissingKey,
     array_checksum,
     check_path,
     file_checksum,
     form_of,
-    name_of,
     near_names,
     pick,
     reading,
@@ -55,7 +45,6 @@ from ._frames import (
     Chunks,
     as_numbers,
     cells_of,
-    check_source,
     parsed,
     place,
     read_chunks,
@@ -67,10 +56,8 @@ from ._parquet import check_columns, open_parquet, parquet_batches
 from ._write import WRITABLE, writing_table
 
 __all__ = [
-    "FORMS",
     "OUTPUT",
     "STDIN",
-    "TEXT",
     "WRITABLE",
     "Chunks",
     "MissingKey",
@@ -81,12 +68,10 @@ __all__ = [
     "cells_of",
     "check_columns",
     "check_path",
-    "check_source",
     "column_names",
     "file_checksum",
     "form_of",
     "kind_of",
-    "name_of",
     "near_names",
     "npz_names",
     "open_parquet",
@@ -95,7 +80,6 @@ __all__ = [
     "pick",
     "place",
     "read_chunks",
-    "read_columns",
     "read_frame",
     "read_npy",
     "read_npz",

@@ -74,10 +74,6 @@ def read_columns(path, form, mapped=False):
 
     A .npz archive holds X, and may hold Y; or one array, which is a table. Columns are
     views: those of a mapped array stay on the disk.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_rows,)
     """
     if form == ".npy":
         return as_columns(read_npy(path, mapped), path)
@@ -104,18 +100,10 @@ def as_columns(values, path, letter="c"):
 
 
 def read_parts(path, target=None, features=None):
-    """Inputs and outputs of an .npz archive of several arrays.
+    """Inputs and outputs of an .npz archive of several arrays, by split.
 
-    Parameters
-    ----------
-    path : Path
-    target, features : str or None
-        Names of the arrays; None for X and Y, or X_train, Y_train, X_test and Y_test.
-
-    Returns
-    -------
-    dict of str to (X, Y)
-        By split: "" and, if the file has one, "_test".
+    `target` and `features` name the arrays; without them they are X and Y, or X_train,
+    Y_train, X_test and Y_test. Splits are "" and, if the file has one, "_test".
     """
     names = npz_names(path)
     inputs = (features,) if features is not None else INPUTS

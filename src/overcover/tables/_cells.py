@@ -130,14 +130,7 @@ def kind_of(cells):
 def numbers_of(cells, kind, name, place):
     """Values of a column, all of them of a kind; dates in days since 1970.
 
-    Parameters
-    ----------
-    cells, kind :
-        As in `parse`.
-    name : str
-        Of the column.
-    place : callable
-        From the position of a row to words for it.
+    `place` gives words for the position of a row, for the error.
     """
     values, bad = parse(cells, kind)
     if bad.any():

@@ -161,12 +161,7 @@ def name_of(source):
 def open_text(source, separator="auto"):
     """Rows of a text, unpacked, and a function that tells how many bytes were read.
 
-    Parameters
-    ----------
-    source : str or Path
-        "-" for standard input.
-    separator : str or None
-        As in `Rows`; "auto" may also follow from the ending of the name.
+    The source may be "-", standard input; the separator may follow from its ending.
     """
     otherwise = "," if source == STDIN else TEXT[form_of(source)]
     if separator == "auto" and otherwise == "\t":

@@ -29,19 +29,7 @@ def read_parquet(path, names):
 
 
 def parquet_batches(path, names, n_rows):
-    """Chosen columns of a Parquet file, some rows at a time, none of them missing.
-
-    Parameters
-    ----------
-    path : path-like
-    names : list of str
-    n_rows : int
-        Of a batch.
-
-    Yields
-    ------
-    ndarray of float64 of shape (n_rows, n_columns)
-    """
+    """Chosen columns of a Parquet file, some rows at a time, without gaps."""
     file, start = open_parquet(path), 0
     for batch in file.iter_batches(n_rows, columns=names):
         columns = [_numbers(path, n, batch.column(n), "number", start) for n in names]

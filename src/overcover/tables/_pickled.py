@@ -126,20 +126,8 @@ class _Reader(pickle.Unpickler):
 def read_pickle(file):
     """Content of a pickle made of dictionaries, lists, names and arrays of numbers.
 
-    Parameters
-    ----------
-    file : binary file
-        At the start of the pickle.
-
-    Returns
-    -------
-    dict, list, str, number or ndarray
-        An array of objects comes as the list of them, one object as itself.
-
-    Raises
-    ------
-    ValueError
-        For anything else; nothing of it is run. For a damaged pickle too.
+    An array of objects comes as the list of them, one object as itself. Anything else,
+    and a damaged pickle, is a ValueError; nothing of it is run.
     """
     try:
         return _plain(_Reader(file).load(), {})

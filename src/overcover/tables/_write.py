@@ -19,16 +19,9 @@ WRITABLE = (".csv", ".tsv", ".parquet", ".npy")
 def writing_table(target):
     """A function that writes frames of the same columns, one after the other.
 
-    Parameters
-    ----------
-    target : str
-        A path that ends in .csv, .tsv (also compressed, .csv.gz), .parquet or .npy, or
-        "-" for CSV to standard output. The file has its name when all is written; a
-        failure or an interruption leaves what was there before.
-
-    Yields
-    ------
-    callable
+    The target ends in .csv, .tsv (also compressed, .csv.gz), .parquet or .npy, or is
+    "-" for CSV to standard output. The file has its name when all is written; a failure
+    or an interruption leaves what was there before.
     """
     if target == STDIN:
         yield TextWriter(sys.stdout, ",").write

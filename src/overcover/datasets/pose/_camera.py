@@ -54,16 +54,7 @@ class Camera(NamedTuple):
 
 
 def make_cameras(n_cameras):
-    """Cameras evenly around the scene, at the height of eyes, looking at its middle.
-
-    Parameters
-    ----------
-    n_cameras : int
-
-    Returns
-    -------
-    tuple of Camera
-    """
+    """Cameras evenly around the scene, at the height of eyes, looking at its middle."""
     cameras = []
     for i in range(n_cameras):
         azimuth = np.deg2rad(FIRST_AZIMUTH + 360.0 * i / n_cameras)

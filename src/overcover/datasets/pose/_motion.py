@@ -118,11 +118,7 @@ MOTIONS = (*GAITS, *KEYED)
 class Wander:
     """Slow smooth noise: sums of sinusoids, unit variance, a function of time alone.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    n_signals : int
-    slowest, fastest : float, cycles per second
+    Cycles per second lie between `slowest` and `fastest`.
     """
 
     def __init__(self, rng, n_signals, slowest=0.02, fastest=0.25, n_waves=5):
@@ -156,16 +152,9 @@ def _put(angles, pose):
 
 
 def gait_angles(phase, running):
-    """Angles of a stride; phase 0 is where the left heel strikes.
+    """Angles of a stride, shape (n_frames, 18, 3).
 
-    Parameters
-    ----------
-    phase : ndarray of shape (n_frames,), radians
-    running : bool
-
-    Returns
-    -------
-    ndarray of shape (n_frames, 18, 3)
+    Phases are in radians; phase 0 is where the left heel strikes.
     """
     angles = np.zeros((len(phase), len(JOINTS), 3))
     swing = 2 * np.pi * 0.73
@@ -206,18 +195,10 @@ def gait_angles(phase, running):
 
 
 def keyed_angles(motion, phase, liveliness):
-    """Angles of a motion through key poses.
+    """Angles of a motion through key poses, shape (n_frames, 18, 3).
 
-    Parameters
-    ----------
-    motion : Motion
-    phase : ndarray of shape (n_frames,), radians
-    liveliness : ndarray of shape (n_frames, n_keys)
-        How much of the way from the stance to each key pose is taken.
-
-    Returns
-    -------
-    ndarray of shape (n_frames, 18, 3)
+    Phases are in radians; `liveliness`, shape (n_frames, n_keys), is how much of the
+    way from the stance to each key pose is taken.
     """
     stance = _put(np.zeros((len(JOINTS), 3)), motion.stance)
     keys = np.stack([_put(stance.copy(), pose) for pose in motion.keys.values()])

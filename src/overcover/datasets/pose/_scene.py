@@ -70,12 +70,7 @@ def _held_out(n_frames, n_test, n_blocks, at_end):
 
 
 class Scene:
-    """Subjects, cameras and sequences of a pose data set.
-
-    Parameters
-    ----------
-    settings : Settings
-    """
+    """Subjects, cameras and sequences of a pose data set with given `Settings`."""
 
     def __init__(self, settings):
         self.settings = settings
@@ -129,13 +124,10 @@ class Scene:
         )
 
     def silhouettes(self, s, frames, joints=None):
-        """What all cameras see of frames of sequence s.
+        """Images of all cameras of frames of sequence s.
 
-        `joints` are those of `perform`, for who has them already.
-
-        Returns
-        -------
-        ndarray of shape (n_frames, n_cameras, SIZE, SIZE), uint8
+        Shape (n_frames, n_cameras, SIZE, SIZE), uint8; `joints` are those of `perform`,
+        for a caller that has them already.
         """
         q, settings = self.sequences[s], self.settings
         subject = self.subjects[q.subject]

@@ -47,16 +47,9 @@ def _border_points(image, points):
 
 @compiled
 def shape_contexts(image):
-    """Shape contexts of points along the border of a silhouette.
+    """Shape contexts of points along the border, shape (n_points, 60).
 
-    Parameters
-    ----------
-    image : ndarray of shape (size, size)
-
-    Returns
-    -------
-    ndarray of shape (n_points, 60)
-        Each context sums to one, or to less where points lie beyond the last ring.
+    Each context sums to one, or to less where points lie beyond the last ring.
     """
     points = np.empty((N_POINTS, 2))
     n_points = _border_points(image, points)
@@ -87,18 +80,9 @@ def shape_contexts(image):
 
 
 def learn_codebook(images, random_state):
-    """Words: k-means of the shape contexts of some silhouettes.
+    """Words, shape (100, 60): k-means of the shape contexts of some silhouettes.
 
-    Parameters
-    ----------
-    images : ndarray of shape (n_images, size, size)
-    random_state : int
-
-    Returns
-    -------
-    words : ndarray of shape (100, 60)
-    width : float
-        sigma of the votes: the distance of a typical context to its word.
+    Also returns sigma of the votes: the distance of a typical context to its word.
     """
     contexts = np.concatenate([shape_contexts(image) for image in images])
     if len(contexts) < N_WORDS:
@@ -116,18 +100,9 @@ def learn_codebook(images, random_state):
 
 @compiled
 def bag_of_shape_contexts(images, words, width):
-    """Mean votes of the shape contexts of every image.
+    """Mean votes of the shape contexts of every image, shape (n_images, n_words).
 
-    Parameters
-    ----------
-    images : ndarray of shape (n_images, size, size)
-    words : ndarray of shape (n_words, 60)
-    width : float
-
-    Returns
-    -------
-    ndarray of shape (n_images, n_words), float32
-        Zeros for an empty image.
+    Zeros for an empty image.
     """
     features = np.zeros((len(images), len(words)), dtype=np.float32)
     words_t = np.ascontiguousarray(words.T)
