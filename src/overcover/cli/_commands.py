@@ -287,7 +287,7 @@ def described(facts, stored, is_verified):
     from ..advice import with_notes
     from ..explain import names_of_features
 
-    inputs, found = names_of_features(stored.model), facts["hyperparameters"]
+    inputs, learned = names_of_features(stored.model), facts["hyperparameters"]
     pairs = [
         ("machine", facts["machine"]),
         ("rows", number(facts["n_rows"])),
@@ -297,7 +297,7 @@ def described(facts, stored, is_verified):
         ("rows of each", number(facts["subdomain_size"])),
         ("overlap", percent(facts["overlap"], 0)),
         ("router", facts["router"]),
-        *((name.replace("_", " "), some(value)) for name, value in found.items()),
+        *((name.replace("_", " "), some(value)) for name, value in learned.items()),
         ("size", f"{size_of(facts['bytes'])}, {facts['dtype']}"),
         ("written by", ", ".join(f"{k} {v}" for k, v in facts["versions"].items())),
     ]

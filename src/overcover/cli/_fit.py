@@ -71,7 +71,7 @@ def fit_table(
 ):
     """Fit on frames X and Y into the store `out`, and look for findings.
 
-    `recipe` says how X was made, `options` are those of `OverlappingCoverRegressor`,
+    `recipe` describes the columns of X, `options` are `OverlappingCoverRegressor`'s,
     and a `budget` in seconds decides the size of subdomains. `resume` goes on with an
     unfinished fit; `replace` allows to replace a finished model of other data or
     options. `say` takes sentences: what the budget decided, and what an interruption
@@ -101,9 +101,9 @@ def choose_size(model, shape, budget):
     """Set the size of subdomains by a budget; returns a sentence about it."""
     # The default overlap may be lowered; one that the user chose is kept.
     overlap = None if model.overlap == DEFAULT_OVERLAP else model.overlap
-    made = plan_within(shape, budget, model.machine, overlap, model.n_jobs)
-    model.set_params(subdomain_size=made.subdomain_size, overlap=made.overlap)
-    return describe(made, budget)
+    plan = plan_within(shape, budget, model.machine, overlap, model.n_jobs)
+    model.set_params(subdomain_size=plan.subdomain_size, overlap=plan.overlap)
+    return describe(plan, budget)
 
 
 def fit_into_store(model, X, y, out, resume, notes, say):

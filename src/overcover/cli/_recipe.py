@@ -49,12 +49,12 @@ class Recipe(NamedTuple):
 
     def inputs(self):
         """Names of all inputs, in order."""
-        return [made for name in self.kinds for made in self.inputs_of(name)]
+        return [feature for name in self.kinds for feature in self.inputs_of(name)]
 
-    def source_of(self, made):
+    def source_of(self, feature):
         """The column of the table that an input comes from."""
-        sources = (name for name in self.words if made in self.inputs_of(name))
-        return next(sources, made)
+        sources = (name for name in self.words if feature in self.inputs_of(name))
+        return next(sources, feature)
 
 
 def choose_columns(frame, targets, drop=()):
@@ -210,8 +210,8 @@ def _one_hot(column, recipe):
             "did not hold."
         )
     return {
-        made: (words == word).astype(np.float64).where(present)
-        for word, made in zip(recipe.words[name], recipe.inputs_of(name))
+        feature: (words == word).astype(np.float64).where(present)
+        for word, feature in zip(recipe.words[name], recipe.inputs_of(name))
     }
 
 

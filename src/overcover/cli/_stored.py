@@ -119,10 +119,10 @@ def inputs_of(stored, frame):
     return (X if stored.has_names else values), whole
 
 
-def first_gap(index, made, values, recipe: Recipe):
+def first_gap(index, names, values, recipe: Recipe):
     """The first row that lacks a value, and the column of the table."""
     i, j = np.argwhere(np.isnan(np.asarray(values)))[0]
-    return place(index, index[i]), recipe.source_of(made[j])
+    return place(index, index[i]), recipe.source_of(names[j])
 
 
 def read_observed(stored, source, names=(), missing="refuse"):

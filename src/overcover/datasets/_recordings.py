@@ -64,7 +64,7 @@ def _itself(joints):
 
 
 def human36m_files(folder):
-    """Sequences of Human3.6M's own files and of those made from them."""
+    """Sequences of the files of Human3.6M, as published or converted."""
     readers = {
         ".cdf": lambda file: read_cdf(file, "Pose"),
         ".mat": lambda file: read_mat(file, "data"),

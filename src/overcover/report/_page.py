@@ -68,12 +68,12 @@ def paragraph(text):
 
 def table(header, rows, caption, words=False):
     """A table of words or numbers, which scrolls where the screen is narrow."""
-    made = html_table(header, rows, caption)
+    text = html_table(header, rows, caption)
     if words:
-        made = made.replace("<table>", '<table class="words">', 1)
+        text = text.replace("<table>", '<table class="words">', 1)
     # What scrolls must be reachable by keyboard, and have a name.
     label = f'role="region" tabindex="0" aria-label="{escape(caption)}"'
-    return f'<div class="table" {label}>\n{made}\n</div>'
+    return f'<div class="table" {label}>\n{text}\n</div>'
 
 
 def facts(pairs):

@@ -161,7 +161,7 @@ def _parsed_text(text, n_rows, words, verbatim):
         # Up to then its usual parser is off by a digit now and then.
         options["float_precision"] = "round_trip"
     with warnings.catch_warnings():
-        # A column of numbers with a word in it: that is told later, with its line.
+        # A column of numbers with a word in it: an error names its line later.
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)
         return pd.read_csv(text, **options)
 

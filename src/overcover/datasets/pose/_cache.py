@@ -52,10 +52,10 @@ class RowFile:
 
 
 def stored(described, shapes, fill, folder=None, data_home=None, anew=False):
-    """Float32 arrays from disk, made first where they are not there.
+    """Float32 arrays from disk, generated first where they are missing.
 
     `described` holds all that the data depend on; its "preset" is part of the folder's
-    name. `fill` writes into a dictionary of arrays of the given `shapes`. Arrays in a
+    name. `fill` writes into a dictionary of arrays of these `shapes`. Arrays in a
     `folder` are memory-mapped; those in scikit-learn's data home are read. `anew` makes
     them in any case.
     """
@@ -75,12 +75,12 @@ def stored(described, shapes, fill, folder=None, data_home=None, anew=False):
         except (OSError, ValueError, EOFError) as error:
             raise OSError(
                 f"{file} cannot be read ({error}). Delete the folder {place}, or call "
-                "with cache=False, and the data are made anew."
+                "with cache=False, to generate the data again."
             ) from error
         if array.shape != shape:
             raise OSError(
                 f"{file} holds shape {array.shape} instead of {shape}. Delete the "
-                f"folder {place}, and the data are made anew."
+                f"folder {place} to generate the data again."
             )
         arrays[name] = array
     return arrays

@@ -49,8 +49,8 @@ class Camera(NamedTuple):
         >>> np.abs(pixels).round(6).tolist(), float(depth.round())
         ([0.0, 0.0], 2000.0)
         """
-        seen = (np.asarray(points) - self.center) @ self.axes.T
-        return self.focal * seen[..., :2] / seen[..., 2:], seen[..., 2]
+        local = (np.asarray(points) - self.center) @ self.axes.T
+        return self.focal * local[..., :2] / local[..., 2:], local[..., 2]
 
 
 def make_cameras(n_cameras):

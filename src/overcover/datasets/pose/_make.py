@@ -12,7 +12,7 @@ from ._scene import Scene
 from ._skeleton import BONES, JOINT_NAMES, JOINTS
 
 VERSION = 1
-"""Of the generator: raised when it makes other data, so that caches are made anew."""
+"""Of the generator: raised when it generates other data, so that caches are renewed."""
 
 
 def make_pose(
@@ -35,7 +35,7 @@ def make_pose(
 ):
     """People who move before cameras: features of silhouettes, and their poses.
 
-    Everything is made from `random_state` and the options, whatever `n_jobs`.
+    All data follow from `random_state` and the options, whatever `n_jobs`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def make_pose(
         Where to keep the arrays as .npy files; the answer's are then memory-mapped.
         Memory beyond the files: 256 frames for each worker, some 20 MB.
     cache : bool
-        Whether to take what an equal call made before, from `folder` or else from
+        Whether to read the data of an earlier equal call, from `folder` or else from
         ``data_home/overcover``, and to leave it there.
     data_home : path-like
         As in :func:`sklearn.datasets.get_data_home`.
@@ -91,7 +91,7 @@ def make_pose(
     >>> data.X_train.shape, data.Y_train.shape, data.X_test.shape
     ((99, 100), (99, 54), (21, 100))
     """
-    given = {
+    options = {
         "n_frames": n_frames,
         "n_subjects": n_subjects,
         "n_cameras": n_cameras,
@@ -101,7 +101,7 @@ def make_pose(
         "occlusion": occlusion,
         "segmentation_noise": segmentation_noise,
     }
-    settings = choose_settings(preset, random_state, given)
+    settings = choose_settings(preset, random_state, options)
     scene = Scene(settings)
     shapes = shapes_of(scene)
 

@@ -206,7 +206,7 @@ def keyed_angles(motion, phase, liveliness):
     weights = _bump(phase[:, None], centres, motion.sharpness)
     weights /= weights.sum(axis=1, keepdims=True)
     angles = np.tile(stance, (len(phase), 1, 1))
-    # Summed one by one, a frame is the same bit by bit whatever is made with it.
+    # Summed one by one, a frame is the same bit by bit in any batch.
     for weight, way in zip((weights * liveliness).T, keys - stance):
         angles += weight[:, None, None] * way
     for side in ("left", "right"):

@@ -15,7 +15,7 @@ from ._silhouette import SIZE
 from ._skeleton import BONES, JOINTS
 
 CHUNK = 256
-"""Frames made at once by each worker."""
+"""Frames that each worker generates at once."""
 
 CODEBOOK_FRAMES = 400
 """Training frames from which a codebook is learned, at most."""

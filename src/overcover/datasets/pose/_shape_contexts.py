@@ -32,16 +32,16 @@ MOST_CONTEXTS = 10_000
 def _border_points(image, points):
     """Evenly chosen border pixels in reading order; how many there are."""
     size = image.shape[0]
-    found = np.empty((size * size, 2))
-    n_found = 0
+    border = np.empty((size * size, 2))
+    n_border = 0
     for y in range(size):
         for x in range(size):
             if on_border(image, y, x):
-                found[n_found, 0], found[n_found, 1] = x, y
-                n_found += 1
-    n_points = min(n_found, len(points))
+                border[n_border, 0], border[n_border, 1] = x, y
+                n_border += 1
+    n_points = min(n_border, len(points))
     for i in range(n_points):
-        points[i] = found[i * n_found // n_points]
+        points[i] = border[i * n_border // n_points]
     return n_points
 
 
