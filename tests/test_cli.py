@@ -106,6 +106,12 @@ def test_arrays_have_columns_with_names(frame, tmp_path):
         read_frame(str(tmp_path / "b.npz"))
 
 
+def test_an_archive_without_inputs_is_refused_in_a_line(capsys, tmp_path):
+    np.savez(tmp_path / "b.npz", A=np.eye(3), B=np.eye(3))
+    line = failed(capsys, 1, "compare", str(tmp_path / "b.npz"))
+    assert "holds no 'X' or 'x' or 'data'. There are: 'A', 'B'." in line
+
+
 def test_a_pickle_in_an_array_file_is_not_opened(tmp_path):
     np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object))
     with pytest.raises(REFUSALS, match="cannot be read"):

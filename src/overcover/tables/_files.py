@@ -33,7 +33,7 @@ FORMS = (*TEXT, ".parquet", ".npy", ".npz")
 UNPACK: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
-class MissingKey(KeyError):
+class MissingKey(TableError, KeyError):
     """A file does not hold the array or column of this name."""
 
     def __str__(self):  # a KeyError would show its message as a quoted word
