@@ -359,7 +359,7 @@ def test_a_report_needs_no_training_rows(folder, frame, tmp_path):
     assert "No test rows" not in text
     assert run("report", folder / "model.ocm", "-o", out) == f"{out}\n"
     text = out.read_text(encoding="utf-8")
-    assert "No test rows were given" in text
+    assert "Errors need test rows" in text
     assert "Nothing gives reason for concern" not in text
     assert "Not checked, for lack of test rows" in text
     assert ".html" in refused(2, "report", folder / "model.ocm", "-o", "a.pdf")
