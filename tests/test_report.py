@@ -19,7 +19,7 @@ from overcover import GP, OverlappingCoverRegressor, TwinGP
 from overcover._markup import number, percent
 from overcover.advice import advise, assess, unchecked, with_notes
 from overcover.report import recalled_rows, write_report
-from overcover.report._model import findings_list
+from overcover.report._model import told
 
 # What a column may be called by somebody who means no good, or just knows no better.
 NASTY = "<script>alert('x')</script>"
@@ -258,7 +258,7 @@ def test_notes_of_the_fit_are_told_and_nothing_is_cleared_unseen(model, data):
         carrier = copy(model)
         carrier.notes_ = notes
         found = with_notes(carrier, [])
-        return findings_list(found, unchecked(seen))
+        return told(found, unchecked(seen))
 
     clear = "Nothing gives reason for concern"
     assert clear not in summary(None, [])

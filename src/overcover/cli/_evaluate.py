@@ -23,15 +23,15 @@ class Score(NamedTuple):
     """Share of observations in their 95 % interval."""
 
 
-def scores_of(model, assessment: Assessment):
+def scores_of(model, seen: Assessment):
     """Scores of every output of a fitted model."""
-    error, r2 = assessment.Y - assessment.mean, assessment.r2()
-    nlpd: Any = [None] * len(assessment.names)
+    error, r2 = seen.Y - seen.mean, seen.r2()
+    nlpd: Any = [None] * len(seen.names)
     held = nlpd
-    if assessment.std is not None:
+    if seen.std is not None:
         judge = model._judge_of_errors()
-        nlpd = -judge.log_density_of(error, assessment.std).mean(axis=0)
-        held = assessment.held(judge.half_width(COVERAGE)).mean(axis=0)
+        nlpd = -judge.log_density_of(error, seen.std).mean(axis=0)
+        held = seen.held(judge.half_width(COVERAGE)).mean(axis=0)
     return [
         Score(
             name,
@@ -41,5 +41,5 @@ def scores_of(model, assessment: Assessment):
             None if nlpd[j] is None else float(nlpd[j]),
             None if held[j] is None else float(held[j]),
         )
-        for j, name in enumerate(assessment.names)
+        for j, name in enumerate(seen.names)
     ]

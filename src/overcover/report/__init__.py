@@ -130,12 +130,12 @@ def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
     check_is_fitted(model)
     if (X is None) != (y is None):
         raise ValueError("Give both X and y, or neither.")
-    test = None if X_test is None else assess(model, X_test, y_test)
+    seen = None if X_test is None else assess(model, X_test, y_test)
     if X is None:
         rows, Y = recalled_rows(model)
-        names = names_of_outputs(Y, Y) if test is None else test.names
-        known = model, rows, Y, names_of_features(model), names, test
-        return Subject(*known, with_notes(model, findings(model, None, None, test)))
+        names = names_of_outputs(Y, Y) if seen is None else seen.names
+        known = model, rows, Y, names_of_features(model), names, seen
+        return Subject(*known, with_notes(model, findings(model, None, None, seen)))
     rows = check_queries(model, X).astype(np.float64)
     Y = check_observed(y, np.empty((len(rows), model.n_outputs_)))
     used = model.cover_.among(len(rows))
@@ -146,8 +146,8 @@ def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
         Y,
         names_of_features(model),
         names_of_outputs(y, Y),
-        test,
-        with_notes(model, findings(model, rows, Y, test)),
+        seen,
+        with_notes(model, findings(model, rows, Y, seen)),
     )
 
 

@@ -39,20 +39,20 @@ def sections(subject):
 
 def held_by_intervals(subject):
     """Which observations 95 % intervals hold; None without a variance."""
-    test = subject.assessment
-    if test.std is None:
+    seen = subject.assessment
+    if seen.std is None:
         return None
-    return test.held(subject.model.machine_.half_width(COVERAGE))
+    return seen.held(subject.model.machine_.half_width(COVERAGE))
 
 
-def scaled_errors(test):
+def scaled_errors(seen):
     """Errors in deviations of the test outputs, shape (n_queries, n_outputs)."""
-    return (test.Y - test.mean) / deviations(test)
+    return (seen.Y - seen.mean) / deviations(seen)
 
 
-def deviations(test):
+def deviations(seen):
     """Of the test outputs; one for an output that does not vary."""
-    std = test.Y.std(axis=0)
+    std = seen.Y.std(axis=0)
     return np.where(std > 0, std, 1.0)
 
 
@@ -60,17 +60,17 @@ def queries(subject):
     """How many test rows each subdomain predicted, and how many lie outside."""
     from matplotlib.figure import Figure
 
-    test, n_subdomains = subject.assessment, subject.model.n_subdomains_
-    counts = np.sort(np.bincount(test.home, minlength=n_subdomains))[::-1]
-    outside = np.mean(test.remoteness > 1)
+    seen, n_subdomains = subject.assessment, subject.model.n_subdomains_
+    counts = np.sort(np.bincount(seen.home, minlength=n_subdomains))[::-1]
+    outside = np.mean(seen.remoteness > 1)
     text = (
-        f"Predictions for {number(len(test.Y))} test rows came from one subdomain "
+        f"Predictions for {number(len(seen.Y))} test rows came from one subdomain "
         "each, or from several of which one has the largest weight. "
         f"{number(int((counts > 0).sum()))} of {number(n_subdomains)} subdomains had "
         "the largest weight at least once, the busiest "
         f"{number(int(counts[0]))} times. "
     )
-    if np.isnan(test.remoteness).all():
+    if np.isnan(seen.remoteness).all():
         text += "This machine does not tell whether rows lie outside the cover."
     else:
         text += (
@@ -83,7 +83,7 @@ def queries(subject):
     ax.fill_between(
         np.arange(1, n_subdomains + 1), counts, step="mid", color="0.8", ec=INK, lw=1.2
     )
-    even = len(test.Y) / n_subdomains
+    even = len(seen.Y) / n_subdomains
     ax.axhline(even, color=INK, ls="--", lw=1.2, label="if all had the same")
     ax.set(xlabel="subdomains, the busiest first", ylabel="test rows", ylim=(0, None))
     ax.set_xlim(0.5, n_subdomains + 0.5)
@@ -114,8 +114,8 @@ def errors(subject):
 
 def by_output(subject):
     """Root mean squared error and its relatives, the worst output first."""
-    test, held = subject.assessment, held_by_intervals(subject)
-    error, r2 = test.Y - test.mean, test.r2()
+    seen, held = subject.assessment, held_by_intervals(subject)
+    error, r2 = seen.Y - seen.mean, seen.r2()
     rmse, mae = np.sqrt(np.mean(error**2, axis=0)), np.mean(np.abs(error), axis=0)
     header = ["output", "RMSE", "mean |error|", "bias", "R²"]
     columns = [rmse, mae, -error.mean(axis=0), r2]
@@ -132,11 +132,11 @@ def observed_against_predicted(subject):
     """The outputs with the smallest R², drawn."""
     from matplotlib.figure import Figure
 
-    test = subject.assessment
-    worst_first = np.argsort(-np.mean(scaled_errors(test) ** 2, axis=0), kind="stable")
+    seen = subject.assessment
+    worst_first = np.argsort(-np.mean(scaled_errors(seen) ** 2, axis=0), kind="stable")
     drawn = []
     for j in worst_first[:N_DRAWN]:
-        y, mean = (thinned(part[:, j], MOST_POINTS) for part in (test.Y, test.mean))
+        y, mean = (thinned(part[:, j], MOST_POINTS) for part in (seen.Y, seen.mean))
         ax = Figure(figsize=(SIZE[0], 4.2)).subplots()
         ax.scatter(y, mean, s=6, color=INK, alpha=0.35, lw=0)
         ends = [min(y.min(), mean.min()), max(y.max(), mean.max())]
@@ -164,18 +164,18 @@ def correlation(a, b):
 
 def by_subdomain(subject):
     """Where errors are largest."""
-    test, held = subject.assessment, held_by_intervals(subject)
-    error_sq = np.mean(scaled_errors(test) ** 2, axis=1)
-    counts = np.bincount(test.home)
+    seen, held = subject.assessment, held_by_intervals(subject)
+    error_sq = np.mean(scaled_errors(seen) ** 2, axis=1)
+    counts = np.bincount(seen.home)
     used = np.flatnonzero(counts)
-    rmse = np.sqrt(np.bincount(test.home, weights=error_sq)[used] / counts[used])
+    rmse = np.sqrt(np.bincount(seen.home, weights=error_sq)[used] / counts[used])
     header = ["subdomain", "test rows", f"RMSE, {SCALE}", "outside the cover"]
     if held is not None:
         header.append("95 % intervals hold")
     rows = []
     for i in np.argsort(-rmse, kind="stable")[:N_WORST]:
-        here = test.home == used[i]
-        outside = percent(np.mean(test.remoteness[here] > 1))
+        here = seen.home == used[i]
+        outside = percent(np.mean(seen.remoteness[here] > 1))
         row = [str(used[i]), number(int(counts[used[i]])), number(rmse[i]), outside]
         rows.append(row if held is None else [*row, percent(held[here].mean())])
     return paragraph(
@@ -188,20 +188,20 @@ def intervals(subject):
     """Promised and observed coverage of intervals."""
     from matplotlib.figure import Figure
 
-    test, machine = subject.assessment, subject.model.machine_
+    seen, machine = subject.assessment, subject.model.machine_
     rows = []
     for level in PROMISED:
         half = machine.half_width(level)
-        width = np.mean(2 * half * test.std / deviations(test))
+        width = np.mean(2 * half * seen.std / deviations(seen))
         rows.append(
-            [percent(level, 0), percent(test.held(half).mean()), number(width, 3)]
+            [percent(level, 0), percent(seen.held(half).mean()), number(width, 3)]
         )
     ax = Figure(figsize=(SIZE[0], 4.8)).subplots()
     levels = np.append(np.linspace(0.05, 0.95, 19), 0.99)
     observed = np.array(
-        [test.held(machine.half_width(level)).mean(axis=0) for level in levels]
+        [seen.held(machine.half_width(level)).mean(axis=0) for level in levels]
     )
-    display = CalibrationDisplay(levels, observed, len(test.Y))
+    display = CalibrationDisplay(levels, observed, len(seen.Y))
     display.plot(per_output=observed.shape[1] <= 20, ax=ax)
     drawn = picture(
         display.figure_,
@@ -216,12 +216,12 @@ def intervals(subject):
 
 def worst(subject):
     """The test rows with the largest errors, one line each."""
-    test = subject.assessment
-    scaled = np.abs(scaled_errors(test))
+    seen = subject.assessment
+    scaled = np.abs(scaled_errors(seen))
     output = np.argmax(scaled, axis=1)
     largest = scaled[np.arange(len(scaled)), output]
     header = ["test row", "output", "observed", "predicted", "error"]
-    header += [] if test.std is None else ["standard deviation, predicted"]
+    header += [] if seen.std is None else ["standard deviation, predicted"]
     header += [f"error, {SCALE}", "subdomain", "outside the cover"]
     rows = []
     for i in np.argsort(-largest, kind="stable")[:N_WORST]:
@@ -229,13 +229,13 @@ def worst(subject):
         row = [
             str(i),
             subject.outputs[j],
-            number(test.Y[i, j]),
-            number(test.mean[i, j]),
-            number(test.mean[i, j] - test.Y[i, j]),
+            number(seen.Y[i, j]),
+            number(seen.mean[i, j]),
+            number(seen.mean[i, j] - seen.Y[i, j]),
         ]
-        row += [] if test.std is None else [number(test.std[i, j])]
-        outside = "yes" if test.remoteness[i] > 1 else "no"
-        rows.append([*row, number(largest[i], 3), str(test.home[i]), outside])
+        row += [] if seen.std is None else [number(seen.std[i, j])]
+        outside = "yes" if seen.remoteness[i] > 1 else "no"
+        rows.append([*row, number(largest[i], 3), str(seen.home[i]), outside])
     return paragraph(
         "Rows are counted from 0; of each only its worst output. Values, errors and "
         "predicted standard deviations are in units of the output; the order is that "

@@ -18,7 +18,7 @@ DEVIATION = "standard deviation"
 # A picture of more subdomains than this would be grey.
 MOST_IN_MATRIX = 1500
 SIZE = (5.2, 4.6)
-# Hyperparameters that machines may have learned, beside the length scales of inputs.
+# Hyperparameters that machines may have found, beside the length scales of inputs.
 FOUND = {
     "noise_": "noise (relative to the signal)",
     "input_noise_": "noise of inputs",
@@ -37,7 +37,7 @@ def sections(subject):
 
 def summary(subject):
     """A few numbers, and the findings."""
-    model, test = subject.model, subject.assessment
+    model, seen = subject.model, subject.assessment
     pairs = [
         ("Training rows", number(len(subject.X))),
         ("Inputs", number(subject.X.shape[1])),
@@ -45,24 +45,24 @@ def summary(subject):
         ("Subdomains", number(model.n_subdomains_)),
         ("Seconds to fit", f"{sum(model.timings_.values()):.1f}"),
     ]
-    if test is not None:
-        words = "R²" if len(test.names) == 1 else "R², median of outputs"
-        r2 = test.r2()[~np.isnan(test.r2())]
+    if seen is not None:
+        words = "R²" if len(seen.names) == 1 else "R², median of outputs"
+        r2 = seen.r2()[~np.isnan(seen.r2())]
         pairs += [
-            ("Test rows", number(len(test.Y))),
+            ("Test rows", number(len(seen.Y))),
             (words, number(np.median(r2), 3) if len(r2) else "-"),
         ]
-        if test.std is not None:
-            held = test.held(model.machine_.half_width(COVERAGE)).mean()
+        if seen.std is not None:
+            held = seen.held(model.machine_.half_width(COVERAGE)).mean()
             pairs.append(("95 % intervals hold", percent(held)))
-    return facts(pairs) + findings_list(subject.findings, unchecked(test))
+    return facts(pairs) + told(subject.findings, unchecked(seen))
 
 
-def findings_list(findings, not_checked=""):
+def told(findings, not_checked=""):
     """The findings as a list, a sentence where there are none, and open questions.
 
-    `not_checked` is a sentence on checks that were not possible: then there is no all-
-    clear.
+    `not_checked` is a sentence on checks that were not possible: then there is no
+    all-clear.
     """
     rest = paragraph(not_checked) if not_checked else ""
     if not findings and not_checked:
@@ -202,17 +202,17 @@ def settings(subject):
     options = [
         [name, str(value)] for name, value in model.get_params(deep=False).items()
     ]
-    learned = [["machine", repr(machine)]]
+    found = [["machine", repr(machine)]]
     for name, words in FOUND.items():
         if hasattr(machine, name):
-            learned.append([words, numbers(np.ravel(getattr(machine, name)), 8)])
-    learned.append(["neighbours that lend to a subdomain", number(model.n_lenders_)])
+            found.append([words, numbers(np.ravel(getattr(machine, name)), 8)])
+    found.append(["neighbours that lend to a subdomain", number(model.n_lenders_)])
     seconds = [[name, f"{s:.2f}"] for name, s in model.timings_.items()]
-    seconds.append(["total", f"{sum(model.timings_.values()):.2f}"])
-    test = subject.assessment
-    if test is not None:
-        micro = 1e6 * test.seconds / len(test.Y)
-        seconds.append(["predicting the test rows", f"{test.seconds:.2f}"])
+    seconds.append(["all of it", f"{sum(model.timings_.values()):.2f}"])
+    seen = subject.assessment
+    if seen is not None:
+        micro = 1e6 * seen.seconds / len(seen.Y)
+        seconds.append(["predicting the test rows", f"{seen.seconds:.2f}"])
         seconds.append(["the same per row, in microseconds", number(micro, 3)])
     versions = [
         ["overcover", __version__],
@@ -224,7 +224,7 @@ def settings(subject):
     return "\n".join(
         [
             table(["option", "value"], options, "Options", words=True),
-            table(["what", "value"], learned, "Learned in training", words=True),
+            table(["what", "value"], found, "Found in training", words=True),
             table(["stage", "seconds"], seconds, "Timings"),
             table(["package", "version"], versions, "Versions", words=True),
         ]
