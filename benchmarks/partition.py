@@ -50,9 +50,7 @@ def flow(n_clusters, n_samples, seed):
 
 CONTENDERS = {
     "refined": lambda K, N, seed: EqualSizeKMeans(K, random_state=seed),
-    "assign": lambda K, N, seed: EqualSizeKMeans(
-        K, balance="assign", random_state=seed
-    ),
+    "assign": lambda K, N, seed: EqualSizeKMeans(K, balance="ab", random_state=seed),
     "imda": lambda K, N, seed: EqualSizeKMeans(K, balance="imda", random_state=seed),
     "rpc": lambda K, N, seed: RecursiveProjection(K, random_state=seed),
     "flow": flow,

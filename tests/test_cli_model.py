@@ -15,13 +15,12 @@ from typer.testing import CliRunner
 import overcover
 from conftest import wave
 from overcover import GP, OverlappingCoverRegressor, planning, store
-from overcover.cli import _budget, _files, make_app
-from overcover.cli._files import read_chunks
-from overcover.cli._mistakes import Cannot, Mistake
-from overcover.cli._output import writing_table
+from overcover.cli import _budget, make_app
+from overcover.cli._mistakes import Mistake
 from overcover.cli._predict import names_kept
 from overcover.cli._stored import open_model
 from overcover.planning import Line, Rates
+from overcover.tables import TableError, _frames, read_chunks, writing_table
 from overcover.tuning.cost import tuning_cost
 
 # Given, so that fits take no time.
@@ -204,7 +203,7 @@ def test_only_text_is_packed(name, folder, tmp_path):
 def test_columns_that_lack_or_cannot_be_kept_are_named(folder, frame, tmp_path):
     frame.rename(columns={"deep": "Deep"}).to_csv(tmp_path / "a.csv", index=False)
     line = refused(1, "predict", folder / "model.ocm", tmp_path / "a.csv")
-    assert "lacks 'deep'. Did you mean 'Deep'? There are wide, high, too, Deep" in line
+    assert "lacks 'deep'. Did you mean 'Deep'? There are: 'Deep', 'high, too'" in line
     answer = ("predict", folder / "model.ocm", folder / "data.csv")
     assert "no column 'id'" in refused(2, *answer, "--keep", "id")
     np.save(tmp_path / "a.npy", np.zeros((3, 2)))
@@ -217,7 +216,7 @@ def test_columns_that_lack_or_cannot_be_kept_are_named(folder, frame, tmp_path):
 def test_no_more_than_a_chunk_is_ever_read(name, folder, monkeypatch):
     """Frames come one by one, each of the size asked for, and none is kept."""
     monkeypatch.setattr("pandas.read_parquet", None)
-    monkeypatch.setattr(_files, "read_frame", None)
+    monkeypatch.setattr(_frames, "read_frame", None)
     chunks = read_chunks(str(folder / name), 40)
     sizes, reached = [], []
     for part in chunks.frames:
@@ -234,9 +233,9 @@ def test_a_file_is_answered_while_it_is_read(folder, model, monkeypatch):
     """The first answers are written before the last rows are read."""
     events = []
     monkeypatch.setattr("overcover.cli._commands.ROWS_AT_A_TIME", 70)
-    array_frame = _files.array_frame
+    array_frame = _frames.array_frame
     monkeypatch.setattr(
-        _files, "array_frame", lambda *a: events.append("read") or array_frame(*a)
+        _frames, "array_frame", lambda *a: events.append("read") or array_frame(*a)
     )
     predict = OverlappingCoverRegressor.predict
     monkeypatch.setattr(
@@ -361,7 +360,7 @@ def test_a_report_needs_no_training_rows(folder, frame, tmp_path):
     assert "No test rows" not in text
     assert run("report", folder / "model.ocm", "-o", out) == f"{out}\n"
     text = out.read_text(encoding="utf-8")
-    assert "No test rows were given" in text
+    assert "Errors need test rows" in text
     assert "Nothing gives reason for concern" not in text
     assert "Not checked, for lack of test rows" in text
     assert ".html" in refused(2, "report", folder / "model.ocm", "-o", "a.pdf")
@@ -514,7 +513,7 @@ def test_wrong_usage(folder, tmp_path):
     )
     answer = ("predict", model, data)
     assert "no ending that is known" in refused(2, *answer, "-o", tmp_path / "a.doc")
-    assert "is what is read" in refused(2, *answer, "-o", data)
+    assert "is the table to read" in refused(2, *answer, "-o", data)
     assert "send the answers to a file" in refused(2, *answer, "--json")
     assert "is a folder" in refused(2, "predict", model, folder)
     assert "no model" in refused(2, "predict", tmp_path / "none.ocm", data)
@@ -538,7 +537,7 @@ def test_places_that_cannot_be_written_to_are_refused_first(folder, tmp_path):
     [
         (KeyboardInterrupt, KeyboardInterrupt),
         (ValueError, ValueError),
-        (OSError(28, "No space left on device"), Cannot),
+        (OSError(28, "No space left on device"), TableError),
     ],
 )
 def test_a_failure_leaves_what_was_there(error, seen, tmp_path):
@@ -550,7 +549,7 @@ def test_a_failure_leaves_what_was_there(error, seen, tmp_path):
         raise error
     assert os.listdir(tmp_path) == ["a.csv"]
     assert out.read_text() == "precious"
-    if seen is Cannot:
+    if seen is TableError:
         assert str(found.value) == f"{out} cannot be written: No space left on device."
 
 
@@ -592,7 +591,7 @@ def test_an_unfinished_fit_goes_on(folder, tmp_path, monkeypatch):
     done = CliRunner().invoke(make_app(), fit)
     assert done.exit_code == 130
     assert done.stderr.splitlines()[-1] == "interrupted"
-    assert "the same command goes on" in done.stderr
+    assert "repeat the command" in done.stderr
     assert "--restart" in refused(1, *fit, "--seed", "4")
     assert "fit command again" in refused(1, "inspect", tmp_path / "m.ocm")
     monkeypatch.setattr(

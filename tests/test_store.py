@@ -133,7 +133,7 @@ def test_a_loaded_model_knows_what_it_was(surface, queries, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"partition": EqualSizeKMeans(4, balance="assign")},
+        {"partition": EqualSizeKMeans(4, balance="ab")},
         {"partition": AgglomerativeClustering(4, linkage="complete")},
         {"random_state": np.random.RandomState(3)},
         {"overlap": np.float64(0.25), "subdomain_size": np.int64(50)},

@@ -44,7 +44,7 @@ def small_blocks(monkeypatch):
 # The clusterer
 
 
-@pytest.mark.parametrize("balance", ["refined", "assign", "imda"])
+@pytest.mark.parametrize("balance", ["refined", "ab", "imda"])
 def test_one_shard_is_equal_size_kmeans(balance):
     X = cloud(500)
     options = {"n_clusters": 12, "balance": balance, "random_state": 3}
@@ -79,7 +79,7 @@ def test_a_fit_holds_less_than_its_rows(small_blocks, monkeypatch, tmp_path):
     np.save(tmp_path / "X.npy", X)
     monkeypatch.setattr(_streams, "BLOCK_NUMBERS", 2**15)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    model = TwoLevelKMeans(200, n_shards=10, balance="assign", random_state=0)
+    model = TwoLevelKMeans(200, n_shards=10, balance="ab", random_state=0)
     model.fit(X[:800])  # compiles
     tracemalloc.start()
     model.fit(mapped)

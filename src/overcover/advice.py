@@ -18,6 +18,8 @@ from .consult import panel_of, rounds
 from .explain import names_of_features, remoteness
 from .planning.findings import Finding, about_cover, about_variance
 
+__all__ = ["Finding", "advise"]
+
 SEVERITIES = ("problem", "warning", "note")
 COVERAGE = 0.95
 # Intervals are called dishonest past three standard errors, and two points at least.

@@ -25,6 +25,8 @@ from ._validation import check_count, check_queries
 from .consult import panel_of, rounds
 from .routing import grouped
 
+__all__ = ["Explanation"]
+
 # Two rows nearer than this share of the largest coordinate count as one.
 COINCIDENT = 1e-7
 

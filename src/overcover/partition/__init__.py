@@ -96,7 +96,7 @@ def partition_rows(
     method : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
 default="kmeans"
         "kmeans", "ab" and "imda" are `EqualSizeKMeans` with balance "refined",
-        "assign" and "imda"; "rpc" is `RecursiveProjection`, "two-level"
+        "ab" and "imda"; "rpc" is `RecursiveProjection`, "two-level"
         `TwoLevelKMeans`, which is also what "kmeans" is for more than ``MANY_CLUSTERS``
         clusters. A clusterer is cloned; it is given `n_clusters` if it has such
         a parameter, and `n_jobs` and `random_state` where its own are None. A foreign
@@ -147,7 +147,7 @@ def resolve(method, n_clusters, n_jobs, random_state):
     is_many = n_clusters > MANY_CLUSTERS
     named = {
         "kmeans": TwoLevelKMeans() if is_many else EqualSizeKMeans(balance="refined"),
-        "ab": EqualSizeKMeans(balance="assign"),
+        "ab": EqualSizeKMeans(balance="ab"),
         "imda": EqualSizeKMeans(balance="imda"),
         "rpc": RecursiveProjection(),
         "two-level": TwoLevelKMeans(),

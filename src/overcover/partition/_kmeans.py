@@ -1,5 +1,6 @@
 """Equal-size k-means: `EqualSizeKMeans` and the loop behind it."""
 
+import warnings
 from numbers import Integral
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ def _assign_and_exchange(X, centers, n_jobs=None):
 
 
 BALANCES = {
-    "assign": assign_and_balance,
+    "ab": assign_and_balance,
     "imda": fill_nearest_pairs,
     "refined": _assign_and_exchange,
 }
@@ -61,7 +62,7 @@ def equal_size_kmeans(X, centers, balance, max_iter, n_jobs=None):
     X : ndarray of shape (n_samples, n_features)
         Rows in standard units.
     centers : ndarray of shape (n_clusters, n_features)
-    balance : {"assign", "imda", "refined"}
+    balance : {"ab", "imda", "refined"}
     max_iter : int
     n_jobs : int or None
 
@@ -107,15 +108,15 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
     ----------
     n_clusters : int, default=8
         At most the number of rows.
-    balance : {"refined", "assign", "imda"}, default="refined"
+    balance : {"refined", "ab", "imda"}, default="refined"
         How an assignment gets equal sizes:
 
-        - "assign": every row to its nearest centre, then rows of overfull clusters
-          move to underfull ones, the smallest distance first;
+        - "ab" (assign and balance): every row to its nearest centre, then rows of
+          overfull clusters move to underfull ones, the smallest distance first;
         - "imda": iteratively, the smallest distance between a free row and a centre
           that is not yet full decides;
-        - "refined": "assign", then rows are exchanged between pairs of clusters while
-          that lowers J. Lowest J, and little more time than "assign".
+        - "refined": "ab", then rows are exchanged between pairs of clusters while that
+          lowers J. Lowest J, and little more time than "ab".
     max_iter : int, default=20
         Most iterations of assigning, balancing and moving.
     n_jobs : int or None, default=None
@@ -184,14 +185,12 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
         """
         X = check_rows(self, X, reset=True)
         check_n_clusters(self.n_clusters, len(X))
-        self._check_options()
+        balance = self._check_options()
         rng = check_random_state(self.random_state)
         rows, mean, scale = standardize(X)
         with one_thread_per_worker():
             seeds = kmeans_seeds(rows, self.n_clusters, rng, self.n_jobs)
-            run = equal_size_kmeans(
-                rows, seeds, self.balance, self.max_iter, self.n_jobs
-            )
+            run = equal_size_kmeans(rows, seeds, balance, self.max_iter, self.n_jobs)
         self.labels_ = run.labels
         self.cluster_centers_ = run.centers * scale + mean
         self.inertia_ = run.inertia * scale**2
@@ -216,7 +215,17 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
         return nearest[:, 0].astype(np.intp)
 
     def _check_options(self):
-        if self.balance not in BALANCES:
+        """Refuse unknown options; returns the current word for `balance`."""
+        balance = self.balance
+        if balance == "assign":
+            balance = "ab"
+            warnings.warn(
+                'balance="assign" is now called balance="ab", as partition="ab" is. '
+                "The old word will go.",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+        if balance not in BALANCES:
             raise ValueError(
                 f"balance={self.balance!r} is not known. Choose one of "
                 f"{', '.join(map(repr, BALANCES))}."
@@ -226,6 +235,7 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
                 f"max_iter={self.max_iter!r} must be an integer of at least 1. "
                 "Leave it at 20, or give more for a lower J."
             )
+        return balance
 
 
 def check_n_clusters(n_clusters, n_samples):

@@ -81,7 +81,7 @@ class TwoLevelKMeans(EqualSizeKMeans):
     n_shards : "auto" or int, default="auto"
         "auto" makes shards of about 50,000 rows, or 256 MB if they are wide, but at
         least 8 clusters. At most one for every cluster is made.
-    balance : {"refined", "assign", "imda"}, default="refined"
+    balance : {"refined", "ab", "imda"}, default="refined"
         As in `EqualSizeKMeans`, within every shard.
     max_iter : int, default=20
         As in `EqualSizeKMeans`.
@@ -217,7 +217,7 @@ class TwoLevelKMeans(EqualSizeKMeans):
         """
         alone = EqualSizeKMeans(
             int(n_clusters),
-            balance=self.balance,
+            balance="ab" if self.balance == "assign" else self.balance,
             max_iter=self.max_iter,
             n_jobs=1,
             random_state=int(seed),

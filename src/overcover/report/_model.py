@@ -1,4 +1,4 @@
-"""Sections on what was fitted: findings, data, cover, settings."""
+"""Sections on the model: findings, data, cover, settings."""
 
 import platform
 
@@ -28,7 +28,7 @@ def sections(subject):
 
 
 def summary(subject):
-    """A few numbers, and what there is to say."""
+    """A few numbers, and the findings."""
     model, seen = subject.model, subject.assessment
     pairs = [
         ("Training rows", number(len(subject.X))),
@@ -52,13 +52,10 @@ def summary(subject):
 
 
 def told(findings, not_checked=""):
-    """The findings as a list, a sentence where there are none, and what is not known.
+    """The findings as a list, a sentence where there are none, and open questions.
 
-    Parameters
-    ----------
-    findings : list of Finding
-    not_checked : str
-        A sentence on what could not be looked at: then there is no all-clear.
+    `not_checked` is a sentence on checks that were not possible: then there is no
+    all-clear.
     """
     rest = paragraph(not_checked) if not_checked else ""
     if not findings and not_checked:
@@ -74,7 +71,7 @@ def told(findings, not_checked=""):
 
 
 def data(subject):
-    """What the columns are like, and how fast outputs change along them."""
+    """Ranges of the columns, and how fast outputs change along them."""
     X, Y, model = subject.X, subject.Y, subject.model
     std = X.std(axis=0)
     spread = std / model.length_scales_
@@ -90,10 +87,9 @@ def data(subject):
     parts = [
         paragraph(
             "The spread of an input is its standard deviation in units of the "
-            "machine's length scale: how often the outputs may turn along it. A small "
-            "one does not say that an input matters little, because outputs can follow "
-            "it steadily; what makes no difference is among the findings. The widest "
-            "stand first."
+            "machine's length scale: how often the outputs may turn along it. An input "
+            "of small spread can still matter, because outputs can follow it steadily; "
+            "findings name inputs that make no difference. The widest stand first."
         ),
         table(header, [lines[i] for i in order], "Inputs"),
         rest_of(len(lines), "input"),
@@ -131,7 +127,7 @@ def in_words(scale, values, is_date=False):
 
 
 def rest_of(count, word):
-    """A sentence on what a table leaves out; empty where it leaves out nothing."""
+    """A sentence on the rows that a table leaves out; empty where there are none."""
     rest = count - MOST_COLUMNS
     if rest <= 0:
         return ""
@@ -139,7 +135,7 @@ def rest_of(count, word):
 
 
 def cover(subject):
-    """Who owns, who borrows, who shares with whom."""
+    """Rows that subdomains own, borrow and share."""
     from matplotlib.figure import Figure
 
     model = subject.model
@@ -161,8 +157,8 @@ def cover(subject):
             f"Training rows as points in a plane, a shade for each of "
             f"{n_subdomains} subdomains; the rows that subdomain {shown.subdomain} "
             "owns form a cluster, those it borrows lie around it.",
-            "Training rows where they spread most, in the machine's metric. One "
-            "subdomain in the middle is shown with what it borrows.",
+            "Training rows in the plane where they spread most, in length scales. One "
+            "subdomain in the middle is shown with the rows it borrows.",
             "png",
         )
     ]
@@ -192,7 +188,7 @@ def cover(subject):
 
 
 def settings(subject):
-    """Options, what was found, what it took, with which versions."""
+    """Options, results of training, seconds, versions."""
     from .. import __version__
 
     model, machine = subject.model, subject.model.machine_
@@ -210,7 +206,7 @@ def settings(subject):
     seen = subject.assessment
     if seen is not None:
         micro = 1e6 * seen.seconds / len(seen.Y)
-        seconds.append(["answering the test rows", f"{seen.seconds:.2f}"])
+        seconds.append(["predicting the test rows", f"{seen.seconds:.2f}"])
         seconds.append(["the same per row, in microseconds", number(micro, 3)])
     versions = [
         ["overcover", __version__],

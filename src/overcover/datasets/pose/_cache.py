@@ -25,11 +25,6 @@ class RowFile:
 
     Plain writes instead of a mapped file: memory stays flat, and a full disk is an
     error instead of the end of the process.
-
-    Parameters
-    ----------
-    path : Path
-    shape : tuple of two int
     """
 
     def __init__(self, path, shape):
@@ -57,26 +52,12 @@ class RowFile:
 
 
 def stored(described, shapes, fill, folder=None, data_home=None, anew=False):
-    """Arrays from disk, made first where they are not there.
+    """Float32 arrays from disk, generated first where they are missing.
 
-    Parameters
-    ----------
-    described : dict
-        All that the data depend on; its "preset" is part of the folder's name.
-    shapes : dict of str to tuple
-        Of the float32 arrays.
-    fill : callable
-        Writes into a dictionary of arrays of these shapes.
-    folder : path-like or None
-        Where to keep them; memory-mapped then. None for scikit-learn's data home, read
-        into memory.
-    data_home : path-like or None
-    anew : bool
-        Make them even if they are there.
-
-    Returns
-    -------
-    dict of str to ndarray or memmap
+    `described` holds all that the data depend on; its "preset" is part of the folder's
+    name. `fill` writes into a dictionary of arrays of these `shapes`. Arrays in a
+    `folder` are memory-mapped; those in scikit-learn's data home are read. `anew` makes
+    them in any case.
     """
     text = json.dumps(described, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -94,12 +75,12 @@ def stored(described, shapes, fill, folder=None, data_home=None, anew=False):
         except (OSError, ValueError, EOFError) as error:
             raise OSError(
                 f"{file} cannot be read ({error}). Delete the folder {place}, or call "
-                "with cache=False, and the data are made anew."
+                "with cache=False, to generate the data again."
             ) from error
         if array.shape != shape:
             raise OSError(
                 f"{file} holds shape {array.shape} instead of {shape}. Delete the "
-                f"folder {place}, and the data are made anew."
+                f"folder {place} to generate the data again."
             )
         arrays[name] = array
     return arrays

@@ -51,19 +51,10 @@ _RADII = np.array([limb[2:] for limb in _LIMBS], dtype=float)
 
 
 def limbs_seen(joints, camera, height, girth):
-    """Limbs in the image of a camera.
+    """Limbs in the image of a camera, shape (n_frames, n_limbs, 2, 3).
 
-    Parameters
-    ----------
-    joints : ndarray of shape (n_frames, 21, 3), mm
-    camera : Camera
-    height : float, mm
-    girth : float
-
-    Returns
-    -------
-    ndarray of shape (n_frames, n_limbs, 2, 3)
-        Both ends of every limb: right, down, radius, in pixels of the camera.
+    Both ends of every limb: right, down, radius, in pixels of the camera. Joints have
+    shape (n_frames, 21, 3); joints and height are in mm.
     """
     neck, head = joints[:, P["neck"]], joints[:, P["head"]].copy()
     skull = neck + 0.56 * (head - neck)
@@ -78,13 +69,7 @@ def limbs_seen(joints, camera, height, girth):
 def fit_to_image(limbs):
     """Limbs moved and scaled so that the person fills the image.
 
-    Parameters
-    ----------
-    limbs : ndarray of shape (n_frames, n_limbs, 2, 3)
-
-    Returns
-    -------
-    limbs : ndarray of the same shape, in pixels from the image's upper left
+    In pixels from the upper left corner of the image.
     """
     spots, radii = limbs[..., :2], limbs[..., 2:]
     low = (spots - radii).min(axis=(1, 2))
@@ -210,23 +195,11 @@ def _hide(image, state):
 
 @compiled
 def draw_silhouettes(limbs, seeds, occlusion, noise, size=SIZE):
-    """Silhouettes of limbs.
+    """Silhouettes of limbs of shape (n_images, n_limbs, 2, 3), from `fit_to_image`.
 
-    Parameters
-    ----------
-    limbs : ndarray of shape (n_images, n_limbs, 2, 3)
-        From `fit_to_image`.
-    seeds : ndarray of shape (n_images,), uint64
-        Of the damage of each image.
-    occlusion : float in [0, 1]
-        Probability that a bar or rectangle hides part of a person.
-    noise : float >= 0
-        Strength of faulty segmentation: lost limbs, blobs at the border, speckle.
-
-    Returns
-    -------
-    ndarray of shape (n_images, SIZE, SIZE), uint8
-        One inside, zero outside.
+    `seeds` decide the damage of each image. `occlusion` is the probability that a bar
+    or rectangle hides part of a person, `noise` the strength of faulty segmentation:
+    lost limbs, blobs at the border, speckle. Images of uint8: one inside, zero outside.
     """
     n_images, n_limbs = limbs.shape[:2]
     images = np.zeros((n_images, size, size), dtype=np.uint8)
@@ -248,17 +221,9 @@ def draw_silhouettes(limbs, seeds, occlusion, noise, size=SIZE):
 
 
 def image_seeds(key, frames):
-    """A seed for each image, a hash of its number.
+    """A seed for each frame, a hash of its number and of a key.
 
-    Parameters
-    ----------
-    key : list of int
-        What tells the sequence and the camera from others.
-    frames : ndarray of shape (n_frames,)
-
-    Returns
-    -------
-    ndarray of shape (n_frames,), uint64
+    The key, a list of int, tells the sequence and the camera from others.
     """
     base = np.random.SeedSequence(key).generate_state(1, dtype=np.uint64)
     # splitmix64 scrambles its counter, so counters far apart suffice: the odd factor

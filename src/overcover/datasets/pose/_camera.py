@@ -49,21 +49,12 @@ class Camera(NamedTuple):
         >>> np.abs(pixels).round(6).tolist(), float(depth.round())
         ([0.0, 0.0], 2000.0)
         """
-        seen = (np.asarray(points) - self.center) @ self.axes.T
-        return self.focal * seen[..., :2] / seen[..., 2:], seen[..., 2]
+        local = (np.asarray(points) - self.center) @ self.axes.T
+        return self.focal * local[..., :2] / local[..., 2:], local[..., 2]
 
 
 def make_cameras(n_cameras):
-    """Cameras evenly around the scene, at the height of eyes, looking at its middle.
-
-    Parameters
-    ----------
-    n_cameras : int
-
-    Returns
-    -------
-    tuple of Camera
-    """
+    """Cameras evenly around the scene, at the height of eyes, looking at its middle."""
     cameras = []
     for i in range(n_cameras):
         azimuth = np.deg2rad(FIRST_AZIMUTH + 360.0 * i / n_cameras)

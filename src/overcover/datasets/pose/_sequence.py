@@ -57,7 +57,7 @@ class Subject(NamedTuple):
 
 
 def make_subject(rng, height, offsets):
-    """A person of a given body."""
+    """A person with this body."""
     return Subject(
         height,
         offsets,
@@ -94,7 +94,7 @@ def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
     """
     tempo = rng.uniform(0.92, 1.08)
     slow = Wander(rng, 3)(t) * variation
-    # Seconds ahead or behind: slow enough that nobody ever moves backwards.
+    # Seconds ahead or behind: slow enough that motions never run backwards.
     lag = 0.6 * Wander(rng, 1, fastest=0.08)(t)[:, 0] * variation
     drift = Wander(rng, _DRIFT.size)(t).reshape(-1, *_DRIFT.shape) * variation
     lively = 1.0 + 0.12 * Wander(rng, 8)(t) * variation

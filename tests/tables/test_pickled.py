@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from overcover.datasets._pickled import RefusedPickle, read_pickle
+from overcover.tables._pickled import RefusedPickle, read_pickle
 
 PROTOCOLS = (2, 3, 4, 5)
 

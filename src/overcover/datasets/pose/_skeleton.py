@@ -105,21 +105,11 @@ for _name, _j in J.items():
 
 
 def make_bodies(rng, n_subjects):
-    """Offsets of every point of every subject in its parent.
+    """Heights in mm, and offsets of every point of every subject in its parent.
 
     Heights are spread evenly from 1.56 to 1.90 m, in random order, and every length
-    varies by about 3 %, alike on both sides.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    n_subjects : int
-
-    Returns
-    -------
-    heights : ndarray of shape (n_subjects,), mm
-    offsets : ndarray of shape (n_subjects, n_points, 3), mm
-        Points in the order of the kinematic chain, clavicles among them.
+    varies by about 3 %, alike on both sides. Offsets have shape (n_subjects, n_points,
+    3), points in the order of the kinematic chain, clavicles among them.
     """
     heights = rng.permutation(np.linspace(1560.0, 1900.0, n_subjects + 2)[1:-1])
     offsets = np.zeros((n_subjects, len(_PARENTS), 3))
@@ -137,16 +127,9 @@ def make_bodies(rng, n_subjects):
 
 
 def rotations(degrees):
-    """Rotation matrices Rx(abduction) Ry(flexion) Rz(twist).
+    """Matrices Rx(abduction) Ry(flexion) Rz(twist), shape (..., 3, 3).
 
-    Parameters
-    ----------
-    degrees : ndarray of shape (..., 3)
-        Right-handed, in the order flexion, abduction, twist.
-
-    Returns
-    -------
-    ndarray of shape (..., 3, 3)
+    Degrees, shape (..., 3), are right-handed, in the order flexion, abduction, twist.
     """
     flexion, abduction, twist = np.moveaxis(np.deg2rad(degrees), -1, 0)
     cy, sy = np.cos(flexion), np.sin(flexion)

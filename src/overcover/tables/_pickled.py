@@ -126,20 +126,8 @@ class _Reader(pickle.Unpickler):
 def read_pickle(file):
     """Content of a pickle made of dictionaries, lists, names and arrays of numbers.
 
-    Parameters
-    ----------
-    file : binary file
-        At the start of the pickle.
-
-    Returns
-    -------
-    dict, list, str, number or ndarray
-        An array of objects comes as the list of them, one object as itself.
-
-    Raises
-    ------
-    ValueError
-        For anything else; nothing of it is run. For a damaged pickle too.
+    An array of objects comes as the list of them, one object as itself. Anything else,
+    and a damaged pickle, is a ValueError; nothing of it is run.
     """
     try:
         return _plain(_Reader(file).load(), {})
@@ -153,28 +141,28 @@ def read_pickle(file):
         raise ValueError(f"Its pickled part is damaged ({error!r}).") from error
 
 
-def _plain(value, seen, depth=0):
-    """The value with stand-ins replaced; each shared part is made once."""
+def _plain(value, parts_by_id, depth=0):
+    """The value with stand-ins replaced; each shared part is built once."""
     if isinstance(value, str | int | float | bool | None):
         return value
     if depth > MOST_NESTED:
         raise RefusedPickle(f"parts nested deeper than {MOST_NESTED}")
-    if id(value) not in seen:
-        seen[id(value)] = _plain_part(value, seen, depth + 1)
-    return seen[id(value)]
+    if id(value) not in parts_by_id:
+        parts_by_id[id(value)] = _plain_part(value, parts_by_id, depth + 1)
+    return parts_by_id[id(value)]
 
 
-def _plain_part(value, seen, depth):
+def _plain_part(value, parts_by_id, depth):
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str | int):
                 raise RefusedPickle(f"a key of type {type(key).__name__!r}")
-        return {key: _plain(part, seen, depth) for key, part in value.items()}
+        return {key: _plain(part, parts_by_id, depth) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part, seen, depth) for part in value]
+        return [_plain(part, parts_by_id, depth) for part in value]
     if isinstance(value, _Array):
         if not value.holds_objects():
             return value.resolve()
-        parts = _plain(value.content, seen, depth)
+        parts = _plain(value.content, parts_by_id, depth)
         return parts[0] if value.shape == () else parts
     raise RefusedPickle(f"an object of type {type(value).__name__!r}")

@@ -13,7 +13,7 @@ their mean, neither place nor scale matters.
 import numpy as np
 from sklearn.cluster import KMeans
 
-from .._parallel import one_thread_per_worker
+from ..._parallel import one_thread_per_worker
 from ._silhouette import compiled, on_border
 
 N_POINTS = 100
@@ -32,31 +32,24 @@ MOST_CONTEXTS = 10_000
 def _border_points(image, points):
     """Evenly chosen border pixels in reading order; how many there are."""
     size = image.shape[0]
-    found = np.empty((size * size, 2))
-    n_found = 0
+    border = np.empty((size * size, 2))
+    n_border = 0
     for y in range(size):
         for x in range(size):
             if on_border(image, y, x):
-                found[n_found, 0], found[n_found, 1] = x, y
-                n_found += 1
-    n_points = min(n_found, len(points))
+                border[n_border, 0], border[n_border, 1] = x, y
+                n_border += 1
+    n_points = min(n_border, len(points))
     for i in range(n_points):
-        points[i] = found[i * n_found // n_points]
+        points[i] = border[i * n_border // n_points]
     return n_points
 
 
 @compiled
 def shape_contexts(image):
-    """Shape contexts of points along the border of a silhouette.
+    """Shape contexts of points along the border, shape (n_points, 60).
 
-    Parameters
-    ----------
-    image : ndarray of shape (size, size)
-
-    Returns
-    -------
-    ndarray of shape (n_points, 60)
-        Each context sums to one, or to less where points lie beyond the last ring.
+    Each context sums to one, or to less where points lie beyond the last ring.
     """
     points = np.empty((N_POINTS, 2))
     n_points = _border_points(image, points)
@@ -87,18 +80,9 @@ def shape_contexts(image):
 
 
 def learn_codebook(images, random_state):
-    """Words: k-means of the shape contexts of some silhouettes.
+    """Words, shape (100, 60): k-means of the shape contexts of some silhouettes.
 
-    Parameters
-    ----------
-    images : ndarray of shape (n_images, size, size)
-    random_state : int
-
-    Returns
-    -------
-    words : ndarray of shape (100, 60)
-    width : float
-        sigma of the votes: the distance of a typical context to its word.
+    Also returns sigma of the votes: the distance of a typical context to its word.
     """
     contexts = np.concatenate([shape_contexts(image) for image in images])
     if len(contexts) < N_WORDS:
@@ -116,18 +100,9 @@ def learn_codebook(images, random_state):
 
 @compiled
 def bag_of_shape_contexts(images, words, width):
-    """Mean votes of the shape contexts of every image.
+    """Mean votes of the shape contexts of every image, shape (n_images, n_words).
 
-    Parameters
-    ----------
-    images : ndarray of shape (n_images, size, size)
-    words : ndarray of shape (n_words, 60)
-    width : float
-
-    Returns
-    -------
-    ndarray of shape (n_images, n_words), float32
-        Zeros for an empty image.
+    Zeros for an empty image.
     """
     features = np.zeros((len(images), len(words)), dtype=np.float32)
     words_t = np.ascontiguousarray(words.T)

@@ -1,9 +1,9 @@
 """Separated values: every row has as many cells as the first line, or is refused.
 
-Readers of text take a row that is too long for one with an index, leave out its last
-cells, or shift them: then every answer is wrong, and no error says so. So cells are
-counted here before a reader sees a row: by a parser in lines with quotes, as separators
-in the others.
+Parsers take a row that is too long for one with an index, leave out its last cells, or
+shift them: then every value is wrong, and no error says so. So cells are counted here
+before a parser reads a row: by the csv module in lines with quotes, as separators in
+the others.
 """
 
 import csv
@@ -12,12 +12,10 @@ from itertools import chain, islice
 
 import numpy as np
 
+from ._cells import TableError
+
 QUOTE = '"'
 MARK = "\ufeff"  # of the encoding, which some editors put first
-
-
-class BadText(ValueError):
-    """Text is no table, or not one of numbers; the message names the line."""
 
 
 class Rows:
@@ -83,7 +81,7 @@ class Rows:
         try:
             cells = next(reader)
         except csv.Error as error:
-            raise BadText(f"line {self.n_lines}: {error}.") from error
+            raise TableError(f"line {self.n_lines}: {error}.") from error
         return "".join(taken), cells
 
     def _counted(self):
@@ -97,7 +95,7 @@ class Rows:
                 began = self.n_lines
                 line, cells = self._row(line)
                 if len(cells) != n_cells:
-                    raise BadText(
+                    raise TableError(
                         f"line {began} has {len(cells)} cells, and the first line has "
                         f"{n_cells}. Correct one of them."
                     )

@@ -7,15 +7,15 @@ Memory beyond the arrays that are filled: `CHUNK` frames for each worker.
 
 import numpy as np
 
-from .._parallel import run_tasks
-from .._progress import open_bar
+from ..._parallel import run_tasks
+from ..._progress import open_bar
 from ._features import N_ORIENTATIONS, hog
 from ._shape_contexts import N_WORDS, bag_of_shape_contexts, learn_codebook
 from ._silhouette import SIZE
 from ._skeleton import BONES, JOINTS
 
 CHUNK = 256
-"""Frames made at once by each worker."""
+"""Frames that each worker generates at once."""
 
 CODEBOOK_FRAMES = 400
 """Training frames from which a codebook is learned, at most."""

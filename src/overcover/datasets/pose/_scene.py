@@ -2,8 +2,8 @@
 
     [skeleton -> motion -> camera -> silhouette] -> features
 
-Everything follows from the `Settings`, and any frame of any sequence can be made alone:
-a row is the same whatever is made with it.
+Everything follows from the `Settings`, and any frame of any sequence can be generated
+alone: a row does not depend on the rows around it.
 """
 
 from functools import cached_property
@@ -70,12 +70,7 @@ def _held_out(n_frames, n_test, n_blocks, at_end):
 
 
 class Scene:
-    """Subjects, cameras and sequences of a pose data set.
-
-    Parameters
-    ----------
-    settings : Settings
-    """
+    """Subjects, cameras and sequences of a pose data set, by its `Settings`."""
 
     def __init__(self, settings):
         self.settings = settings
@@ -129,13 +124,10 @@ class Scene:
         )
 
     def silhouettes(self, s, frames, joints=None):
-        """What all cameras see of frames of sequence s.
+        """Images of all cameras of frames of sequence s.
 
-        `joints` are those of `perform`, for who has them already.
-
-        Returns
-        -------
-        ndarray of shape (n_frames, n_cameras, SIZE, SIZE), uint8
+        Shape (n_frames, n_cameras, SIZE, SIZE), uint8; `joints` are those of `perform`,
+        for a caller that has them already.
         """
         q, settings = self.sequences[s], self.settings
         subject = self.subjects[q.subject]
@@ -157,12 +149,12 @@ class Scene:
         """Stack ``make(sequence, frames)`` over chosen rows, in their order."""
         where = self.rows[part]
         rows = np.atleast_1d(np.arange(len(where.frame))[rows])
-        made = None
+        stack = None
         # Of no rows, sequence 0 still knows the shape.
         for s in np.unique(where.sequence[rows]) if len(rows) else [0]:
             chosen = np.flatnonzero(where.sequence[rows] == s)
             values = make(s, where.frame[rows[chosen]])
-            if made is None:
-                made = np.empty((len(rows), *values.shape[1:]), values.dtype)
-            made[chosen] = values
-        return made
+            if stack is None:
+                stack = np.empty((len(rows), *values.shape[1:]), values.dtype)
+            stack[chosen] = values
+        return stack

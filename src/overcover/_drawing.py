@@ -1,4 +1,4 @@
-"""What all displays share: axes to draw on, and looks that survive a grey printer."""
+"""Shared by all pictures: axes to draw on, and looks that suit a grey printer."""
 
 import numpy as np
 
@@ -26,19 +26,10 @@ def require_matplotlib(caller):
 
 
 def axes_for(ax, caller, **options):
-    """Axes to draw on and their figure; new ones where none are given.
+    """Axes to draw on and their figure; new ones for None.
 
-    Parameters
-    ----------
-    ax : matplotlib axes or None
-    caller : str
-        Who draws, for the error where matplotlib is missing.
-    **options
-        Of ``pyplot.subplots``.
-
-    Returns
-    -------
-    ax, figure
+    `caller` is the name of the display, for the error where matplotlib is missing;
+    options are those of ``pyplot.subplots``.
     """
     if ax is None:
         _, ax = pyplot(caller).subplots(**{"layout": "constrained", **options})
@@ -64,23 +55,11 @@ def light_map():
 
 
 def principal_plane(Z, n_rows=5000):
-    """The plane in which rows spread most.
+    """The plane in which rows spread most, by `n_rows` rows evenly spaced.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n_samples, n_features)
-        In the metric in which spread is meant.
-    n_rows : int
-        Rows to find it from, evenly spaced.
-
-    Returns
-    -------
-    origin : ndarray of shape (n_features,)
-    directions : ndarray of shape (n_features, 2), orthonormal columns
-        Of one column if there is only one feature. Its sign is such that the largest
-        entry of a direction is positive.
-    shares : ndarray of shape (2,)
-        Of the variance.
+    Returns its origin, two orthonormal directions (columns of an array; one if there is
+    only one feature; their largest entries are positive), and their shares of the
+    variance.
     """
     sample = thinned(Z, n_rows)
     origin = sample.mean(axis=0)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from numbers import Real
 
-from .._validation import check_choice, check_count
+from ..._validation import check_choice, check_count
 from ._motion import MOTIONS
 
 
@@ -94,21 +94,21 @@ PRESETS = {
 }
 
 
-def choose_settings(preset, random_state, given):
-    """Settings of a preset with what was given in place of its own."""
+def choose_settings(preset, random_state, options):
+    """Settings of a preset, with other options in place of its own."""
     check_choice("preset", preset, tuple(PRESETS))
     base = PRESETS[preset]
-    given = {name: value for name, value in given.items() if value is not None}
-    if "motions" in given:
-        motions = given["motions"]
+    options = {name: value for name, value in options.items() if value is not None}
+    if "motions" in options:
+        motions = options["motions"]
         motions = (motions,) if isinstance(motions, str) else tuple(motions)
         for motion in motions:
             check_choice("motions", motion, MOTIONS)
         # In the order of the data and once each: equal sets are equal settings.
-        given["motions"] = tuple(m for m in MOTIONS if m in motions)
+        options["motions"] = tuple(m for m in MOTIONS if m in motions)
         check_count("The number of motions", len(motions))
-    check_count("random_state", random_state, 0, "Data are made from a number.")
-    settings = replace(base, random_state=int(random_state), **given)
+    check_count("random_state", random_state, 0, "It is the seed of all data.")
+    settings = replace(base, random_state=int(random_state), **options)
     check_count("n_subjects", settings.n_subjects)
     check_count("n_cameras", settings.n_cameras)
     check_choice("features", settings.features, ("hog", "bosc"))

@@ -57,18 +57,10 @@ def _smooth(image, out, between):
 
 @compiled
 def hog(images, n_rows, n_columns):
-    """Histograms of oriented gradients over a grid of cells.
+    """Histograms of oriented gradients over the cells of the bounding box.
 
-    Parameters
-    ----------
-    images : ndarray of shape (n_images, height, width), non-negative
-    n_rows, n_columns : int
-        Cells of the bounding box.
-
-    Returns
-    -------
-    ndarray of shape (n_images, n_rows * n_columns * 9), float32
-        Zeros for an empty image.
+    Images have shape (n_images, height, width), features (n_images, n_rows * n_columns
+    * 9); zeros for an empty image.
     """
     n_images, height, width = images.shape
     features = np.zeros((n_images, n_rows * n_columns * N_ORIENTATIONS), np.float32)
