@@ -286,8 +286,8 @@ def twin_tuning(result):
     text = (
         "The error on poserlike is the mean absolute difference of angles in degrees, "
         "on sarcos_small the RMSE in standard deviations of the outputs. TwinGP and GP "
-        "are machines of a cover. The nearest-neighbour and ridge regressions are tuned "
-        "by cross-validation. "
+        "are machines of a cover. The nearest-neighbour and ridge regressions are "
+        "tuned by cross-validation. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
@@ -335,8 +335,8 @@ def boundaries(result):
     head += ["largest jump on any line"]
     text = (
         "A jump is a second difference of the predictive mean. Each line crosses a "
-        "plane of 6,000 rows in 4,000 steps; M = 200, and the standard deviation of the "
-        "noise is 0.1. "
+        "plane of 6,000 rows in 4,000 steps; M = 200, and the standard deviation of "
+        "the noise is 0.1. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
