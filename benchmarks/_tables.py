@@ -202,7 +202,7 @@ def constants(result):
             key = (row["spread"], row["n_candidates"], row["reach"], row["sharpness"])
             by_option.setdefault(key, {})[row["data"]] = row
     head = ["spread", "candidates", "within", "sharpness"]
-    head += [text for name in data for text in (f"{name}, asked", "RMSE ratio")]
+    head += [text for name in data for text in (f"{name}, machines", "RMSE ratio")]
     lines = [
         [str(spread), str(n), f"{reach:g}", str(sharpness or "hard")]
         + [
@@ -403,16 +403,17 @@ def comparison(result):
     ]
     first = result["rows"][0]
     many = first["n_outputs"] > 1
-    head = ["method", "RMSE, deviations" if many else "RMSE", "mean abs. error"]
-    head += ["R2", "NLPD", "95 % intervals hold", "fit, s", "us per row"]
+    head = ["method", "RMSE, standardised" if many else "RMSE", "mean abs. error"]
+    head += ["R2", "NLPD", "coverage of 95 % intervals", "fit, s", "us per row"]
     parted = ""
     if first["block"] > 1:
-        parted = f", {first['block']} consecutive rows never parted"
+        parted = f" that keep {first['block']} consecutive rows together"
     threads = "one thread" if first["n_jobs"] == 1 else f"{first['n_jobs']} threads"
     text = (
         f"{first['data']}: {first['n_rows']:,} rows, {first['n_inputs']} inputs, "
         f"{first['n_outputs']} output{'s' if many else ''}, {first['n_folds']} folds"
-        f"{parted}; ± between folds, seconds of one fold, {threads} each. "
+        f"{parted}; ± is the spread between folds; seconds are those of one fold, with "
+        f"{threads} each. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 

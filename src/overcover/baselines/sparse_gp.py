@@ -253,7 +253,7 @@ default="kmeans"
         kernel = shared_gp(self.machine).kernel
         if self.tuning == "bound" and kernels.is_object(kernel):
             raise ValueError(
-                f"tuning='bound' needs a kernel given by name, not {kernel!r}. Choose "
+                f"tuning='bound' needs a named kernel, not {kernel!r}. Choose "
                 f"one of {', '.join(map(repr, kernels.NAMES))}, or tuning='local'."
             )
 
