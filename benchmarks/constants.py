@@ -102,7 +102,7 @@ def main(arguments=None):
     parser.add_argument("--results", type=Path, help="folder for the JSON file")
     options = parser.parse_args(arguments)
     rows = [r for name in options.data.split(",") for r in settle(name, options.quick)]
-    print_table("Error over that of a GP on nearest rows, held-out training rows", rows)
+    print_table("Error over that of a GP on nearest rows, on rows held out", rows)
     folder = options.results or (None if options.quick else _common.RESULTS)
     if folder:
         print(f"-> {_common.write_json('constants', rows, folder)}", flush=True)
