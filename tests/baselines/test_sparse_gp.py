@@ -415,7 +415,7 @@ def test_a_far_origin_does_not_matter(rows):
         ({"inducing": np.full((4, 3), np.nan)}, "inducing contains NaN"),
         ({"inducing": np.ones(3)}, "2D array"),
         ({"tuning": "vfe"}, "tuning='vfe' is not known. Choose one of 'local'"),
-        ({"tuning": "bound", "machine": GP(RBF())}, "needs a kernel given by name"),
+        ({"tuning": "bound", "machine": GP(RBF())}, "needs a named kernel"),
         ({"method": "pic", "partition": "dbscan"}, "partition='dbscan' is not known"),
         ({"machine": GP(per_output=True)}, "all rows and outputs share"),
         ({"machine": GP(per_subdomain=True)}, "all rows and outputs share"),

@@ -1,22 +1,24 @@
-r"""Shards: a coarse split of all rows, made from a sample and looked at in blocks.
+r"""Shards: a coarse division of all rows, the first level of `TwoLevelKMeans`.
 
-The first level of `TwoLevelKMeans`. Shard s has a centre :math:`c_s`, found from a
-sample, and gets :math:`K_s` of the K clusters in proportion to the rows nearest to
+A sample of the rows gives a centre :math:`c_s` for each shard s. The shard gets
+:math:`K_s` of the K clusters, in proportion to the number of rows nearest to
 :math:`c_s`. It must then hold :math:`n_s` rows with
 
 .. math:: K_s \lfloor N/K \rfloor \le n_s \le K_s (\lfloor N/K \rfloor + 1),
     \qquad \sum_s n_s = N,
 
-so that clusters of equal size within every shard are of equal size everywhere. Rows in
-excess move along the shortest tree that joins all centres, whose neighbours are
-neighbours in space. Shares are made from its root to its leaves, so each edge carries
-about a cluster at most: of the shard s that gives, to t, the rows that lose least,
+so that equal sizes within every shard are equal sizes everywhere. To reach these
+numbers, some rows move to other shards, along the edges of the shortest tree that joins
+all centres; shards that share an edge are neighbours in space. Clusters are shared from
+the root of the tree to its leaves, so the rows that cross an edge are about one cluster
+at most. From shard s to shard t move the rows with the smallest loss
 
 .. math:: \lVert x - c_t \rVert^2 - \lVert x - c_s \rVert^2.
 
-Functions of this module see a sample, a block or a shard of rows, never all; so the
-same ones serve a loop on one computer and the tasks of `overcover.distributed`. Blocks
-depend on the shape of X alone: the rounding of a distance may depend on its block.
+Functions of this module use a sample, a block or a shard of rows, never all rows, so
+they serve both a loop on one computer and the tasks of `overcover.distributed`. Blocks
+depend on the shape of X only, because the rounding of a distance may depend on its
+block.
 """
 
 from collections.abc import Iterable
@@ -31,29 +33,29 @@ from ._kmeans import EqualSizeKMeans
 from ._seeds import proportional_shares
 
 SHARD_ROWS, SHARD_BYTES = 50_000, 2**28
-"""Rows of a shard, and their bytes in float64, that "auto" aims at."""
+"""Limits of "auto" on the rows of a shard, and on their bytes in float64."""
 
 LEAST_CLUSTERS = 8
-"""Clusters of a shard that "auto" aims at: with fewer, shards could not share rows."""
+"""Least number of clusters per shard with "auto"."""
 
 SAMPLED_ROWS = 256
-"""Rows of the sample for every shard."""
+"""Rows of the sample per shard."""
 
 
 class Coarse(NamedTuple):
-    """Where the shards lie."""
+    """The centres of the shards."""
 
     centers: np.ndarray
     """Shape (n_shards, n_features), in standard units."""
 
     mean: np.ndarray
-    """Of the sample, shape (n_features,)."""
+    """Mean of the sample, shape (n_features,)."""
 
     scale: float
     """Rows are ``(X - mean) / scale`` in standard units."""
 
     seeds: np.ndarray
-    """For the random numbers of every shard, shape (n_shards,)."""
+    """Random seed of every shard, shape (n_shards,)."""
 
     def standard(self, rows):
         """Rows in standard units."""
@@ -61,29 +63,29 @@ class Coarse(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """What every shard is to hold, and which rows must move for it."""
+    """The clusters and rows of every shard, and the moves that lead to them."""
 
     n_clusters: np.ndarray
-    """Shape (n_shards,); none for a shard that is dissolved."""
+    """Shape (n_shards,); zero for a shard that is dissolved."""
 
     sizes: np.ndarray
-    """Rows, shape (n_shards,)."""
+    """Number of rows, shape (n_shards,)."""
 
     moves: np.ndarray
-    """Shape (n_moves, 3): from a shard, to a shard, how many rows; in an order in which
-    whoever gives has got what it is given."""
+    """Shape (n_moves, 3): source shard, target shard, number of rows. A shard receives
+    rows before it passes rows on."""
 
     @property
     def first_clusters(self):
-        """Number of every shard's first cluster."""
+        """Index of every shard's first cluster."""
         return np.cumsum(self.n_clusters) - self.n_clusters
 
     @property
-    def given(self):
-        """Rows that every shard gives away, shape (n_shards,)."""
-        given = np.zeros(len(self.sizes), dtype=np.intp)
-        np.add.at(given, self.moves[:, 0], self.moves[:, 2])
-        return given
+    def n_leaving(self):
+        """Number of rows that leave every shard, shape (n_shards,)."""
+        n_leaving = np.zeros(len(self.sizes), dtype=np.intp)
+        np.add.at(n_leaving, self.moves[:, 0], self.moves[:, 2])
+        return n_leaving
 
 
 class Movers(NamedTuple):
@@ -91,13 +93,13 @@ class Movers(NamedTuple):
 
     rows: np.ndarray
     moves: np.ndarray
-    """Which of the moves each would be part of."""
+    """Index of the move of each row."""
 
     losses: np.ndarray
 
 
 def count_shards(n_shards, n_samples, n_features, n_clusters):
-    """How many shards are made: what is asked for, at most one for every cluster.
+    """The number of shards: `n_shards`, but at most one per cluster.
 
     Examples
     --------
@@ -118,7 +120,7 @@ def split_sample(X, n_shards, rng, n_jobs=None) -> Coarse:
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Of which only the rows of the sample are read.
+        Only the rows of the sample are read.
     n_shards : int
     rng : numpy RandomState
     n_jobs : int or None
@@ -142,7 +144,7 @@ def nearest_shards(rows, coarse, n_jobs=None):
 
 
 def share_clusters(counts, centers, n_clusters) -> Shares:
-    """Give every shard its clusters, and the number of rows that fills them.
+    """Divide the clusters among the shards, and find the moves that fill them.
 
     Parameters
     ----------
@@ -165,11 +167,11 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
     ([3, 2, 0], [6, 5, 0], [[2, 1, 1]])
     """
     order, parents = spanning_tree(centers)
-    branches = counts.copy()  # rows of a shard and all behind it
+    branches = counts.copy()  # rows of a shard and of its subtree
     for s in order[:0:-1]:
         branches[parents[s]] += branches[s]
     size, n_larger = divmod(int(counts.sum()), n_clusters)
-    # What a branch gets is divided between its shard and the branches behind it.
+    # The clusters of a branch are divided between its shard and its sub-branches.
     clusters, larger = np.zeros_like(counts), np.zeros_like(counts)
     clusters[0], larger[0] = n_clusters, n_larger
     children = [np.flatnonzero(parents == s) for s in range(len(counts))]
@@ -177,12 +179,12 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
     flows = np.zeros_like(counts)  # rows that must leave a branch
     for s in order:
         flows[s] = branches[s] - (clusters[s] * size + larger[s])
-        # The shard itself comes last: what does not fit anywhere ends with it.
+        # The shard itself comes last and takes the remainder.
         parts = np.concatenate([children[s], [s]])
         held = np.concatenate([branches[children[s]], counts[[s]]])
-        given = _divided(clusters[s], held, n_clusters, int(counts.sum()))
-        larger[parts] = _larger_clusters(held, given, size, larger[s])
-        clusters[parts] = given
+        portions = _divided(clusters[s], held, n_clusters, int(counts.sum()))
+        larger[parts] = _larger_clusters(held, portions, size, larger[s])
+        clusters[parts] = portions
         sizes[s] = clusters[s] * size + larger[s]
     up = [(s, parents[s], flows[s]) for s in order[:0:-1] if flows[s] > 0]
     down = [(parents[s], s, -flows[s]) for s in order[1:] if flows[s] < 0]
@@ -191,14 +193,14 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
 
 
 def spanning_tree(centers):
-    """The shortest tree that joins all centres, from centre 0 on.
+    """The shortest tree that joins all centres, with centre 0 as its root.
 
     Memory: O(n_centers); time: O(n_centers^2 n_features).
 
     Returns
     -------
     order : list of int
-        Every centre after its parent.
+        Every centre comes after its parent.
     parents : ndarray of shape (n_centers,)
         -1 for centre 0.
 
@@ -213,7 +215,7 @@ def spanning_tree(centers):
     for _ in range(1, len(centers)):
         last = order[-1]
         dist_sq = np.sum((centers - centers[last]) ** 2, axis=1)
-        nearest_sq[last] = -np.inf  # is in the tree, so nothing is nearer
+        nearest_sq[last] = -np.inf  # marks centres in the tree
         nearer = dist_sq < nearest_sq
         parents[nearer], nearest_sq[nearer] = last, dist_sq[nearer]
         order.append(int(np.argmin(np.where(nearest_sq < 0, np.inf, nearest_sq))))
@@ -221,39 +223,39 @@ def spanning_tree(centers):
 
 
 def _divided(total, counts, n_clusters, n_samples):
-    """`total` clusters in proportion to counts; the last takes what rounding leaves.
+    """`total` clusters in proportion to counts; the last takes the remainder.
 
-    To the nearest number, so that errors do not add up from the root to the leaves.
+    The others round to the nearest number, so that errors do not add up along the tree.
     """
-    given = (2 * counts * n_clusters + n_samples) // (2 * n_samples)
-    given[-1] = total - given[:-1].sum()
-    if 0 <= given[-1] <= counts[-1]:
-        return given
-    # A shard of few rows cannot take it.
+    portions = (2 * counts * n_clusters + n_samples) // (2 * n_samples)
+    portions[-1] = total - portions[:-1].sum()
+    if 0 <= portions[-1] <= counts[-1]:
+        return portions
+    # The last has too few rows for the remainder.
     return proportional_shares(counts, total) if counts.any() else 0 * counts
 
 
-def _larger_clusters(counts, given, size, n_larger):
-    """How many of the given clusters have ``size + 1`` rows: first where rows are."""
-    larger = _filled(np.clip(counts - given * size, 0, given), n_larger)
+def _larger_clusters(counts, portions, size, n_larger):
+    """How many of the clusters have ``size + 1`` rows: first where there are rows."""
+    larger = _filled(np.clip(counts - portions * size, 0, portions), n_larger)
     left = n_larger - int(larger.sum())
-    return larger + _filled((given - larger)[::-1], left)[::-1]
+    return larger + _filled((portions - larger)[::-1], left)[::-1]
 
 
 def _filled(capacities, total):
-    """As much of `total` in every capacity as it holds, the first ones first."""
+    """Fill capacities with `total`, one after the other."""
     before = np.cumsum(capacities) - capacities
     return np.clip(total - before, 0, capacities)
 
 
 def movers_of(group, coarse, shares) -> Movers:
-    """Of a block, for every move the rows that lose least by it.
+    """The rows of a block with the smallest losses, for every move.
 
     Parameters
     ----------
     group : callable
-        Given a shard, the block's rows that are nearest to it: their numbers,
-        ascending, and the rows, shape (n_rows, n_features).
+        ``group(shard)`` returns the rows of the block that are nearest to the shard:
+        their numbers, ascending, and the rows, shape (n_rows, n_features).
     coarse : Coarse
     shares : Shares
 
@@ -261,12 +263,12 @@ def movers_of(group, coarse, shares) -> Movers:
     -------
     Movers
     """
-    found = [_no_movers()]
+    lists = [_no_movers()]
     for move, (source, target, _) in enumerate(shares.moves):
         numbers, rows = group(source)
         losses = _losses(coarse.standard(rows), coarse, source, target)
-        found.append(Movers(numbers, np.full(len(numbers), move), losses))
-    return least_losses([Movers(*map(np.concatenate, zip(*found)))], shares)
+        lists.append(Movers(numbers, np.full(len(numbers), move), losses))
+    return least_losses([Movers(*map(np.concatenate, zip(*lists)))], shares)
 
 
 def _losses(standard, coarse, source, target):
@@ -279,10 +281,11 @@ def _no_movers():
 
 
 def least_losses(lists: Iterable[Movers], shares) -> Movers:
-    """From lists of blocks, for every move the rows that lose least by it.
+    """The rows with the smallest losses, for every move, from the lists of blocks.
 
-    As many as their shard gives to all others together, so that enough are left when
-    others have chosen. Equal losses go by row number. Memory: the result, and one list.
+    For each move, as many rows as leave its shard in all moves together, so that enough
+    remain when other moves take some of them. Ties go to the lower row number. Memory:
+    the result, and one list.
 
     Examples
     --------
@@ -292,10 +295,10 @@ def least_losses(lists: Iterable[Movers], shares) -> Movers:
     >>> least_losses([some, more], shares).rows.tolist()
     [5, 8, 9]
     """
-    most = shares.given[shares.moves[:, 0]]
+    most = shares.n_leaving[shares.moves[:, 0]]
     kept = _no_movers()
-    for found in lists:
-        both = Movers(*map(np.concatenate, zip(kept, found)))
+    for movers in lists:
+        both = Movers(*map(np.concatenate, zip(kept, movers)))
         order = np.lexsort((both.rows, both.losses, both.moves))
         moves = both.moves[order]
         place = np.arange(len(order)) - np.searchsorted(moves, moves)
@@ -305,30 +308,30 @@ def least_losses(lists: Iterable[Movers], shares) -> Movers:
 
 
 def settle(X, movers, coarse, shares):
-    """Let rows move, along one edge of the tree after the other.
+    """Move rows, along one edge of the tree after the other.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Of which only rows that may move are read.
+        Only rows that may move are read.
     movers : Movers
-        What `least_losses` found in all blocks.
+        The result of `least_losses` for all blocks.
     coarse : Coarse
     shares : Shares
 
     Returns
     -------
     rows : ndarray of int, ascending
-        Rows that are not in the nearest shard.
-    shards : ndarray of rows' shape
-        Where they are instead.
+        Rows that leave their nearest shard.
+    shards : ndarray of the same shape
+        Their new shards.
     """
     rows, first = np.unique(movers.rows, return_index=True)
     nearest = shares.moves[movers.moves[first], 0]
     standard = coarse.standard(X[rows])
     pools = clusters_of(nearest, len(coarse.centers))
     for source, target, count in shares.moves:
-        # A row that has come from elsewhere may go on.
+        # A row that came from another shard may move on.
         pool = np.sort(pools[source])
         losses = _losses(standard[pool], coarse, source, target)
         order = np.argsort(losses, kind="stable")
