@@ -7,12 +7,17 @@ not thousands.
 
 import numpy as np
 from scipy.special import gammaln
+from scipy.stats import norm
 from scipy.stats import t as student
 
 # Enough to read off any coverage up to 99.9 %.
 LEVELS = np.concatenate([np.linspace(0.0, 0.99, 100), [0.995, 0.998, 0.999, 1.0]])
 # Degrees of freedom tried; the last is Gaussian for all that can be told.
 TAILS = (2.1, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 25.0, 50.0, 1000.0)
+# Intervals are at least this share of Gaussian ones. Where the function has no noise, a
+# few residuals at the border of the rows make the variance, and quantiles of the others
+# would leave no width at all to an interval away from the rows.
+LEAST_WIDTH = 0.5
 # More residuals than this tell no more about their tail.
 MOST_RATIOS = 5000
 
@@ -112,6 +117,8 @@ def log_density(tail, width, error, std):
 def half_width(quantiles, coverage):
     """Standard deviations either side of the mean that hold `coverage`.
 
+    No less than `LEAST_WIDTH` of those of a Gaussian.
+
     Parameters
     ----------
     quantiles : ndarray of shape (n_levels, n_outputs)
@@ -122,4 +129,5 @@ def half_width(quantiles, coverage):
     -------
     ndarray of shape (n_outputs,)
     """
-    return np.array([np.interp(coverage, LEVELS, column) for column in quantiles.T])
+    half = np.array([np.interp(coverage, LEVELS, column) for column in quantiles.T])
+    return np.maximum(half, LEAST_WIDTH * norm.ppf(0.5 + 0.5 * coverage))
