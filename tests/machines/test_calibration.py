@@ -268,3 +268,12 @@ def test_constant_outputs_have_a_finite_log_density(value, rng):
         assert_allclose(mean, value, atol=1e-9)
         assert (std > 0).all()
         assert np.isfinite(model.log_density(X, np.full(40, value))).all()
+
+
+def test_away_from_noise_free_rows_intervals_are_as_wide_as_the_prior():
+    """Most residuals are tiny beside those at the border, which make the variance."""
+    X = np.linspace(-3, 3, 400)[:, None]
+    model = GP(length_scale=4.5, noise=1e-8).fit(X, np.sin(X[:, 0]))
+    low, high = model.predict_interval([[10.0], [30.0]])
+    _, std = model.predict([[10.0], [30.0]], return_std=True)
+    assert (high - low > 1.9 * std).all() and (std > 0.5).all()

@@ -15,6 +15,7 @@ from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
 from .._neighbors import nearest_centers
 from .._parallel import one_thread_per_worker, run_tasks
+from .._streams import without_far_cells
 
 # Rows or queries in a chunk, unless there are more inducing points.
 CHUNK = 2048
@@ -303,6 +304,7 @@ def choose_inducing(how, X, scales, weights, n_inducing, rng):
     kmeans = kind(
         n_inducing, n_init=1, max_iter=50, random_state=rng.randint(MOST_SEED)
     )
+    rows = np.asarray(without_far_cells(rows))
     mean = rows.mean(axis=0)
     with warnings.catch_warnings(), one_thread_per_worker():
         # Rows that nearly coincide may leave a centre without rows: one point fewer.

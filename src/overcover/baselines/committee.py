@@ -40,7 +40,7 @@ from .._linalg import (
     solve_cholesky,
 )
 from .._parallel import run_tasks
-from .._streams import center_of
+from .._streams import center_of, without_far_cells
 from .._validation import (
     all_or_nothing,
     check_choice,
@@ -187,7 +187,8 @@ default="kmeans"
     def _sets(self, X_metric, rng):
         """Rows of each expert; for "grbcm" the common rows first, and in all others."""
         n_experts = max(1, -(-len(X_metric) // self.expert_size))
-        parts = partition_rows(X_metric, n_experts, self.partition, self.n_jobs, rng)
+        rows = without_far_cells(X_metric)
+        parts = partition_rows(rows, n_experts, self.partition, self.n_jobs, rng)
         clusters = parts.clusters()
         if self.rule != "grbcm":
             return clusters

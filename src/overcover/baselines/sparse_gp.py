@@ -40,7 +40,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import kernels
 from .._numbers import numbers_of
 from .._parallel import run_tasks
-from .._streams import center_of
+from .._streams import center_of, without_far_cells
 from .._validation import (
     all_or_nothing,
     as_training_shape,
@@ -224,8 +224,9 @@ default="kmeans"
         data = inducing, self._in_units(X)[1], Y - self._Y_mean, weights
         if self.method == "pic":
             n_blocks = -(-len(X) // n_inducing)
+            X_metric = without_far_cells(X / self.length_scales_)
             partition = partition_rows(
-                X / self.length_scales_, n_blocks, self.partition, self.n_jobs, rng
+                X_metric, n_blocks, self.partition, self.n_jobs, rng
             )
             self.state_, energy = fit_blocks(*data, partition, self.n_jobs)
         else:

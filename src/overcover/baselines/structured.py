@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._neighbors import BruteIndex
 from .._optimize import minimize_batch
 from .._parallel import run_tasks
-from .._streams import FARTHEST
+from .._streams import FARTHEST, center_of, typical_moments_of
 from .._validation import (
     all_or_nothing,
     are_scales,
@@ -122,7 +122,7 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         X, Y, _, _ = check_training_data(self, X, y)
         self._check_options(X.shape[1], Y.shape[1])
-        self._X_mean, self._Y_mean = X.mean(axis=0), Y.mean(axis=0)
+        self._X_mean, self._Y_mean = center_of(X), Y.mean(axis=0)
         X, Y = X - self._X_mean, Y - self._Y_mean
         rng = check_random_state(self.random_state)
         self._tune(X, Y, rng)
@@ -206,12 +206,14 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
 def unit(columns, scale):
     """A length scale per column: `scale`, or for "auto" a typical distance.
 
-    Infinite for a constant column.
+    Infinite for a constant column. A few far cells do not raise it.
     """
     deviation = columns.std(axis=0)
     constant = deviation <= 1e-12 * np.abs(columns).max(axis=0, initial=0.0)
     if not isinstance(scale, str):
         return np.where(constant, np.inf, np.broadcast_to(scale, deviation.shape))
+    without_far = typical_moments_of(columns).deviation
+    deviation = np.where(without_far < 0.5 * deviation, without_far, deviation)
     typical = np.sqrt(max(1, np.sum(~constant)))
     return np.where(constant, np.inf, deviation * typical)
 

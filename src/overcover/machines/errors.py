@@ -23,8 +23,14 @@ from scipy.stats import t as student
 LEVELS = np.concatenate([np.linspace(0.0, 0.99, 100), [0.995, 0.998, 0.999, 1.0]])
 # Degrees of freedom tried; the last is Gaussian for all that can be told.
 TAILS = (2.1, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 25.0, 50.0, 1000.0)
+# Intervals are at least this share of Gaussian ones. Where the function has no noise, a
+# few residuals at the border of the rows make the variance, and quantiles of the others
+# would leave no width at all to an interval away from the rows.
+LEAST_WIDTH = 0.5
 # More residuals than this tell no more about their tail.
 MOST_RATIOS = 5000
+# Numbers worked on at a time.
+BLOCK_VALUES = 2**17
 
 
 class Gaussian:
@@ -77,9 +83,13 @@ class Calibrated(NamedTuple):
     """Its scale, shape (n_outputs,)."""
 
     def half_width(self, coverage):
-        """As `Gaussian.half_width`, for every output; shape (n_outputs,)."""
+        """As `Gaussian.half_width`, for every output; shape (n_outputs,).
+
+        No less than `LEAST_WIDTH` of those of a Gaussian.
+        """
         columns = self.quantiles.T
-        return np.array([np.interp(coverage, LEVELS, column) for column in columns])
+        half = np.array([np.interp(coverage, LEVELS, column) for column in columns])
+        return np.maximum(half, LEAST_WIDTH * Gaussian().half_width(coverage))
 
     def log_density(self, error, std):
         """As `Gaussian.log_density`, under the Student t of the residuals."""
@@ -112,48 +122,44 @@ def quantiles_of(z):
 
 
 def fit_students(z_sq):
-    """`fit_student` of every output; no more is claimed than n residuals can tell.
+    """Degrees of freedom and scale of the Student t that fits residuals best.
+
+    No more is claimed than n residuals can tell: the tail is at most n - 1.
 
     Parameters
     ----------
     z_sq : ndarray of shape (n, n_outputs)
-
-    Returns
-    -------
-    tail, width : ndarray of shape (n_outputs,)
-    """
-    sample = z_sq[:: 1 + len(z_sq) // MOST_RATIOS]
-    tail, width = np.array([fit_student(column) for column in sample.T]).T
-    return np.minimum(tail, max(1, len(z_sq) - 1)), width
-
-
-def fit_student(z_sq):
-    """Degrees of freedom and scale of the Student t that fits residuals best.
-
-    Parameters
-    ----------
-    z_sq : ndarray of shape (n,)
         Squared residuals.
 
     Returns
     -------
-    tail, width : float
+    tail, width : ndarray of shape (n_outputs,)
 
     Examples
     --------
-    >>> z = np.random.default_rng(0).standard_t(4, 4000)
-    >>> tail, width = fit_student(z**2)
-    >>> tail, round(width, 1)
-    (4.0, 1.0)
+    >>> z = np.random.default_rng(0).standard_t(4, (4000, 1))
+    >>> tail, width = fit_students(z**2)
+    >>> tail.tolist(), width.round(1).tolist()
+    ([4.0], [1.0])
     """
-    best = (np.inf, TAILS[-1], 1.0)
-    for tail in TAILS:
-        scale_sq = np.mean(z_sq) + 1e-300
-        for _ in range(20):  # expectation-maximisation, in closed form
-            scale_sq = np.mean(z_sq * (tail + 1) / (tail + z_sq / scale_sq)) + 1e-300
-        loss = -np.mean(_student_log_density(z_sq / scale_sq, tail))
-        best = min(best, (loss + 0.5 * np.log(scale_sq), tail, np.sqrt(scale_sq)))
-    return best[1], float(best[2])
+    sample = np.ascontiguousarray(z_sq[:: 1 + len(z_sq) // MOST_RATIOS].T)
+    step = max(1, BLOCK_VALUES // (len(TAILS) * sample.shape[1]))
+    blocks = [sample[i : i + step] for i in range(0, len(sample), step)]
+    tail, width = np.hstack([_best_students(block) for block in blocks])
+    return np.minimum(tail, max(1, len(z_sq) - 1)), width
+
+
+def _best_students(z_sq):
+    """Tails and widths, from squared residuals of shape (n_outputs, n)."""
+    tails = np.array(TAILS)[:, None, None]
+    scale_sq = np.mean(z_sq, axis=1, keepdims=True) + 1e-300
+    for _ in range(20):  # expectation-maximisation, in closed form, of all tails
+        weighted = z_sq * (tails + 1) / (tails + z_sq / scale_sq)
+        scale_sq = np.mean(weighted, axis=2, keepdims=True) + 1e-300
+    log_density = _student_log_density(z_sq / scale_sq, tails)
+    loss = 0.5 * np.log(scale_sq[..., 0]) - np.mean(log_density, axis=2)
+    best = np.argmin(loss, axis=0)
+    return np.array(TAILS)[best], np.sqrt(scale_sq[best, np.arange(len(best)), 0])
 
 
 def _student_log_density(z_sq, tail):
