@@ -1,7 +1,7 @@
-"""What every benchmark shares: data, metrics, measuring, tables, records.
+"""Data, error measures, timing, tables and records for all benchmarks.
 
-Definitions of what is compared are in the benchmark files and in `peers`; this is the
-machinery. Errors are in standardised units (training mean 0, deviation 1).
+The benchmark files and `peers` define the contenders. Errors are in standardised units:
+outputs have mean 0 and standard deviation 1 among the training rows.
 """
 
 import argparse
@@ -57,7 +57,7 @@ class Data(NamedTuple):
 
 
 def data_folder():
-    """Where the data files are, or an error that says how to name the place."""
+    """The folder of the data files, or an error that says how to set it."""
     named = os.environ.get("OVERCOVER_DATA")
     folder = Path(named) if named else ROOT.parent / "shared" / "data"
     if not folder.is_dir():
@@ -80,7 +80,7 @@ def load_raw(name):
 
 
 def output_units(name):
-    """Deviations of the outputs of a data set, in which `load` measures them."""
+    """Standard deviations of the outputs of a data set, the units of `load`."""
     return load_raw(name)[1].std(axis=0)
 
 
@@ -118,7 +118,7 @@ def _in_deviations(train, test):
     return (train - mean) / deviation, (test - mean) / deviation
 
 
-# -- metrics ---------------------------------------------------------------------------
+# -- error measures --------------------------------------------------------------------
 
 
 def rmse(Y, mean):
@@ -134,7 +134,7 @@ def nlpd(Y, mean, std):
 
 
 def assess(model, X, Y):
-    """Accuracy and speed of a fitted model, as far as it can say something.
+    """Accuracy and speed of a fitted model; None where it has no variances.
 
     Returns
     -------
@@ -144,15 +144,15 @@ def assess(model, X, Y):
     """
     mean, seconds = timed(model.predict, X)
     errors = rmse(Y, mean.reshape(Y.shape))
-    said = {"rmse": float(errors.mean()), "nlpd": None, "nlpd_own": None}
-    said |= {"coverage_95": None, "us_mean": 1e6 * seconds / len(X), "us_std": None}
+    scores = {"rmse": float(errors.mean()), "nlpd": None, "nlpd_own": None}
+    scores |= {"coverage_95": None, "us_mean": 1e6 * seconds / len(X), "us_std": None}
     if hasattr(model, "predict_interval"):
         (mean, std), seconds = timed(model.predict, X, return_std=True)
-        said["nlpd"] = nlpd(Y, mean, std)
-        said["nlpd_own"] = -float(np.mean(model.log_density(X, Y)))
-        said["coverage_95"] = interval_coverage(Y, *model.predict_interval(X, 0.95))
-        said["us_std"] = 1e6 * seconds / len(X)
-    return said | {"rmse_per_output": errors.tolist()}
+        scores["nlpd"] = nlpd(Y, mean, std)
+        scores["nlpd_own"] = -float(np.mean(model.log_density(X, Y)))
+        scores["coverage_95"] = interval_coverage(Y, *model.predict_interval(X, 0.95))
+        scores["us_std"] = 1e6 * seconds / len(X)
+    return scores | {"rmse_per_output": errors.tolist()}
 
 
 # -- measuring -------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def private_bytes():
 
 
 def give_back_freed():
-    """Return freed memory to the system, else growth into it would go unseen."""
+    """Return freed memory to the system, so that later growth shows."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
     if trim is not None:
         trim(0)
@@ -243,7 +243,7 @@ def watched_memory(seconds=0.005):
 
 
 def note(text):
-    """Say on standard error what is being done now."""
+    """Report progress on standard error."""
     print(f"... {text}", file=sys.stderr, flush=True)
 
 
@@ -275,7 +275,7 @@ def _text(value):
 
 
 def describe_run(command=None):
-    """Everything needed to run the same thing again."""
+    """Everything that a repetition of the run needs."""
     return {
         "command": command or " ".join(["python", *sys.argv]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -290,7 +290,7 @@ def describe_run(command=None):
 
 
 def write_json(name, rows, folder=RESULTS, command=None):
-    """Write rows and how they came about to FOLDER/NAME.json; return the path."""
+    """Write rows and a description of the run to FOLDER/NAME.json; return the path."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
@@ -343,14 +343,14 @@ def run_sections(description, prefix, sections, settings, arguments=None):
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--section", default=",".join(sections))
-    parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
+    parser.add_argument("--quick", action="store_true", help="a small run, in seconds")
     parser.add_argument("--results", type=Path, help="folder for the JSON files")
     options = parser.parse_args(arguments)
     names = options.section.split(",")
     for name in names:
         if name not in sections:
             parser.error(f"no section {name!r}; choose among {', '.join(sections)}")
-    # A taste must not overwrite published numbers.
+    # A quick run must not overwrite published numbers.
     folder = options.results or (None if options.quick else RESULTS)
     for name in names:
         rows = sections[name](settings[1] if options.quick else settings[0])

@@ -1,8 +1,7 @@
-"""A pose-like problem, made up: smooth motions, many outputs, ambiguous inputs.
+"""Synthetic poses: smooth motions, many outputs, ambiguous inputs.
 
-A figure of limbs moves through smooth sequences of a few hidden angles; what is seen of
-it are features of its shadow, in which near and far cannot be told apart. Made here
-because the data files hold no such set of several thousand rows.
+A figure of limbs moves through smooth sequences of a few hidden angles. The inputs are
+features of its shadow, which does not distinguish near from far.
 """
 
 import numpy as np
@@ -11,7 +10,7 @@ import _common
 
 N_HIDDEN, N_JOINTS = 5, 14
 SEQUENCE = 200
-# Test rows are runs within the sequences, as frames that a film has lost.
+# Test rows are runs within the sequences, like missing frames of a film.
 RUN, RUNS_PER_SEQUENCE = 20, 2
 
 
@@ -41,7 +40,7 @@ def make(n_rows, n_features=100, seed=0):
     across, depth = angles @ limbs.T, angles @ bends.T
     height = np.tanh(across * np.roll(depth, 1, axis=1))
     Y = np.stack([across, depth, height], axis=2).reshape(n_rows, -1)
-    # The shadow keeps where joints are across and how high, but not their depth.
+    # The shadow keeps the width and height of joints, and loses their depth.
     shadow = np.hstack([across, height**2])
     X = np.cos(shadow @ shades + phases) + 0.05 * rng.normal(size=(n_rows, n_features))
     Y += 0.02 * rng.normal(size=Y.shape)
@@ -56,7 +55,7 @@ def make(n_rows, n_features=100, seed=0):
 
 
 def _sequence(rng):
-    """Hidden angles that move smoothly, each with its own pace."""
+    """Hidden angles that move smoothly, each at its own pace."""
     time = np.arange(SEQUENCE)[:, None]
     pace, swing = rng.uniform(0.01, 0.06, N_HIDDEN), rng.uniform(0.2, 1.2, N_HIDDEN)
     start = rng.normal(0, 1.0, N_HIDDEN)

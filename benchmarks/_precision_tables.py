@@ -1,4 +1,4 @@
-"""Tables of what single precision changes, see `publish`."""
+"""Tables of the changes that single precision causes; used by `publish.py`."""
 
 from _tables import made_by, number, table
 
@@ -11,12 +11,12 @@ DIFFERENCES = {
 
 
 def differences(row):
-    """Of means, in standard deviations, and of these, relative."""
+    """Changes of the mean, in standard deviations, and relative changes of these."""
     return [f"{row[key]:.0e}" for key in DIFFERENCES.values()]
 
 
 def precision(result):
-    """A store of float32 against one of float64."""
+    """Stores in float32 and in float64."""
     rows = [
         [row["machine"], f"{row['noise']:g}", number(row["size_ratio"], 2)]
         + differences(row)
@@ -27,7 +27,7 @@ def precision(result):
 
 
 def rounding(result):
-    """A cover of factors in float32, where they may be, against one of float64."""
+    """Covers with factors in float32, where precision allows it, and in float64."""
     rows = [
         [
             row["data"],

@@ -11,7 +11,7 @@ def two_digits(value):
 
 
 def span(seconds):
-    """Seconds as people say them."""
+    """Seconds in a readable unit."""
     for unit, name in ((3600, "h"), (60, "min")):
         if seconds >= unit:
             return f"{two_digits(seconds / unit)} {name}"
@@ -19,7 +19,7 @@ def span(seconds):
 
 
 def size(n_bytes):
-    """Bytes as people say them."""
+    """Bytes in a readable unit."""
     for unit, name in ((1e12, "TB"), (1e9, "GB")):
         if n_bytes >= unit:
             return f"{two_digits(n_bytes / unit)} {name}"
@@ -82,7 +82,8 @@ def simulate(result):
 
 
 def scale_million(result):
-    head = ["", "fit", "a query", "RMSE", "of what lies behind", "95 % hold", "memory"]
+    head = ["", "fit", "a query", "RMSE", "RMSE without noise"]
+    head += ["coverage of 95 % intervals", "memory"]
     rows = []
     for r in result["rows"]:
         held, peak = r.get("coverage_95"), r.get("peak_gb")
@@ -115,9 +116,9 @@ def scale_million(result):
 def scale_pose(result):
     [r] = result["rows"]
     parts = {
-        "find hyperparameters": r["tuning_s"],
+        "tuning": r["tuning_s"],
         "partition": r["partition_s"],
-        "cover, and who is asked": r["cover_s"],
+        "cover and router": r["cover_s"],
         f"{r['K']} machines": r["machines_s"],
         "fingerprint, files": r["files_s"],
         f"{r['n_queries']:,} queries": r["predict_s"],
@@ -128,7 +129,7 @@ def scale_pose(result):
     ]
     text = (
         f"{r['n']:,} x {r['d']:,} rows of float32 on the disk, M = {r['M']:,}, "
-        f"p = .6. Error {r['error_mm']:.1f} mm; 95 % intervals hold "
+        f"p = .6. Error {r['error_mm']:.1f} mm; coverage of 95 % intervals "
         f"{100 * r['coverage_95']:.1f} %. Memory {r['peak_gb']:.1f} GB "
         f"({r['rss_gb']:.1f} GB with the pages of mapped files), store "
         f"{r['store_gb']:.1f} GB. Of the rate of large matrix products "

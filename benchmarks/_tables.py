@@ -19,7 +19,7 @@ def number(value, digits=3):
 
 
 def made_by(result):
-    """One line on where numbers come from."""
+    """The command, commit, seed and machine behind the numbers, in one line."""
     run = result["run"]
     commit = (run["commit"] or "unknown")[:7]
     return (
@@ -50,16 +50,20 @@ def accuracy(result):
             ]
         )
     head = ["data", "method", "RMSE", "NLPD", "NLPD, Student"]
-    head += ["95 % intervals hold, rows drawn at random", "fit, s", "us per query"]
+    head += ["coverage of 95 % intervals", "fit, s", "us per query"]
     text = (
-        "Test error in standardised units (mean over outputs), defaults, "
-        "hyperparameters learned from training rows only; queries with standard "
-        "deviations where there are any. GP on 400 neighbours is given overcover's "
-        "hyperparameters and at most 1,000 random test rows; in brackets overcover's "
-        "error on the same rows. One corrupted test value, 177 deviations out, makes "
-        "up the error on rf1: hence the log density with Student tails beside the "
-        "Gaussian one. Test rows are drawn at random: of rows from later times or "
-        "other places, intervals may hold less. "
+        "All methods use their defaults. RMSE is the root mean squared error on the "
+        "test rows, in standardised units: each output is divided by its standard "
+        "deviation, and the table shows the mean over outputs. NLPD is the mean "
+        "negative log predictive density of the test rows, once with a Gaussian and "
+        "once with a Student t; lower is better. Coverage is the share of test rows "
+        "inside their 95 % interval. Query times include standard deviations, where "
+        "the method has them. GP on 400 neighbours uses the hyperparameters of "
+        "overcover and predicts at most 1,000 random test rows; the number in brackets "
+        "is overcover's error on these rows. On rf1 one corrupted test value, 177 "
+        "standard deviations from the mean, causes most of the error; the Student t "
+        "shows the density without its dominance. Test rows are drawn at random. "
+        "Coverage may be lower for rows from later times or other places. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
@@ -78,13 +82,17 @@ def nn(result):
         ]
         for row in result["rows"]
     ]
-    head = ["data", "overlap", "faster on the test set", "on ten times as many"]
-    head += ["RMSE ratio"]
-    head += ["GEMM rate reached, training", "prediction"]
+    head = ["data", "overlap", "speed-up on the test set"]
+    head += ["speed-up on ten times as many queries", "RMSE ratio"]
+    head += ["share of the GEMM rate, training", "share of the GEMM rate, prediction"]
     text = (
-        "Prediction with standard deviations against `NeighborhoodRegressor` (a GP on "
-        "each query's 400 nearest rows), same hyperparameters, one thread each, same "
-        "run; the ratio is the mean of five partitions, least and most in brackets. "
+        "The cover against `NeighborhoodRegressor`, a GP on the 400 nearest rows of "
+        "each query. Both predict means and standard deviations with the same "
+        "hyperparameters, in one run, with one thread each. The RMSE ratio is the "
+        "cover's error over that of `NeighborhoodRegressor`: the mean of five "
+        "partitions, with the least and the largest in brackets. The GEMM rate is the "
+        "speed at which this computer multiplies large matrices, which is the upper "
+        "limit for all methods here. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
@@ -109,13 +117,15 @@ def partition(result):
     )
     sharded = "".join(
         f"{r['n_samples']:,} x {r['n_features']} into {r['K']:,} clusters in "
-        f"{r['n_shards']} shards: J {r['ratio']:.3f} times that at once, "
-        f"{r['seconds']:.0f} s against {r['seconds_at_once']:.0f} s (one thread). "
+        f"{r['n_shards']} shards (one thread): {r['ratio']:.3f} times the J of "
+        f"`EqualSizeKMeans`, in {r['seconds']:.0f} s instead of "
+        f"{r['seconds_at_once']:.0f} s. "
         for r in result.get("two_level", [])
     )
     return (
-        f"{table(head, rows)}\n\nJ and seconds on 10,000 points in the unit disc, mean "
-        f"of ten seeds, one thread. {large} (two cores). {sharded}{made_by(result)}"
+        f"{table(head, rows)}\n\nJ, the sum of squared distances to the cluster means, "
+        "and seconds; 10,000 points in the unit disc, mean of ten seeds, one thread. "
+        f"Larger data on two cores: {large}. {sharded}{made_by(result)}"
     )
 
 
@@ -130,7 +140,8 @@ def scaling(result):
         for axis in axes
     ]
     head = ["exponent in", "machines", "partition", "a mean", "a standard deviation"]
-    return f"{table(head, rows)}\n\nMeasured, log-log slopes. {made_by(result)}"
+    text = "Measured slopes of log time over the log of each letter. "
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
 
 def memory(result):
@@ -138,7 +149,7 @@ def memory(result):
         [f"{r['n_queries']:,}", r["dtype"], f"{r['growth_mb']:.0f} MB"]
         for r in result["rows"]
     ]
-    head = ["queries", "given as", "memory of `predict` beyond rows and result"]
+    head = ["queries", "type", "memory of `predict` beyond queries and result"]
     return f"{table(head, rows)}\n\n{made_by(result)}"
 
 
@@ -191,18 +202,18 @@ def constants(result):
             key = (row["spread"], row["n_candidates"], row["reach"], row["sharpness"])
             by_option.setdefault(key, {})[row["data"]] = row
     head = ["spread", "candidates", "within", "sharpness"]
-    head += [text for name in data for text in (f"{name}, asked", "RMSE ratio")]
+    head += [text for name in data for text in (f"{name}, machines", "RMSE ratio")]
     lines = [
         [str(spread), str(n), f"{reach:g}", str(sharpness or "hard")]
         + [
             text
             for name in data
             for text in (
-                f"{found[name]['asked']:.2f}",
-                f"{found[name]['rmse_ratio']:.3f}",
+                f"{by_data[name]['asked']:.2f}",
+                f"{by_data[name]['rmse_ratio']:.3f}",
             )
         ]
-        for (spread, n, reach, sharpness), found in by_option.items()
+        for (spread, n, reach, sharpness), by_data in by_option.items()
     ]
     return f"{table(head, lines)}\n\n{made_by(result)}"
 
@@ -222,11 +233,14 @@ def twin_search(result):
         for r in result["rows"]
     ]
     head = ["M", "pivots", "batched, exact", "batched, pivots", "evaluations per query"]
-    head += ["GEMM rate reached, exact", "change by pivots, in deviations"]
+    head += ["share of the GEMM rate, exact", "change by pivots"]
     text = (
-        "2,000 queries of one subdomain, training rows moved a little, against a loop "
-        "of scipy's L-BFGS over queries, inverses precomputed, equally precise, one "
-        "thread each. "
+        "Speed-ups of the batched search over a loop of scipy's L-BFGS over the "
+        "queries, at equal precision, with precomputed inverses and one thread each. "
+        "The 2,000 queries are training rows of one subdomain, shifted a little. The "
+        "GEMM rate is the speed of large matrix products on this computer. The change "
+        "that pivots cause in predictions is relative to the outputs' standard "
+        "deviation. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
@@ -244,12 +258,13 @@ def twin_cover(result):
         ]
         for r in result["rows"]
     ]
-    head = ["M", "us per query, cover", "NN scheme", "full model", "cover over NN"]
-    head += ["with std", "RMSE, cover", "NN scheme", "full model", "cover over NN"]
+    head = ["M", "us per query, cover", "NN scheme", "full model"]
+    head += ["speed-up of the cover over NN", "speed-up with std"]
+    head += ["RMSE, cover", "NN scheme", "full model", "RMSE, cover / NN"]
     text = (
-        "Twin GPs on a made-up pose-like problem of "
-        f"{result['rows'][0]['n_train']:,} rows, same hyperparameters, one thread "
-        "each, routing included. "
+        f"Twin GPs on {result['rows'][0]['n_train']:,} synthetic rows that resemble "
+        "poses. All three use the same hyperparameters and one thread; times include "
+        "routing. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
@@ -267,10 +282,12 @@ def twin_tuning(result):
         ]
         for r in result["rows"]
     ]
-    head = ["data", "method", "error", "95 % intervals hold", "fit, s", "regret"]
+    head = ["data", "method", "error", "coverage of 95 % intervals", "fit, s", "regret"]
     text = (
-        "poserlike: mean absolute angle in degrees; sarcos_small: RMSE in deviations. "
-        "TwinGP and GP on a cover, neighbours and ridge tuned by cross-validation. "
+        "The error on poserlike is the mean absolute difference of angles in degrees, "
+        "on sarcos_small the RMSE in standard deviations of the outputs. TwinGP and GP "
+        "are machines of a cover. The nearest-neighbour and ridge regressions are "
+        "tuned by cross-validation. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
@@ -281,8 +298,9 @@ def twin_shift(result):
     better = sum(r["ratio"] < 1 for r in rows)
     ratio = sum(r["ratio"] for r in rows) / len(rows)
     return (
-        f"On this problem the weighted machine's error is {ratio:.2f} times that of "
-        f"`TwinGP`, mean of {len(rows)} seeds, lower in {better} of them. "
+        f"On this problem the error of the weighted machine is {ratio:.2f} times that "
+        f"of `TwinGP` (mean of {len(rows)} seeds), and lower in {better} of the "
+        f"{len(rows)}. "
         f"{made_by(result)}"
     )
 
@@ -302,8 +320,8 @@ def systems_table(result):
         ]
         for r in result["rows"]
     ]
-    head = ["data", "system", "RMSE", "NLPD", "95 % Gaussian intervals hold", "fit, s"]
-    head += ["us per query", "negative variances"]
+    head = ["data", "system", "RMSE", "NLPD", "coverage of Gaussian 95 % intervals"]
+    head += ["fit, s", "us per query", "negative variances"]
     return f"{table(head, rows)}\n\n{made_by(result)}"
 
 
@@ -313,10 +331,12 @@ def boundaries(result):
         [r["method"], number(r["mean_jump"], 2), number(r["largest_jump"], 2)]
         for r in sorted(result["rows"], key=lambda r: r["mean_jump"])
     ]
-    head = ["system", "largest jump along a line, mean", "of all lines"]
+    head = ["system", "largest jump on a line, mean over lines"]
+    head += ["largest jump on any line"]
     text = (
-        "Second differences of the predictive mean over steps of 1/4000 of lines "
-        "through a plane of 6,000 rows, M = 200; the noise has deviation 0.1. "
+        "A jump is a second difference of the predictive mean. Each line crosses a "
+        "plane of 6,000 rows in 4,000 steps; M = 200, and the standard deviation of "
+        "the noise is 0.1. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
@@ -335,12 +355,12 @@ def systems_agreement(result):
 
 def systems_learned(result):
     """Sparse GPs with the cover's hyperparameters and with their own."""
-    whose = {"local": "found for the cover", "bound": "of its own bound"}
+    source = {"local": "of the cover", "bound": "from its own bound"}
     rows = [
         [
             r["data"],
             r["method"],
-            whose[r["tuning"]],
+            source[r["tuning"]],
             number(r["rmse"]),
             number(r["nlpd"]),
             f"{r['coverage_95']:.1%}",
@@ -348,12 +368,12 @@ def systems_learned(result):
         for r in result["rows"]
     ]
     head = ["data", "system, m = 200", "hyperparameters", "RMSE", "NLPD"]
-    head += ["95 % Gaussian intervals hold"]
+    head += ["coverage of Gaussian 95 % intervals"]
     return f"{table(head, rows)}\n\n{made_by(result)}"
 
 
 def pose(result):
-    """Errors on made pose data, a column per preset."""
+    """Errors on synthetic poses, a column per preset."""
     units = {"humaneva": "mm", "poser": "degrees", "human36m": "mm"}
     errors = {(r["preset"], r["method"]): r["error"] for r in result["rows"]}
     presets = list(dict.fromkeys(preset for preset, _ in errors))
@@ -367,7 +387,7 @@ def pose(result):
 
 
 def comparison(result):
-    """What `overcover compare` says of one data set."""
+    """The table of `overcover compare` for one data set."""
     rows = [
         [
             f"**{r['method']}**" if r["method"].startswith("odc") else r["method"],
@@ -383,16 +403,17 @@ def comparison(result):
     ]
     first = result["rows"][0]
     many = first["n_outputs"] > 1
-    head = ["method", "RMSE, deviations" if many else "RMSE", "mean abs. error"]
-    head += ["R2", "NLPD", "95 % intervals hold", "fit, s", "us per row"]
+    head = ["method", "RMSE, standardised" if many else "RMSE", "mean abs. error"]
+    head += ["R2", "NLPD", "coverage of 95 % intervals", "fit, s", "us per row"]
     parted = ""
     if first["block"] > 1:
-        parted = f", {first['block']} consecutive rows never parted"
+        parted = f" that keep {first['block']} consecutive rows together"
     threads = "one thread" if first["n_jobs"] == 1 else f"{first['n_jobs']} threads"
     text = (
         f"{first['data']}: {first['n_rows']:,} rows, {first['n_inputs']} inputs, "
         f"{first['n_outputs']} output{'s' if many else ''}, {first['n_folds']} folds"
-        f"{parted}; ± between folds, seconds of one fold, {threads} each. "
+        f"{parted}; ± is the spread between folds; seconds are those of one fold, with "
+        f"{threads} each. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 

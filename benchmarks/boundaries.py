@@ -45,13 +45,13 @@ def boundaries(settings):
         )
         steps = []
         for i, (start, stop) in enumerate(lines):
-            said = model.predict(start + shares * (stop - start))
-            # A smooth function is linear over three neighbouring points: what is left
-            # of a second difference is a jump.
-            bends = np.abs(np.diff(said, 2))
+            predictions = model.predict(start + shares * (stop - start))
+            # A smooth function is nearly linear over three neighbouring points, so a
+            # large second difference is a jump.
+            bends = np.abs(np.diff(predictions, 2))
             steps.append(bends.max())
             if i == 0:
-                profiles[label] = said
+                profiles[label] = predictions
         rows.append(
             {
                 "method": label,
@@ -96,7 +96,7 @@ def draw(profiles):
 
 
 def main(arguments=None):
-    """Look for jumps."""
+    """Measure jumps."""
     summary, settings = __doc__.splitlines()[0], (systems.FULL, systems.QUICK)
     sections = {"jumps": boundaries}
     _common.run_sections(summary, "boundaries", sections, settings, arguments)

@@ -1,11 +1,12 @@
-"""What ``overcover compare`` says of two data sets, for a sceptic.
+"""The results of ``overcover compare`` on two data sets.
 
     python benchmarks/compare.py [--section kin40k,poserlike] [--quick]
 
-Prints a table per data set and writes benchmarks/results/compare_DATA.json: the cover
-with GPs and Twin GPs, neighbours, ridge and gradient boosting tuned within the training
-rows, and the mean, on the same three folds with one thread each. Errors are in units
-of the data, or in deviations where there are many outputs. Some minutes each.
+Prints a table per data set and writes benchmarks/results/compare_DATA.json. The methods
+are the cover with GPs and with Twin GPs, the mean, and nearest neighbours, ridge and
+gradient boosting, tuned on the training rows. All use the same three folds and one
+thread. Errors are in units of the data, or in standard deviations if there are many
+outputs. Each data set takes some minutes.
 """
 
 from typing import NamedTuple
@@ -16,13 +17,13 @@ from overcover.cli._compare import compare, methods
 
 
 class Settings(NamedTuple):
-    """How much of everything."""
+    """Sizes of a run."""
 
     size: int
     """Rows of a subdomain."""
 
     n_rows: int | None
-    """Of the data, at most."""
+    """Rows of the data, at most."""
 
     n_outputs: int | None
     n_folds: int
@@ -31,7 +32,7 @@ class Settings(NamedTuple):
 
 FULL = Settings(800, None, None, 3, 1)
 QUICK = Settings(40, 90, 2, 2, 1)
-# Consecutive frames of a motion resemble each other, so that they stay together.
+# Consecutive frames of a motion resemble each other, so a fold keeps them together.
 BLOCKS = {"poserlike": 50}
 
 

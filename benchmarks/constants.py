@@ -1,11 +1,11 @@
-"""Constants of the variance router, settled on training rows held out.
+"""Constants of the variance router, chosen on held-out training rows.
 
     python benchmarks/constants.py [--data kin40k,protein] [--quick]
 
-Spread, candidates and the sharpness of the soft choice are defaults that no user tunes,
-so they are chosen here and nowhere else: 3,000 training rows are held out, test rows
-are never read. Every error is over that of a GP on each row's 400 nearest rows. Prints
-a table and writes benchmarks/results/constants.json.
+Users do not tune the spread, the number of candidates and the sharpness of the weights,
+so this script chooses them. It holds out 3,000 training rows and never reads test rows.
+Errors are divided by that of a GP on the 400 nearest rows of each row. It prints a
+table and writes benchmarks/results/constants.json.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from _common import note, print_table
 from overcover import GP, OverlappingCoverRegressor
 from overcover._neighbors import nearest_centers
 from overcover.baselines import NeighborhoodRegressor
+from overcover.consult import ask
 from overcover.routing import Route
-from overcover.subdomains import ask
 
 SPREADS = (1.0, 2.0, 3.0, 4.0, 6.0)
 CANDIDATES = ((3, 1.1), (5, 1.1), (8, 1.2))
@@ -71,7 +71,7 @@ def settle(name, quick=False):
 
 
 def choices(model, X, Y):
-    """Error and machines asked per query, for each choice among the same answers."""
+    """Error and machines per query, for each choice among the same predictions."""
     most, widest = np.max(CANDIDATES, axis=0)
     X_metric = X / model.length_scales_
     n_listed = min(int(most), model.n_subdomains_)
@@ -83,8 +83,8 @@ def choices(model, X, Y):
     results = {}
     for n, reach in CANDIDATES:
         asked = (relative <= reach) & (np.arange(n_listed) < n)
-        doubts = np.where(asked[..., None], answers.doubt, np.inf)
-        excess = doubts.min(axis=1, keepdims=True) / doubts
+        variances = np.where(asked[..., None], answers.posterior, np.inf)
+        excess = variances.min(axis=1, keepdims=True) / variances
         for sharpness in SHARPNESSES:
             weights = excess**sharpness if np.isfinite(sharpness) else excess == 1.0
             means = np.where(asked[..., None], answers.mean, 0.0)
@@ -95,14 +95,14 @@ def choices(model, X, Y):
 
 
 def main(arguments=None):
-    """Settle, print and record."""
+    """Measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default="kin40k,protein")
-    parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
+    parser.add_argument("--quick", action="store_true", help="a small run, in seconds")
     parser.add_argument("--results", type=Path, help="folder for the JSON file")
     options = parser.parse_args(arguments)
     rows = [r for name in options.data.split(",") for r in settle(name, options.quick)]
-    print_table("Error over that of a GP on nearest rows, training rows held out", rows)
+    print_table("Error over that of a GP on nearest rows, on rows held out", rows)
     folder = options.results or (None if options.quick else _common.RESULTS)
     if folder:
         print(f"-> {_common.write_json('constants', rows, folder)}", flush=True)

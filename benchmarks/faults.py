@@ -2,10 +2,10 @@
 
     python benchmarks/faults.py [--section kills,damage,precision] [--quick]
 
-Kills: fits into a store in their own process, ended by SIGKILL at random moments and
-started again until done; every model must be that of a fit nobody disturbed. Damage:
-single bytes flipped and files cut at random; every one must be an error that names the
-file, or change nothing. Precision: what float32 costs, by the noise of the data.
+Kills: SIGKILL ends fits into a store at random moments, and they start again until they
+are complete. Every model must equal that of an undisturbed fit. Damage: random bytes
+flip and files lose their ends. Every damage must cause an error that names the file, or
+change nothing. Precision: the errors that float32 causes, by the noise of the data.
 Prints tables and writes benchmarks/results/faults_*.json.
 """
 
@@ -29,7 +29,7 @@ from overcover import GP, OverlappingCoverRegressor, TwinGP, store
 
 
 class Settings(NamedTuple):
-    """How much of it."""
+    """Sizes of a run."""
 
     n_rows: int
     size: int
@@ -53,7 +53,7 @@ def problem(n_rows, noise=0.1):
 
 
 def make_model(settings, machine=None):
-    """The same every time."""
+    """A model with a fixed seed."""
     machine = GP(noise=0.01) if machine is None else machine
     return OverlappingCoverRegressor(
         machine, subdomain_size=settings.size, overlap=0.8, random_state=0, n_jobs=2
@@ -64,14 +64,14 @@ def make_model(settings, machine=None):
 
 
 def fit_alone(path, n_rows, size):
-    """What a process does that is going to be killed."""
+    """The fit that a process runs until it is killed."""
     settings = FULL._replace(n_rows=int(n_rows), size=int(size))
     X, Y, _ = problem(settings.n_rows)
     store.fit_into(make_model(settings), X, Y, path)
 
 
 def kills(settings):
-    """One row per fit: how often it was killed, and whether that left a trace."""
+    """One row per fit: the number of kills, and whether the model is the same."""
     X, Y, queries = problem(settings.n_rows)
     expected = make_model(settings).fit(X, Y)
     answers = np.array(expected.predict(queries, return_std=True))
@@ -80,19 +80,21 @@ def kills(settings):
     with tempfile.TemporaryDirectory() as folder:
         while n_kills < settings.n_kills:
             path = Path(folder) / f"{len(rows)}.ocm"
-            count, n_seen = 0, list[int]()
+            count, n_files_at_kills = 0, list[int]()
             while n_kills + count < settings.n_kills:
                 note(f"fit {len(rows)}, kill {n_kills + count}")
                 if not killed(path, settings, rng):
                     break
                 count += 1
-                n_seen.append(n_files(path))
+                n_files_at_kills.append(n_files(path))
             X, Y, _ = problem(settings.n_rows)
             store.fit_into(make_model(settings), X, Y, path)
-            said = overcover.load(path).predict(queries, return_std=True)
+            results = overcover.load(path).predict(queries, return_std=True)
             store.verify(path)
-            same = bool(np.array_equal(said, answers))
-            rows.append({"kills": count, "files_at_kills": n_seen, "same_model": same})
+            same = bool(np.array_equal(results, answers))
+            rows.append(
+                {"kills": count, "files_at_kills": n_files_at_kills, "same_model": same}
+            )
             n_kills += count
             shutil.rmtree(path)
     print_table(f"Fits of {expected.n_subdomains_} subdomains, killed", rows)
@@ -100,16 +102,16 @@ def kills(settings):
 
 
 def n_files(path):
-    """Files of a store that are whole."""
+    """The number of complete files of a store."""
     return len(list(Path(path).glob("data-*/*.pack")))
 
 
 def killed(path, settings, rng):
-    """Start a fit and kill it at a random moment; False if it was done before."""
+    """Start a fit and kill it at a random moment; False if it ends before."""
     command = [sys.executable, __file__, "--fit", str(path)]
     command += [str(settings.n_rows), str(settings.size)]
     child = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    # Some files later than now, and a little: at any point of what comes next.
+    # Wait for a random number of files and a little longer, to hit any point.
     wanted = n_files(path) + int(rng.integers(0, 12))
     while child.poll() is None and n_files(path) < wanted:
         time.sleep(0.001)
@@ -158,12 +160,12 @@ def damage(settings):
 
 
 def outcome(path, file, change, queries, expected):
-    """What becomes of one damaged file."""
+    """The effect of one damaged file."""
     whole = file.read_bytes()
     replace(file, change(whole))
     try:
-        said = overcover.load(path).predict(queries, return_std=True)
-        return "harmless" if np.array_equal(said, expected) else "missed"
+        results = overcover.load(path).predict(queries, return_std=True)
+        return "harmless" if np.array_equal(results, expected) else "missed"
     except store.StoreError as error:
         return "noticed" if file.name in str(error) else "missed"
     finally:
@@ -171,8 +173,8 @@ def outcome(path, file, change, queries, expected):
 
 
 def replace(file, content):
-    """Another file under the same name: threads may still look at the old one, and a
-    mapped file that shrinks ends the process."""
+    """Put another file under the same name: threads may still read the old one, and the
+    system ends a process whose mapped file shrinks."""
     file.unlink()
     file.write_bytes(content)
 
@@ -181,10 +183,10 @@ def replace(file, content):
 
 
 def precision(settings):
-    """One row per machine and noise: what float32 changes, and what it saves."""
+    """One row per machine and noise: the errors of float32, and the bytes it saves."""
     rows = []
     for noise in NOISES:
-        # Outputs as noisy as the machine believes, in shares of the signal's variance.
+        # The outputs have the noise that the machine assumes.
         X, Y, queries = problem(settings.n_rows // 4, np.sqrt(noise))
         for name, machine in (
             ("gp", GP("rbf", length_scale=1.5, noise=noise, factor_dtype="float64")),
@@ -209,7 +211,7 @@ def narrowed(model, queries):
         for dtype in ("float64", "float32"):
             path = f"{folder}/{dtype}"
             with warnings.catch_warnings():
-                # Of too little noise, which is the point here.
+                # The warning of too little noise, which is intended here.
                 warnings.simplefilter("ignore", UserWarning)
                 model.save(path, dtype)
             sizes.append(store.inspect(path)["bytes"])

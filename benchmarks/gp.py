@@ -3,8 +3,8 @@
     python benchmarks/gp.py [--data kin40k,protein] [--section accuracy,nn] [--quick]
 
 Prints a table per section and writes benchmarks/results/gp_SECTION.json. Contenders
-other than the cover are in `peers`. Errors are in standardised units. One process, one
-run: numbers that are compared were measured side by side.
+other than the cover are in `peers`. Errors are in standardised units. Numbers that are
+compared come from one process and one run.
 """
 
 import argparse
@@ -22,13 +22,13 @@ import peers
 from _common import interleaved, note, print_table, watched_memory
 from overcover import GP, OverlappingCoverRegressor
 from overcover.baselines import NeighborhoodRegressor
-from overcover.routing import NAMES
+from overcover.routing import ROUTERS
 
 # -- definitions -----------------------------------------------------------------------
 
 
 class Settings(NamedTuple):
-    """How much of everything."""
+    """Sizes of a run."""
 
     n_train: int | None
     n_test: int | None
@@ -36,16 +36,16 @@ class Settings(NamedTuple):
     n_neighbors: int
     n_trees: int
     n_scheme_rows: int
-    """Test rows that the NN scheme answers; it takes milliseconds for each."""
+    """Test rows that the NN scheme predicts; each takes milliseconds."""
 
     n_repeats: int
     n_copies: int
-    """How many times larger than the test set the large batch is."""
+    """Size of the large batch, as a multiple of the test set."""
 
     n_memory_rows: tuple[int, ...]
     n_jobs: int
     n_seeds: int
-    """Partitions over which the error against the NN scheme is averaged."""
+    """Number of partitions in the mean error against the NN scheme."""
 
 
 FULL = Settings(
@@ -59,7 +59,7 @@ SPREADS = (1.0, 1.5, 2.0, 4.0)
 
 
 def cover_of(machine, settings, **options):
-    """The package's own contender; everything not named is its default."""
+    """A cover with defaults for all other parameters."""
     options = {"n_jobs": settings.n_jobs, "random_state": _common.SEED} | options
     size = settings.subdomain_size
     return OverlappingCoverRegressor(machine, subdomain_size=size, **options)
@@ -73,7 +73,7 @@ def problem(name, settings):
 
 @cache
 def tuned_machine(name, settings):
-    """A GP with the hyperparameters that the cover finds on this data, fixed."""
+    """A GP with fixed hyperparameters, those that the cover learns on this data."""
     note(f"{name}: hyperparameters")
     data, machine = problem(name, settings), GP()
     size, rng = settings.subdomain_size, np.random.RandomState(_common.SEED)
@@ -94,16 +94,16 @@ def training_flops(model):
 
 
 def prediction_flops(model, n_answers):
-    """Similarities and the triangular product, for every machine asked."""
+    """Operations of kernel values and triangular products of all predictions."""
     size, n_features = model.states_[0].X.shape
     return n_answers * (2.0 * size * n_features + size * (size + 1))
 
 
 def answers_of(model, X):
-    """How often a machine is asked: for every query by each of its candidates."""
+    """The number of pairs of a query and a candidate."""
     X_metric = X / model.length_scales_
-    asked = model.router_.route(X_metric, model.n_consulted).subdomains
-    return int(np.sum(asked >= 0))
+    subdomains = model.router_.route(X_metric, model.n_consulted).subdomains
+    return int(np.sum(subdomains >= 0))
 
 
 # -- accuracy --------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def accuracy(names, settings):
 
 
 def compared(data, settings):
-    """One data set's rows; the models are gone when it returns."""
+    """The rows of one data set; its models are freed at the end."""
     row, model = assessed("cover", cover_of(None, settings), data)
     rows = [row | {f"{stage}_s": s for stage, s in model.timings_.items()}]
     rows += [peer_row(peer, data, model, settings) for peer in peers.ALL]
@@ -151,15 +151,15 @@ ACCURACY_COLUMNS = (
 
 
 def assessed(label, model, data, tested=slice(None)):
-    """Fit and judge one contender; a row of the table, and the fitted model."""
+    """Fit and measure one contender; a row of the table, and the fitted model."""
     note(f"{data.name}: {label}")
     X, Y = data.X_test[tested], data.Y_test[tested]
     with watched_memory() as memory:
         _, seconds = _common.timed(model.fit, data.X_train, data.Y_train)
-        said = _common.assess(model, X, Y)
+        scores = _common.assess(model, X, Y)
     peak = (memory.peak - memory.start) / 2**20
     row = {"data": data.name, "method": label, "n_test": len(X), "fit_s": seconds}
-    return row | said | {"peak_mb": peak, "note": ""}, model
+    return row | scores | {"peak_mb": peak, "note": ""}, model
 
 
 def peer_row(peer, data, cover, settings):
@@ -219,7 +219,7 @@ def scheme_row(name, settings, overlap):
     )
     us = {label: 1e6 * seconds[label] / len(X) for label, (_, X) in batches.items()}
     error_nn = error_of(scheme, data)
-    # One partition's error is off by some per cent either way.
+    # The error varies by some per cent between partitions.
     errors = [error_of(model, data)]
     for seed in range(1, settings.n_seeds):
         other = clone(model).set_params(random_state=seed, n_jobs=settings.n_jobs)
@@ -247,7 +247,7 @@ def error_of(model, data):
 
 
 def gemm_shares(model, seconds, batches):
-    """FLOP/s of training and prediction over those of plain products of their shape."""
+    """FLOP/s of training and prediction, divided by those of plain matrix products."""
     size = len(model.states_[0].X)
     rate = training_flops(model) / model.timings_["machines"]
     shares = {"gemm_share_train": rate / _common.gemm_rate(size, size)}
@@ -263,7 +263,7 @@ def gemm_shares(model, seconds, batches):
 
 
 def jittered(X, n_copies):
-    """Many rows like those of X: copies, moved by a hundredth of a deviation."""
+    """Copies of the rows of X, shifted by a hundredth of a standard deviation."""
     many = np.tile(X, (n_copies, 1))
     return many + 0.01 * np.random.default_rng(_common.SEED).normal(size=many.shape)
 
@@ -273,7 +273,7 @@ def jittered(X, n_copies):
 
 def routers(names, settings):
     """All routers on the same hyperparameters and the same cover."""
-    rows = [varied(name, settings, router=r) for name in names for r in NAMES]
+    rows = [varied(name, settings, router=r) for name in names for r in ROUTERS]
     print_table("Routers", rows, VARIED_COLUMNS)
     return rows
 
@@ -297,7 +297,7 @@ VARIED_COLUMNS = (
 
 
 def varied(name, settings, **options):
-    """A row for the default model with one thing changed, hyperparameters fixed."""
+    """A row for the default model with one option changed, hyperparameters fixed."""
     data, machine = problem(name, settings), tuned_machine(name, settings)
     model = cover_of(machine, settings, **options)
     label = " ".join(f"{key}={value}" for key, value in options.items())
@@ -311,14 +311,14 @@ def varied(name, settings, **options):
 
 
 def memory(names, settings):
-    """Growth of memory while predicting, beyond the rows given and the result."""
+    """Growth of memory during `predict`, beyond queries and result."""
     data = problem(names[0], settings)
     model = cover_of(tuned_machine(names[0], settings), settings)
     model.fit(data.X_train, data.Y_train)
     model.predict(data.X_test, return_std=True)  # what happens once, happens here
-    asked = [(n, np.float64) for n in settings.n_memory_rows]
-    asked += [(settings.n_memory_rows[-1], np.float32)]
-    rows = [memory_row(model, data, n, dtype) for n, dtype in asked]
+    batches = [(n, np.float64) for n in settings.n_memory_rows]
+    batches += [(settings.n_memory_rows[-1], np.float32)]
+    rows = [memory_row(model, data, n, dtype) for n, dtype in batches]
     print_table("Memory of predict, mean and std", rows)
     return rows
 
@@ -371,13 +371,13 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=listed, help="data sets, instead of a section's")
     parser.add_argument("--section", type=listed, default=list(SECTIONS))
-    parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
+    parser.add_argument("--quick", action="store_true", help="a small run, in seconds")
     parser.add_argument("--results", type=Path, help="folder for the JSON files")
     options = parser.parse_args(arguments)
     for name in options.section:
         if name not in SECTIONS:
             parser.error(f"no section {name!r}; choose among {', '.join(SECTIONS)}")
-    # A taste must not overwrite published numbers.
+    # A quick run must not overwrite published numbers.
     folder = options.results or (None if options.quick else _common.RESULTS)
     settings = QUICK if options.quick else FULL
     for name in options.section:

@@ -50,9 +50,7 @@ def flow(n_clusters, n_samples, seed):
 
 CONTENDERS = {
     "refined": lambda K, N, seed: EqualSizeKMeans(K, random_state=seed),
-    "assign": lambda K, N, seed: EqualSizeKMeans(
-        K, balance="assign", random_state=seed
-    ),
+    "assign": lambda K, N, seed: EqualSizeKMeans(K, balance="ab", random_state=seed),
     "imda": lambda K, N, seed: EqualSizeKMeans(K, balance="imda", random_state=seed),
     "rpc": lambda K, N, seed: RecursiveProjection(K, random_state=seed),
     "flow": flow,
@@ -86,7 +84,7 @@ def measure_quality(n_samples, cluster_counts, n_seeds):
 
 
 def measure_two_level(n_samples, n_features, n_clusters, shard_counts):
-    """J of shards over J of all rows at once, one row for each number of shards."""
+    """J with shards over J without, one row for each number of shards."""
     X = np.random.default_rng(0).normal(size=(n_samples, n_features))
     problem = {"n_samples": n_samples, "n_features": n_features, "K": n_clusters}
     rows = []
@@ -96,8 +94,8 @@ def measure_two_level(n_samples, n_features, n_clusters, shard_counts):
         for n_shards in shard_counts:
             model = TwoLevelKMeans(n_clusters, n_shards=n_shards, random_state=0)
             J, seconds = timed_fit(model, X)
-            found = {"n_shards": n_shards, "ratio": J / J_alone, "seconds": seconds}
-            rows.append(problem | found | {"seconds_at_once": alone})
+            result = {"n_shards": n_shards, "ratio": J / J_alone, "seconds": seconds}
+            rows.append(problem | result | {"seconds_at_once": alone})
             print(
                 f"{n_samples:>9,} x {n_features:<4} K = {n_clusters:<6,}{n_shards:>4} "
                 f"shards: J {J / J_alone:.4f} times that at once, {seconds:.1f} s "
@@ -133,7 +131,7 @@ def judge(rows, two_level):
 
 
 def fit_alone(n_samples, n_features, n_clusters):
-    """One large fit; printed as JSON for the process that asked."""
+    """One large fit; prints JSON for the parent process."""
     warm_up = np.random.default_rng(1).normal(size=(500, n_features))
     EqualSizeKMeans(5, n_jobs=-1, random_state=0).fit(warm_up)
     X = np.random.default_rng(0).normal(size=(n_samples, n_features))

@@ -1,10 +1,10 @@
-"""Yardsticks on the pose data that `overcover.datasets.make_pose` makes.
+"""Reference errors on the synthetic poses of `overcover.datasets.make_pose`.
 
     python benchmarks/pose.py [--preset humaneva,poser] [--quick]
 
-Errors in the units of the field: the mean distance of a joint from where it should be,
-in mm, or the mean absolute difference of an angle modulo 360, in degrees. All
-hyperparameters are found on training rows.
+Errors are in the usual units: the mean distance of a joint from its true position, in
+mm, or the mean absolute difference of an angle modulo 360, in degrees. All
+hyperparameters are learned from training rows.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from overcover.metrics import mean_angle_error, mean_joint_error
 
 
 def contenders(subdomain_size):
-    """What is compared."""
+    """The contenders."""
     cover = {"subdomain_size": subdomain_size, "overlap": 0.9, "n_jobs": 2}
     cover |= {"random_state": _common.SEED}
     return {
@@ -35,11 +35,11 @@ def contenders(subdomain_size):
     }
 
 
-def pose_error(data, said):
+def pose_error(data, predictions):
     """Mean joint error in mm, or mean absolute angle modulo 360 in degrees."""
     is_angles = data.settings["outputs"] == "angles"
     metric = mean_angle_error if is_angles else mean_joint_error
-    return metric(data.Y_test, said)
+    return metric(data.Y_test, predictions)
 
 
 def measure(preset, quick):
@@ -52,9 +52,9 @@ def measure(preset, quick):
     for name, model in contenders(60 if quick else 800).items():
         print(f"{preset}: {name}", flush=True)
         _, fit_s = _common.timed(model.fit, data.X_train, data.Y_train)
-        said, predict_s = _common.timed(model.predict, data.X_test)
-        row = {"preset": preset, "method": name, "error": pose_error(data, said)}
-        row |= {"fit_s": fit_s, "us_mean": 1e6 * predict_s / len(said)}
+        predictions, predict_s = _common.timed(model.predict, data.X_test)
+        row = {"preset": preset, "method": name, "error": pose_error(data, predictions)}
+        row |= {"fit_s": fit_s, "us_mean": 1e6 * predict_s / len(predictions)}
         rows.append(row | {"n_train": len(data.X_train), "make_s": seconds})
     return rows
 
@@ -63,7 +63,7 @@ def main(arguments=None):
     """Measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", default="humaneva,poser")
-    parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
+    parser.add_argument("--quick", action="store_true", help="a small run, in seconds")
     parser.add_argument("--results", type=Path, help="folder for the JSON file")
     options = parser.parse_args(arguments)
     rows = [

@@ -1,10 +1,9 @@
-"""What factors in float32 change and save, on real data.
+"""The effect of factors in float32 on predictions, size and speed, on real data.
 
     python benchmarks/rounding.py [--quick]
 
-For every data set two covers that differ in nothing but `GP.factor_dtype`, "auto" and
-"float64", with the same hyperparameters. Prints a table and writes
-benchmarks/results/rounding_factors.json.
+For every data set, it fits two covers that differ in `GP.factor_dtype` only: "auto" and
+"float64". Prints a table and writes benchmarks/results/rounding_factors.json.
 """
 
 import numpy as np
@@ -22,25 +21,25 @@ def factors(settings, names=NAMES):
     """One row per data set."""
     with threadpool_limits(1):
         rows = [compared(name, settings) for name in names]
-    print_table("Factors in float32 where they may be, against float64", rows)
+    print_table("Factors in float32 where precision allows it, and in float64", rows)
     return rows
 
 
 def compared(name, settings):
-    """Sizes, seconds, errors and differences of the two."""
+    """Sizes, seconds and errors of both, and their differences."""
     data, machine = gp.problem(name, settings), gp.tuned_machine(name, settings)
     models = {}
     for dtype in ("auto", "float64"):
         note(f"{name}: {dtype}")
-        asked = clone(machine).set_params(factor_dtype=dtype)
-        models[dtype] = gp.cover_of(asked, settings).fit(data.X_train, data.Y_train)
+        typed = clone(machine).set_params(factor_dtype=dtype)
+        models[dtype] = gp.cover_of(typed, settings).fit(data.X_train, data.Y_train)
         models[dtype].set_params(n_jobs=1)
-    asked = {
+    tasks = {
         dtype: lambda model=model: model.predict(data.X_test, return_std=True)
         for dtype, model in models.items()
     }
-    seconds = interleaved(asked, settings.n_repeats)
-    (mean, std), (exact_mean, exact_std) = (predict() for predict in asked.values())
+    seconds = interleaved(tasks, settings.n_repeats)
+    (mean, std), (exact_mean, exact_std) = (predict() for predict in tasks.values())
     mean_in_std = np.abs(mean - exact_mean) / exact_std
     std_relative = np.abs(std / exact_std - 1.0)
     states = models["auto"].states_
@@ -60,17 +59,17 @@ def compared(name, settings):
 
 
 def factor_bytes(model):
-    """Of all subdomains."""
+    """Bytes of the factors of all subdomains."""
     return sum(state.factor.nbytes for state in model.states_)
 
 
 def rmse(data, mean):
-    """Mean over outputs."""
+    """RMSE, mean over outputs."""
     return float(_common.rmse(data.Y_test, mean).mean())
 
 
 def main(arguments=None):
-    """Run it."""
+    """Measure, print and record."""
     sections, settings = {"factors": factors}, (gp.FULL, gp.QUICK)
     run_sections(__doc__.splitlines()[0], "rounding", sections, settings, arguments)
 

@@ -1,17 +1,17 @@
-"""Sizes that do not fit: a million rows, rows on disk, growth, and the store.
+"""Large data: a million rows, rows on disk, growth, and the store.
 
     python benchmarks/scale.py [--section million,pose,growth,store] [--quick]
 
-Million: 1,000,000 x 10 rows (Friedman's function, noise of deviation 1), GP, M = 400,
-p = .8, and a million queries with standard deviations; LightGBM beside it on the same
-rows. Pose: 335,000 x 3,060 rows of float32 on the disk (`make_pose("human36m")`, kept
-in the folder that OVERCOVER_SCRATCH names), TwinGP, M = 1,390, p = .6, fitted into a
-store, 165,000 queries. Growth: exponents from 10,000 to 1,000,000 rows. Store: a model
-of 450 subdomains, loaded and asked with cold and warm pages, joblib beside it.
+Million: 1,000,000 x 10 rows (Friedman's function, noise with standard deviation 1), GP,
+M = 400, p = .8, and a million queries with standard deviations; LightGBM on the same
+rows. Pose: 335,000 x 3,060 rows of float32 on disk (`make_pose("human36m")`, in the
+folder that OVERCOVER_SCRATCH names), TwinGP, M = 1,390, p = .6, a fit into a store,
+165,000 queries. Growth: exponents from 10,000 to 1,000,000 rows. Store: time to load
+and to predict with a model of 450 subdomains, with cold and warm pages, and with
+joblib.
 
-Memory is what belongs to the process alone, and `rss` what the system counts, pages of
-mapped files among it. The GEMM share is that of two threads that do nothing but large
-products of doubles, at the same time.
+Memory is the private memory of the process; `rss` also counts pages of mapped files.
+The GEMM share is relative to two threads that only multiply large matrices of doubles.
 """
 
 import os
@@ -35,6 +35,7 @@ import overcover
 from _common import note, print_table, run_sections, timed
 from gp import answers_of, prediction_flops, training_flops
 from overcover import GP, OverlappingCoverRegressor, TwinGP, store
+from overcover.consult import panel_of
 from overcover.datasets import make_pose
 from overcover.metrics import interval_coverage, mean_joint_error
 from scaling import exponent
@@ -44,12 +45,12 @@ STAGES = ("tuning", "partition", "cover", "machines")
 
 
 class Settings(NamedTuple):
-    """How much of it."""
+    """Sizes of a run."""
 
     n_rows: int = 1_000_000
     size: int = 400
     n_frames: int | None = None
-    """Of the pose data; None for all 500,000."""
+    """Frames of the pose data; None for all 500,000."""
 
     n_cameras: int = 4
     pose_size: int = 1390
@@ -72,7 +73,7 @@ QUICK = Settings(
 
 
 def friedman(n_rows, seed):
-    """Rows, what is observed, and what lies behind it."""
+    """Inputs, noisy outputs, and the outputs without noise."""
     X, f = make_friedman1(n_rows, n_features=10, noise=0.0, random_state=seed)
     noise = np.random.default_rng(seed).normal(size=n_rows)
     return X, f + noise, f
@@ -99,13 +100,13 @@ def gigabytes(n_bytes):
 
 
 def resident():
-    """The most that the system has counted for this process, in GB."""
+    """The peak memory of this process according to the system, in GB."""
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, 2)
 
 
 @contextmanager
 def scratch():
-    """A folder for what is large: in OVERCOVER_SCRATCH, or among temporary files."""
+    """A folder for large files: in OVERCOVER_SCRATCH, or among temporary files."""
     folder = tempfile.mkdtemp(dir=os.environ.get("OVERCOVER_SCRATCH"))
     try:
         yield Path(folder)
@@ -130,12 +131,12 @@ def million(settings):
     )
     with _common.watched_memory() as used:
         _, fit_seconds = timed(model.fit, X, y)
-        note(f"ask {len(X_test):,} queries")
+        note(f"predict {len(X_test):,} queries")
         (mean, std), seconds = timed(model.predict, X_test, return_std=True)
     half = 1.96 * std
     n_answers = answers_of(model, X_test)
-    # Factors that are not kept are made again in every round.
-    n_rounds = -(-len(X_test) // model._rows_per_round())
+    # Every round computes factors again if they are not kept.
+    n_rounds = -(-len(X_test) // panel_of(model).rows_per_round)
     again = 0 if all(map(np.size, model.states_[0].factor)) else n_rounds
     trained = training_flops(model)
     asked = prediction_flops(model, n_answers) + again * trained
@@ -168,7 +169,7 @@ def million(settings):
 
 
 def boosted(n_trees, X, y, X_test, y_test, f_test):
-    """LightGBM with as many threads."""
+    """LightGBM with the same number of threads."""
     try:
         from lightgbm import LGBMRegressor
     except ImportError:
@@ -200,7 +201,7 @@ def boosted(n_trees, X, y, X_test, y_test, f_test):
 
 
 def pose(settings):
-    """Human3.6M's size: tuned, partitioned, trained and asked from files."""
+    """The size of Human3.6M: all stages read the rows from files."""
     kept = os.environ.get("OVERCOVER_SCRATCH")
     with scratch() as folder:
         note("pose data")
@@ -220,7 +221,7 @@ def pose(settings):
 
 
 def pose_row(data, path, machine, size):
-    """Fit into a store, answer from it."""
+    """Fit into a store, predict from it."""
     X, Y = data.X_train, data.Y_train
     note(f"fit {X.shape[0]:,} x {X.shape[1]:,} rows")
     model = OverlappingCoverRegressor(
@@ -232,7 +233,7 @@ def pose_row(data, path, machine, size):
     )
     with _common.watched_memory() as used:
         _, fit_seconds = timed(store.fit_into, model, X, Y, path)
-        note(f"ask {len(data.X_test):,} queries")
+        note(f"predict {len(data.X_test):,} queries")
         mean, seconds = timed(model.predict, data.X_test)
     few = np.sort(np.random.default_rng(0).permutation(len(mean))[:2000])
     low, high = model.predict_interval(data.X_test[few], 0.95)
@@ -265,10 +266,10 @@ def pose_row(data, path, machine, size):
 
 
 def twin_flops(model, X_test):
-    """Products that training and all queries cannot do without.
+    """Operations of the matrix products that training and all queries need.
 
     Training: input kernel matrix, its factor, the factor's inverse and the readout.
-    Queries: similarities and doubt for every candidate, once more for the one that
+    Queries: similarities and variances for every candidate, once more for the one that
     answers, its readout, and three products for every evaluation of the search.
     """
     state = model.states_[0]
@@ -284,7 +285,7 @@ def twin_flops(model, X_test):
 
 
 def bytes_of(path):
-    """All files of a folder."""
+    """Bytes of all files of a folder."""
     return sum(file.stat().st_size for file in Path(path).rglob("*") if file.is_file())
 
 
@@ -292,7 +293,7 @@ def bytes_of(path):
 
 
 def growth(settings):
-    """Seconds by the number of rows, hyperparameters given; then the exponents."""
+    """Seconds by the number of rows, with fixed hyperparameters; then the exponents."""
     points = [growth_point(n, settings) for n in settings.sizes]
     print_table("By the number of rows", points)
     rows = []
@@ -335,7 +336,7 @@ def growth_point(n, settings):
 
 
 def stored(settings):
-    """Load, and ask: with pages that must come from the disk, and that are there."""
+    """Load and predict, with pages on disk and with pages in memory."""
     X, y, _ = friedman(settings.n_stored, 0)
     queries = friedman(1000, 1)[0]
     model = OverlappingCoverRegressor(
@@ -384,7 +385,7 @@ def asked_after(load, source, queries, expected, n_repeats=5):
 
 
 def forget_pages(path):
-    """Let the system forget what it holds of files, so that they are read anew."""
+    """Drop the system's cache of a store's files, so that queries read the disk."""
     files = [path] if path.is_file() else [f for f in path.rglob("*") if f.is_file()]
     for file in files:
         with open(file, "rb") as opened:

@@ -2,18 +2,18 @@
 
     python benchmarks/scaling.py [--axis N,M] [--quick]
 
-One axis moves, the others stay; an exponent is the least-squares slope of log seconds
-over log value, and `at_end` that of the two largest values, where fixed costs weigh
-least. Seconds are the least of several runs. The theory, with p = `overlap`:
+One axis varies at a time. An exponent is the least-squares slope of log seconds over
+log value, and `at_end` that of the two largest values, where fixed costs matter least.
+Seconds are the least of several runs. The theory, with p = `overlap`:
 
-    machines    O(N M^2 / (1 - p))   of every subdomain a Cholesky factor and inverse
-    partition   O(N K)               K = N / ((1 - p) M) centres at worst
+    machines    O(N M^2 / (1 - p))   a Cholesky factor and inverse of every subdomain
+    partition   O(N K)               with at most K = N / ((1 - p) M) centres
     mean        O(K' M d)            per query
     std         O(K' M^2)            per query
 
-Synthetic rows, fixed hyperparameters, Euclidean routing (which asks K' machines and no
-more), one thread. Queries are as many per subdomain everywhere, since the size of the
-batches that a machine answers decides its share of the GEMM rate.
+Rows are synthetic, hyperparameters fixed, and the router is Euclidean, which uses
+exactly K' machines; one thread. The number of queries per subdomain is constant,
+because the size of its batches determines the speed of a machine.
 """
 
 import argparse
@@ -48,8 +48,8 @@ AXES = {
     "K": (1, 2, 4, 8),
     "d": (2, 4, 8, 16, 32),
 }
-QUICK_AXES = {"N": (300, 600), "M": (20, 40), "K": (1, 2), "d": (2, 4)}
-QUICK_PROBLEM = Problem(N=300, M=30, K=1, d=2)
+QUICK_AXES = {"N": (120, 240), "M": (20, 40), "K": (1, 2), "d": (2, 4)}
+QUICK_PROBLEM = Problem(N=120, M=30, K=1, d=2)
 
 EXPECTED = {
     "machines": {"N": 1, "M": 2, "K": 0, "d": None},
@@ -57,7 +57,7 @@ EXPECTED = {
     "mean": {"N": 0, "M": 1, "K": 1, "d": None},
     "std": {"N": 0, "M": 2, "K": 1, "d": None},
 }
-"""What theory says; None where a sum of terms has no single exponent."""
+"""Exponents of the theory; None where a sum of terms has no single exponent."""
 
 QUERIES_PER_SUBDOMAIN = 20
 
@@ -71,7 +71,7 @@ def rows_of(problem):
 
 
 def model_of(problem):
-    """A cover with hyperparameters given, so that nothing is tuned."""
+    """A cover with fixed hyperparameters, which needs no tuning."""
     return OverlappingCoverRegressor(
         GP(length_scale=2.0 * np.sqrt(problem.d), noise=0.1),
         subdomain_size=problem.M,
@@ -98,7 +98,7 @@ def measure(problem, n_repeats=2):
             "std": lambda: model.predict(queries, return_std=True),
         },
         n_repeats,
-        # What else the machine does can only add to the time.
+        # Other work on the computer only adds to the time.
         typical=min,
     )
     return {
@@ -110,7 +110,7 @@ def measure(problem, n_repeats=2):
 
 
 def fit_repeatedly(problem, n_repeats):
-    """A fitted model, and the least seconds that each of its stages took."""
+    """A fitted model, and the least seconds of each of its stages."""
     X, y = rows_of(problem)
     model, runs = model_of(problem), []
     for _ in range(n_repeats):
@@ -129,7 +129,7 @@ def exponent(values, seconds):
 
 
 def exponents(axis, points):
-    """A row per stage: the exponent found, and the one that theory gives."""
+    """A row per stage: the measured exponent and that of the theory."""
     rows = []
     for stage, expected in EXPECTED.items():
         pairs = [(point[axis], point[stage]) for point in points]
@@ -149,7 +149,7 @@ def main(arguments=None):
     """Measure along the chosen axes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--axis", default=",".join(AXES), help="of N, M, K, d")
-    parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
+    parser.add_argument("--quick", action="store_true", help="a small run, in seconds")
     parser.add_argument("--results", type=Path, help="folder for the JSON file")
     options = parser.parse_args(arguments)
     chosen = options.axis.split(",")
@@ -160,14 +160,14 @@ def main(arguments=None):
         measure(QUICK_PROBLEM, n_repeats=1)  # compiles what has to be compiled
         rows = [row for axis in chosen for row in along(axis, axes[axis], base)]
     print_table("Exponents", rows)
-    # A taste must not overwrite published numbers.
+    # A quick run must not overwrite published numbers.
     folder = options.results or (None if options.quick else _common.RESULTS)
     if folder:
         print(f"-> {_common.write_json('scaling', rows, folder)}")
 
 
 def along(axis, values, base):
-    """Move along one axis; the points are printed, and kept beside the exponents."""
+    """Vary one axis; print the points, and keep them with the exponents."""
     points = [measure(base._replace(**{axis: value})) for value in values]
     print_table(f"Along {axis} (seconds; mean and std in us per query)", points)
     return [row | {"points": points} for row in exponents(axis, points)]

@@ -25,10 +25,12 @@ import numpy as np
 import _common
 from _common import note, print_table
 from overcover import GP
-from overcover.cover import count_subdomains
+from overcover._linalg import dense_flops
+from overcover._neighbors import distance_flops
+from overcover.cover import CoverShape, cover_flops
+from overcover.partition import partition_cost
 from overcover.planning import measure
-from overcover.planning._rates import seed_distances
-from overcover.planning._sizes import Asked, state_bytes
+from overcover.planning.rates import state_bytes
 
 SIZE, OVERLAP = 800, 0.9
 ROWS, FEATURES, WORKERS = (10**8, 10**9), (10, 100), (16, 64, 256)
@@ -107,7 +109,7 @@ def cut(n, shard_rows=SHARD_ROWS) -> Shards:
     (4096, 0.74)
     """
     n_shards = int(np.clip(n // shard_rows, 1, MOST_SHARDS))
-    n_subdomains = count_subdomains(n, SIZE, OVERLAP)
+    n_subdomains = CoverShape.at(n, SIZE, OVERLAP).n_subdomains
     side = (n_subdomains / n_shards) ** (1.0 / DIMENSION)
     reach = ((1.0 - OVERLAP) ** (-1.0 / DIMENSION) - 1.0) / 2.0
     halo = (1.0 + 2.0 * reach / side) ** DIMENSION - 1.0
@@ -119,21 +121,22 @@ def simulate(n, d, cluster, rates, shard_rows=SHARD_ROWS):
     rng = np.random.default_rng(_common.SEED)
     shards, cores = cut(n, shard_rows), cluster.n_workers * cluster.cores
     bytes_of_rows = 8.0 * n * (d + 1)
-    each = state_bytes(Asked.of(GP()), d, 1, OVERLAP).at(SIZE, keep=False)
+    each = np.polyval(state_bytes(GP(), d, 1, OVERLAP)[0], SIZE)
     store = shards.n_subdomains * (each + 8 * SIZE)
     local = shards.n_subdomains / shards.n_shards
     sampled = SAMPLED_ROWS * shards.n_shards
     # Rows of a shard, and those it borrows, are read once and stay in memory.
-    part = shards.rows * (rates.row + rates.pair * distances(rates, local))
-    fits = local * (rates.machine(SIZE) + SIZE * rates.member)
+    fits = local * rates.machine(dense_flops(SIZE))
+    fits += rates.cover * cover_flops(CoverShape.at(shards.rows, SIZE, OVERLAP), d)
+    pair = rates.partition * distance_flops(d)
     seconds = {
-        "tuning": rates.tuning(SIZE) / cluster.cores,
-        "coarse": sampled
-        * (rates.row + rates.pair * distances(rates, shards.n_shards))
-        / cluster.cores,
-        "assign": cluster.io(bytes_of_rows) + n * shards.n_shards * rates.pair / cores,
+        "tuning": rates.tuning * GP().tuning_cost(n, d, 1).flops / cluster.cores,
+        "coarse": part(rates, sampled, d, shards.n_shards) / cluster.cores,
+        "assign": cluster.io(bytes_of_rows) + n * shards.n_shards * pair / cores,
         "shuffle": cluster.exchange(bytes_of_rows) + 2 * cluster.io(bytes_of_rows),
-        "partition": cluster.run(shards.n_shards, part, rng),
+        "partition": cluster.run(
+            shards.n_shards, part(rates, shards.rows, d, local), rng
+        ),
         "borrow": cluster.exchange(shards.halo * bytes_of_rows),
         "machines": cluster.run(shards.n_shards, fits, rng),
         "write": cluster.io(store) + shards.n_shards / cluster.files,
@@ -155,9 +158,10 @@ def simulate(n, d, cluster, rates, shard_rows=SHARD_ROWS):
     }
 
 
-def distances(rates, n_clusters):
-    """Distances per row of a partition into so many clusters."""
-    return rates.n_iterations * n_clusters + seed_distances(n_clusters)
+def part(rates, n, d, n_clusters):
+    """Seconds of a partition into so many clusters, on one core."""
+    cost = partition_cost(n, d, n_clusters, n_shards=1)
+    return rates.partition * (cost.distances + cost.exchanges)
 
 
 def main(arguments=None):
@@ -183,7 +187,7 @@ def main(arguments=None):
             for n_workers in workers:
                 cluster = Cluster(n_workers)
                 rows.append(simulate(n, d, cluster, rates, options.shard_rows))
-                rows[-1]["machine_seconds"] = rates.machine(SIZE)
+                rows[-1]["machine_seconds"] = rates.machine(dense_flops(SIZE))
     print_table("Seconds of the stages, and bytes", rows)
     # A taste must not overwrite published numbers.
     folder = options.results or (None if options.quick else _common.RESULTS)

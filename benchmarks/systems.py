@@ -1,10 +1,10 @@
-"""All systems side by side; agreement with GPy; what a sparse GP learns by itself.
+"""All methods side by side; agreement with GPy; sparse GPs with their own tuning.
 
     python benchmarks/systems.py [--section table,agreement,learned] [--quick]
 
 Prints a table per section and writes benchmarks/results/systems_SECTION.json. In the
-table everyone has the same hyperparameters and the same budget of rows M. Errors are in
-standardised units.
+table all methods have the same hyperparameters and the same number of rows M. Errors
+are in standardised units.
 """
 
 import warnings
@@ -28,15 +28,15 @@ from overcover.metrics import interval_coverage
 
 
 class Settings(NamedTuple):
-    """How much of everything."""
+    """Sizes of a run."""
 
     size: int
     n_scheme: int
-    """Test rows that slow systems answer."""
+    """Test rows that slow methods predict."""
 
     n_train: int | None
     n_lines: int
-    """Along which `boundaries` looks for jumps."""
+    """Lines along which `boundaries` measures jumps."""
 
 
 FULL = Settings(800, 1000, None, 60)
@@ -112,14 +112,14 @@ def table_row(data, label, model, settings):
 
 
 def said_of(model, X):
-    """Mean and std; negative variances are counted, not complained about, here."""
+    """Mean and std, without the warning of negative variances."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return model.predict(X, return_std=True)
 
 
 def negative_variances(model, X):
-    """How many predictive variances are below zero: only Nystrom's can be."""
+    """The number of negative predictive variances; only Nystrom has them."""
     if not isinstance(model, SparseGP):
         return 0
     return int(np.sum(model.predict_variance(X) < 0))
@@ -143,7 +143,8 @@ def agreement(settings):
     noise, Z = 0.02, X[:30].copy()
     rows = []
     for method, inference in (("fic", FITC()), ("dtc", DTC())):
-        # Theirs adds 1e-6 to the inducing points' matrix, ours 1e-10: be equal here.
+        # GPy adds 1e-6 to the inducing points' matrix, overcover 1e-10: make them
+        # equal.
         inference.const_jitter = 1e-10
         ours = SparseGP(
             GP(kernel="rbf", length_scale=1.2, noise=noise), method=method, inducing=Z
@@ -158,7 +159,7 @@ def agreement(settings):
             inference_method=inference,
         )
         mean, variance = theirs.predict(X_query)
-        # Ours is in units of the signal's amplitude, theirs is fixed at one.
+        # Our noise is relative to the signal's amplitude, which is one in GPy here.
         own = ours.predict_variance(X_query).ravel() / ours.amplitude_sq_[0]
         rows.append(
             {
@@ -198,7 +199,7 @@ def learned(settings):
                 rows.append(
                     row | {"tuning": tuning, "noise": float(model.machine_.noise_)}
                 )
-    print_table("Sparse GPs: whose hyperparameters", rows)
+    print_table("Sparse GPs: hyperparameters of the cover and their own", rows)
     return rows
 
 

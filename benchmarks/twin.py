@@ -36,12 +36,12 @@ from overcover.tuning.twin import relevant_scales, units
 
 
 class Settings(NamedTuple):
-    """How much of everything."""
+    """Sizes of a run."""
 
     sizes: tuple[int, ...]
     n_queries: int
     n_loop: int
-    """Queries that a loop, or the NN scheme, answers: it takes milliseconds each."""
+    """Queries of the loop and of the NN scheme, which take milliseconds each."""
 
     n_rows: int
     subdomain_size: int
@@ -52,12 +52,12 @@ class Settings(NamedTuple):
 
 
 FULL = Settings((200, 400, 800, 1600), 2000, 100, 6000, 800, 3, 10, None)
-QUICK = Settings((50, 100), 60, 10, 320, 100, 1, 2, 3)
+QUICK = Settings((30, 60), 40, 5, 200, 60, 1, 1, 2)
 
 
 @cache
 def pose_problem(settings):
-    """The pose-like data, and a Twin GP with what "auto" finds on its training rows."""
+    """Synthetic poses, and a Twin GP with the hyperparameters of "auto" for them."""
     note("pose: hyperparameters")
     data, machine = _pose.make(settings.n_rows), TwinGP()
     rng = np.random.RandomState(_common.SEED)
@@ -125,7 +125,7 @@ def search_row(data, machine, size, settings):
 
 
 def search_flops(model, found, X_query):
-    """Of all products: similarities, eta and readout once; three per evaluation."""
+    """Operations of all products: three per evaluation, and those needed once."""
     size, n_outputs = model.state_.rows.Z.shape
     once = size * (2.0 * X_query.shape[1] + size + 2.0 * (size + n_outputs))
     each = 2.0 * size**2 + 4.0 * size * n_outputs
@@ -133,12 +133,12 @@ def search_flops(model, found, X_query):
 
 
 def fitted(machine, X, Y, rank):
-    """A full model; its standard deviations are not looked at."""
+    """A full model; the benchmark ignores its standard deviations."""
     return TwinGP(**machine.get_params() | {"rank": rank}).fit(X, Y)
 
 
 def nearest_to(X, x, scales, size):
-    """Rows nearest to one, as a subdomain would hold."""
+    """The rows nearest to one row, like a subdomain."""
     return np.argsort(np.sum(((X - x) / scales) ** 2, axis=1), kind="stable")[:size]
 
 
@@ -155,7 +155,7 @@ class LoopedSearch:
         self.model, self.X_query = model, X_query
 
     def run(self):
-        """Answer the queries one by one."""
+        """Predict the queries one by one."""
         state = self.model.state_
         self.n_evaluations, values = 0, []
         for x in self.X_query:
@@ -241,7 +241,7 @@ def tuning(settings):
     rows = []
     for name in ("poserlike", "sarcos_small"):
         rows += tuning_rows(name, settings)
-    print_table("Hyperparameters found on training rows", rows)
+    print_table("Hyperparameters learned from training rows", rows)
     return rows
 
 
@@ -283,7 +283,7 @@ def tuning_rows(name, settings):
 
 
 def real_problem(name):
-    """Data, the error of a mean in its usual unit, and the metric to tune for."""
+    """Data, the error of a mean in its usual unit, and the error measure of tuning."""
     data = _common.load(name)
     if name != "poserlike":
         return data, lambda mean: error_of(data, mean), "rmse"
@@ -292,15 +292,15 @@ def real_problem(name):
     def degrees(mean):
         return mean_angle_error(data.Y_test * unit, mean * unit)
 
-    # In standard units the error of an output counts by its deviation.
+    # In standard units, every output counts by its standard deviation.
     def metric(truth, said):
         return float(np.mean(np.abs(said - truth) * unit))
 
     return data, degrees, metric
 
 
-# A generous grid, in multiples of the median distance and absolute noises; and one
-# around what was found, in multiples of it.
+# A wide grid, in multiples of the median distance and absolute noises; and a grid
+# around the result of tuning, in multiples of it.
 GRID = (
     (1.0, 2.0, 4.0),
     (0.35, 0.7, 1.4, 4.0),
@@ -311,15 +311,15 @@ AROUND = ((0.7, 1.0, 1.4), (0.7, 1.0, 1.4), (0.3, 1.0, 3.0), (0.3, 1.0, 3.0))
 
 
 def best_of_grid(data, error, tuned, options, most):
-    """Least test error over both grids, in every input metric."""
-    found = (
+    """Least test error over both grids, for every scaling of the inputs."""
+    centre = (
         tuned.input_length_scale_,
         tuned.output_length_scale_,
         tuned.input_noise_,
         tuned.output_noise_,
     )
     candidates = [
-        [value * factor for value, factor in zip(found, factors)]
+        [value * factor for value, factor in zip(centre, factors)]
         for factors in product(*AROUND)
     ]
     X, Y = data.X_train, data.Y_train
@@ -348,14 +348,14 @@ def best_of_grid(data, error, tuned, options, most):
 
 
 def shift(settings):
-    """Twin GP with and without weights where queries come from elsewhere."""
+    """Twin GPs with and without weights, for queries from another distribution."""
     rows = [shift_row(seed) for seed in range(settings.n_seeds)]
     print_table("Covariate shift, RMSE on target rows", rows)
     return rows
 
 
 def shift_row(seed):
-    """A curve that one wide kernel cannot follow everywhere, asked at its far end."""
+    """A curve that one wide kernel cannot follow everywhere; queries are at one end."""
     rng = np.random.default_rng(seed)
     X, X_target = rng.normal(0.0, 1.0, (400, 1)), rng.normal(2.0, 0.4, (200, 1))
 

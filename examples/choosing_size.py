@@ -2,11 +2,12 @@
 Choosing M, p and K'
 ====================
 
-How large a subdomain, how much overlap, how many subdomains asked? What to see: error
-falls with the size M and with the overlap p, and soon levels off; the fit takes longer
-with the overlap; asking more subdomains than the most certain one (K' > 1) does harm,
-because the others know less about the query. Hyperparameters are held fixed, so that
-only the cover differs.
+Three parameters shape a cover: the size M of a subdomain, the overlap p, and the number
+K' of subdomains that predict a query. What to see: the error decreases with M and with
+p, and soon levels off. The fit takes longer with more overlap. Consulting more
+subdomains than the most certain one (K' > 1) increases the error, because the others
+have fewer rows near the query. The hyperparameters are fixed, so that only the cover
+differs.
 """
 
 import time
@@ -22,7 +23,7 @@ y = np.sin(4 * X[:, 0] + 2 * X[:, 1] ** 2) * np.cos(3 * X[:, 2])
 y += 0.02 * rng.normal(size=4000)
 X, X_test, y, y_test = X[:3000], X[3000:], y[:3000], y[3000:]
 
-# What "auto" finds for these rows, written down to save the search.
+# The result of "auto" for these rows, written here to save the search.
 machine = GP(length_scale=[2.1, 2.3, 3.5], noise=2.2e-4)
 
 
@@ -36,7 +37,7 @@ def measure(**options):
 
 
 # %%
-# One at a time, the others as they stand in ``start``.
+# Vary one parameter at a time; the others keep their values in ``start``.
 start = {"subdomain_size": 150, "overlap": 0.8, "n_consulted": 1}
 sweeps = {
     "subdomain_size": (75, 150, 300),
@@ -44,14 +45,14 @@ sweeps = {
     "n_consulted": (1, 2, 4),
 }
 measured = {}
-measure(**start)  # the first fit also loads compiled code; it does not count
+measure(**start)  # the first fit also loads compiled code, so ignore its time
 for name, values in sweeps.items():
     measured[name] = [measure(**{**start, name: value}) for value in values]
     for value, (error, seconds) in zip(values, measured[name]):
         print(f"{name:>15} = {value:<5} RMSE {error:.4f}, fit {seconds:5.2f} s")
 
 # %%
-# Start with the defaults. If the fit takes too long lower p, if queries do lower M.
+# Start with the defaults. If the fit takes too long, lower p. If queries do, lower M.
 figure, panels = plt.subplots(
     1, 3, figsize=(11, 3.6), sharey=True, layout="constrained"
 )
@@ -59,13 +60,13 @@ letters = ("M", "p", "K'")
 for panel, (name, values), letter in zip(panels, sweeps.items(), letters):
     errors, seconds = np.transpose(measured[name])
     panel.plot(values, errors, "o-", label="error on test rows")
-    panel.axhline(0.02, color="0.5", ls=":", label="the noise itself")
+    panel.axhline(0.02, color="0.5", ls=":", label="noise in the outputs")
     for value, error, second in zip(values, errors, seconds):
         place = {"xytext": (3, 6), "textcoords": "offset points"}
         panel.annotate(f"{second:.1f} s", (value, error), **place)
     panel.set(xlabel=f"{name} ({letter})")
     panel.margins(x=0.2)
-panels[0].set(ylabel="RMSE; beside it the fit")
+panels[0].set(ylabel="RMSE (with the time of the fit)")
 panels[0].margins(y=0.2)
 panels[2].legend(loc="upper left")
 plt.show()

@@ -2,10 +2,10 @@
 Large data: rows and model on the disk
 ======================================
 
-Rows are mapped from a file, every machine is written to a store as soon as it is done,
-and answers come in chunks. What to see: an interrupted fit goes on where it stopped,
-opening a model takes milliseconds, and only the subdomains that are asked are read.
-The same lines do for some million rows; here there are 6,000, to be quick.
+The fit maps the rows from a file and writes every machine to a store as soon as it is
+complete. `predict` works in chunks. What to see: an interrupted fit resumes, a model
+opens in milliseconds, and queries read only the subdomains that they need. The same
+code works for millions of rows; this example has 6,000, to be quick.
 """
 
 import tempfile
@@ -21,7 +21,7 @@ from overcover import GP, OverlappingCoverRegressor
 folder = Path(tempfile.mkdtemp())
 
 # %%
-# Inputs in a file, made block by block, as if they did not fit into memory.
+# Write the inputs to a file block by block, as if they did not fit into memory.
 n_rows, block = 6_000, 1_500
 rows = np.lib.format.open_memmap(
     folder / "X.npy", mode="w+", dtype=np.float32, shape=(n_rows, 4)
@@ -35,9 +35,8 @@ y += 0.01 * rng.normal(size=n_rows)
 rows.flush()
 
 # %%
-# Fit into a store. `overcover.store.parquet_to_npy` makes such a file from Parquet.
-# Tuning and partition hold float64 copies of X; machines do not: with hyperparameters
-# given, as here, nothing is tuned.
+# Fit into a store. (`overcover.store.parquet_to_npy` converts Parquet files to such a
+# file.) The hyperparameters are fixed, so there is no tuning.
 X = np.load(folder / "X.npy", mmap_mode="r")
 path = folder / "sines.ocm"
 model = OverlappingCoverRegressor(
@@ -52,32 +51,32 @@ print(
 )
 
 # %%
-# The same call again, say after a power cut: what is done is not done twice.
+# The same call again, as after a power cut: the fit does not repeat complete parts.
 started = time.perf_counter()
 overcover.store.fit_into(model, X, y, path)
 print(f"again: {time.perf_counter() - started:.2f} s")
 
 # %%
-# Open it, elsewhere and later; a query reads its own subdomains.
+# Open the model later, perhaps on another computer. A query reads its own subdomains.
 started = time.perf_counter()
 loaded = overcover.load(path)
 print(f"opened in {1e3 * (time.perf_counter() - started):.0f} ms")
 print(loaded.predict(X[:3]).round(3), y[:3].round(3))
 
 # %%
-# Answers in chunks, straight into a file. `predict` bounds its own memory; chunks bound
-# that of rows and answers.
+# Predict in chunks, straight into a file. `predict` limits its own memory, and chunks
+# limit the memory of queries and predictions.
 answers = np.lib.format.open_memmap(
     folder / "answers.npy", mode="w+", dtype=np.float64, shape=(n_rows,)
 )
 for i in range(0, n_rows, block):
     answers[i : i + block] = loaded.predict(X[i : i + block])
-print(f"RMSE on the rows themselves {np.sqrt(np.mean((answers - y) ** 2)):.4f}")
+print(f"RMSE on the training rows {np.sqrt(np.mean((answers - y) ** 2)):.4f}")
 
 # %%
-# Every fifth answer beside what was observed, read from the two files.
+# Every fifth prediction over the observed output.
 figure, ax = plt.subplots(figsize=(5, 4.2), layout="constrained")
 shown = ax.scatter(y[::5], answers[::5], c=X[::5, 0], s=4, cmap="viridis")
 figure.colorbar(shown, ax=ax, label="first input")
-ax.set(xlabel="observed", ylabel="answered", title="from the disk, in chunks")
+ax.set(xlabel="observed", ylabel="predicted", title="from disk, in chunks")
 plt.show()

@@ -2,9 +2,9 @@
 In a scikit-learn pipeline, with a grid search
 ==============================================
 
-A data frame with a column of words, preprocessing, and a search over settings of the
-cover and of the machine in it. What to see: nested names such as
-``cover__machine__noise`` reach every setting, and the search is scikit-learn's own.
+A data frame has a column of words. A pipeline encodes it, and scikit-learn's grid
+search varies parameters of the cover and of its machine. What to see: nested names such
+as ``cover__machine__noise`` reach every parameter.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +32,8 @@ heat += 0.05 * rng.normal(size=n_rows)
 train, test, y, y_test = train_test_split(table, heat, random_state=0)
 
 # %%
-# Words become columns of zeros and ones. Few categories are fine; with many, distances
-# mean little, and trees do better.
+# Words become columns of zeros and ones. This works for few categories. With many,
+# distances mean little, and trees are better.
 pipeline = Pipeline(
     [
         (
@@ -52,8 +52,8 @@ pipeline = Pipeline(
 )
 
 # %%
-# "auto" finds length scales and noise far quicker than a grid; this shows how a setting
-# is reached. Here every candidate is given, so nothing is tuned in the folds.
+# The default, "auto", learns length scales and noise much faster than a grid; this is
+# to show the names. All hyperparameters are fixed here, so no fold tunes any.
 search = GridSearchCV(
     pipeline,
     {
@@ -69,24 +69,26 @@ for _, row in ranking.iloc[[0, 1, 2, -1]].iterrows():
     print(f"RMSE {-row['mean_test_score']:.4f}  {row['params']}")
 
 # %%
-# The best of them, refitted on all training rows, against "auto".
+# The best model of the grid, refitted on all training rows, and "auto".
 auto = pipeline.set_params(cover__machine="gp").fit(train, y)
 for name, model in (("grid search", search), ("auto", auto)):
     error = np.sqrt(np.mean((model.predict(test) - y_test) ** 2))
     print(f"{name:12} RMSE on test rows {error:.4f}")
 
 # %%
-# Standard deviations come through a pipeline too.
+# A pipeline passes standard deviations on.
 mean, std = auto.predict(test[:3], return_std=True)
 print(np.column_stack([mean, std, y_test[:3]]).round(3))
 
 # %%
-# Errors of all candidates: the noise must be about right, and more overlap helps.
+# The errors of all candidates. The noise must be about right, and more overlap helps.
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-for overlap, tried in ranking.groupby("param_cover__overlap"):
-    tried = tried.sort_values("param_cover__machine__noise")
-    noises, errors = tried["param_cover__machine__noise"], -tried["mean_test_score"]
+for overlap, trials in ranking.groupby("param_cover__overlap"):
+    trials = trials.sort_values("param_cover__machine__noise")
+    noises, errors = trials["param_cover__machine__noise"], -trials["mean_test_score"]
     ax.loglog(noises, errors, "o-", label=f"overlap {overlap:g}")
-ax.set(xlabel="cover__machine__noise", ylabel="RMSE of the folds", title="grid search")
+ax.set(
+    xlabel="cover__machine__noise", ylabel="RMSE, mean of folds", title="grid search"
+)
 ax.legend()
 plt.show()

@@ -2,11 +2,12 @@
 A surface over the plane
 ========================
 
-The cover, the predictive mean and its deviation; the picture of the README. Run with
-``python examples/plane.py [FOLDER [ROWS]]``. Fits 6,000 noisy rows of a surface that is
-smooth on one side and ripples on the other, with a hole in the data, compares with
-scikit-learn's nearest neighbours, and draws three pictures. What to see: one subdomain
-borrows nine tenths of its rows, and deviations are large where rows are noisy or none.
+This example draws the picture of the README: a cover, the predictive mean and its
+standard deviation. Run it with ``python examples/plane.py [FOLDER [ROWS]]``. It fits
+6,000 noisy rows of a surface that is smooth on one side and ripples on the other, with
+a hole in the data, and compares the errors with those of scikit-learn's nearest
+neighbours. What to see: one subdomain borrows nine tenths of its rows, and standard
+deviations are large where rows are noisy or missing.
 """
 
 import sys
@@ -46,7 +47,7 @@ def grid(n_side):
 
 
 def draw_cover(ax, model, X, chosen):
-    """Owned rows in colour; one subdomain with what it borrows."""
+    """All clusters in colour, and one subdomain with the rows that it borrows."""
     owner = np.empty(len(X), dtype=int)
     for k, members in enumerate(model.cover_.members):
         owner[members[: model.cover_.n_owned[k]]] = k
@@ -89,7 +90,7 @@ def main(folder="demo", n_rows=6000):
     stages = ", ".join(f"{name} {s:.1f} s" for name, s in model.timings_.items())
     print(f"{len(X)} rows, {model.n_subdomains_} subdomains: {stages}")
     print(f"{len(X_test)} queries with standard deviations in {seconds:.2f} s")
-    print(f"{'':24}{'RMSE':>8}{'95 % intervals hold':>22}")
+    print(f"{'':24}{'RMSE':>8}{'coverage (95 %)':>22}")
     covered = np.mean((low <= y_test) & (y_test <= high))
     rmse = np.sqrt(np.mean((mean - y_test) ** 2))
     print(f"{'overlapping cover, GP':24}{rmse:8.4f}{covered:21.1%}")

@@ -2,12 +2,12 @@
 Poses from silhouettes
 ======================
 
-Silhouettes of people seen by three cameras, to 3-D joints. Run with ``make demo``, or
-``python examples/pose.py [FOLDER [FRAMES]]``; it takes minutes. Makes people who walk,
-jog, box, gesture and throw before three cameras, fits covers of GPs and of Twin GPs on
-one half of every motion, sets them against nearest neighbours and against the NN scheme
-(a machine made anew for each query) on the other half, and writes a picture of what the
-cameras saw and of what was predicted, and a report on the Twin GPs.
+This example predicts 3-D joints from the silhouettes of three cameras. Run it with
+``make demo``, or ``python examples/pose.py [FOLDER [FRAMES]]``; it takes minutes. It
+generates people who walk, jog, box, gesture and throw, and fits covers of GPs and of
+Twin GPs to one half of every motion. On the other half, it compares them with nearest
+neighbours and with the NN scheme, which fits a new machine for each query. It writes a
+picture of silhouettes and predicted poses, and a report on the Twin GPs.
 """
 
 import sys
@@ -26,13 +26,13 @@ from overcover.plots import SkeletonDisplay
 from overcover.report import write_report
 
 N_FRAMES, SIZE = 4000, 400
-# The NN scheme takes some 10 ms a query: it answers a few of them.
+# The NN scheme takes some 10 ms a query, so it predicts only a few of them.
 N_SCHEME = 40
 MOTIONS = ("walk", "jog", "box", "gesture", "throw_catch")
 
 
 def models():
-    """Label and model; the NN scheme is made later, with the Twin GP's findings."""
+    """Label and model; the NN scheme follows later, with the Twin GP's parameters."""
     options = {"subdomain_size": SIZE, "random_state": 0, "n_jobs": 2, "verbose": 1}
     yield "5 nearest neighbours", KNeighborsRegressor(5)
     yield "cover of GPs", OverlappingCoverRegressor("gp", **options)
@@ -44,14 +44,14 @@ def measure(label, model, data, rows=slice(None)):
     started = time.perf_counter()
     model.fit(data.X_train, data.Y_train)
     fitted = time.perf_counter()
-    said = model.predict(data.X_test[rows])
-    us = 1e6 * (time.perf_counter() - fitted) / len(said)
-    error = mean_joint_error(data.Y_test[rows], said)
-    return said, f"{label:<22}{error:>10.1f}{fitted - started:>10.1f}{us:>14,.0f}"
+    poses = model.predict(data.X_test[rows])
+    us = 1e6 * (time.perf_counter() - fitted) / len(poses)
+    error = mean_joint_error(data.Y_test[rows], poses)
+    return poses, f"{label:<22}{error:>10.1f}{fitted - started:>10.1f}{us:>14,.0f}"
 
 
-def draw(data, said, path):
-    """What the cameras saw, and true and predicted poses, of one frame per motion."""
+def draw(data, poses, path):
+    """Silhouettes, true and predicted poses of one frame per motion."""
     frames = [np.flatnonzero(data.rows_test.motion == m) for m in MOTIONS]
     frames = [rows[2 * len(rows) // 5] for rows in frames]
     figure = Figure(figsize=(13, 5.8), layout="constrained")
@@ -68,7 +68,7 @@ def draw(data, said, path):
     ]
     SkeletonDisplay.from_predictions(
         data.skeletons(data.Y_test),
-        data.skeletons(said),
+        data.skeletons(poses),
         bones=data.bones,
         frames=frames,
         ax=panels,
@@ -77,7 +77,7 @@ def draw(data, said, path):
 
 
 def main(folder="demo", n_frames=N_FRAMES):
-    """Run the example, leave picture and report in `folder`."""
+    """Run the example; write picture and report to `folder`."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     data = make_pose("humaneva", n_frames=int(n_frames), n_jobs=2, verbose=1)
@@ -85,14 +85,14 @@ def main(folder="demo", n_frames=N_FRAMES):
     lines = []
     for label, model in models():
         print(label, flush=True)
-        said, line = measure(label, model, data)
+        poses, line = measure(label, model, data)
         lines.append(line)
-    found = model.machine_
-    machine = type(found)(
-        found.input_length_scale_,
-        found.output_length_scale_,
-        found.input_noise_,
-        found.output_noise_,
+    twin = model.machine_
+    machine = type(twin)(
+        twin.input_length_scale_,
+        twin.output_length_scale_,
+        twin.input_noise_,
+        twin.output_noise_,
     )
     print("NN scheme with Twin GPs", flush=True)
     scheme = NeighborhoodRegressor(machine, SIZE, n_jobs=2)
@@ -100,10 +100,10 @@ def main(folder="demo", n_frames=N_FRAMES):
     lines.append(measure("NN scheme, Twin GPs *", scheme, data, some)[1])
     print(f"\n{'':<22}{'error, mm':>10}{'fit, s':>10}{'us a query':>14}")
     print("\n".join(lines))
-    print(f"* answers {N_SCHEME} of {len(data.X_test)} queries; nothing is precomputed")
-    mean_error = mean_joint_error(data.Y_test[some], said[some])
+    print(f"* predicts {N_SCHEME} of {len(data.X_test)} queries; precomputes nothing")
+    mean_error = mean_joint_error(data.Y_test[some], poses[some])
     print(f"  cover of Twin GPs on the same queries: {mean_error:.1f} mm\n")
-    draw(data, said, folder / "pose.png")
+    draw(data, poses, folder / "pose.png")
     write_report(
         model,
         folder / "report.html",

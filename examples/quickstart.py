@@ -2,11 +2,12 @@
 Quickstart: a table
 ===================
 
-From a CSV file to predictions with error bars. What to see: nothing had to be set, the
-column that says nothing was found out, and the 95 % intervals hold about 95 %.
+This example goes from a CSV file to predictions with error bars. What to see: the
+defaults are enough, the model detects a column without effect, and about 95 % of the
+test rows lie inside their 95 % intervals.
 
-The table is made here, so that the example needs no file: power of wind turbines. It is
-small, to be quick; from some thousand rows on a cover is worth its while.
+The script writes the table itself: the power of wind turbines. The table is small, to
+be quick. A cover is useful from a few thousand rows on.
 """
 
 import tempfile
@@ -22,7 +23,7 @@ from overcover.datasets import load_table
 from overcover.metrics import interval_coverage
 
 # %%
-# A file with a line of names. Columns that are not the target are inputs.
+# The file has a line of column names. All columns except the target are inputs.
 rng = np.random.default_rng(0)
 wind, temperature = rng.weibull(2.0, 1400) * 9, rng.normal(10, 8, 1400)
 pitch, serial = rng.uniform(0, 15, 1400), rng.uniform(0, 1, 1400)
@@ -42,28 +43,29 @@ table = load_table(folder / "turbines.csv", target="power")
 print(table.feature_names, table.data.shape)
 
 # %%
-# Fit. ``subdomain_size`` is the one setting worth a thought: rows that one machine
-# sees. More is more accurate and slower; 800, the default, suits most data.
+# Fit. The most important parameter is ``subdomain_size``, the number of rows that train
+# one machine. More rows are more accurate and slower. The default, 800, suits most
+# data.
 X, X_test, y, y_test = train_test_split(
     table.data, table.target, train_size=1000, random_state=0
 )
 model = OverlappingCoverRegressor(subdomain_size=150, random_state=0).fit(X, y)
 print(f"{model.n_subdomains_} subdomains of 150 rows each")
 for name, scale in zip(table.feature_names, model.length_scales_ / X.std(axis=0)):
-    print(f"{name:>12}: length scale {scale:8.1f} deviations of the column")
+    print(f"{name:>12}: length scale {scale:8.1f} standard deviations")
 
 # %%
-# Predict. A standard deviation is that of a new observation, noise included.
+# Predict. The standard deviation is that of a new observation, with noise.
 mean, std = model.predict(X_test, return_std=True)
 low, high = model.predict_interval(X_test, coverage=0.95)
 print(
     f"R2 {r2_score(y_test, mean):.3f}; mean standard deviation {std.mean():.3f}, "
-    "where the noise is 0.05"
+    "for a noise of 0.05"
 )
-print(f"95 % intervals hold {interval_coverage(y_test, low, high):.1%}")
+print(f"coverage of 95 % intervals: {interval_coverage(y_test, low, high):.1%}")
 
 # %%
-# Every tenth test row: what was observed lies within most bars.
+# Every tenth test row. Most of the observed outputs lie inside the bars.
 some = np.argsort(mean)[::10]
 bars = np.abs(np.stack([low, high]) - mean)[:, some]
 order = np.arange(len(some))

@@ -2,8 +2,9 @@
 An ambiguous curve
 ==================
 
-Where three outputs are possible, a GP says their mean, a Twin GP one of them. Run with
-``python examples/s_curve.py [FILE]``; writes a picture, s_curve.png by default.
+Where three outputs are possible, a GP predicts their mean, and a Twin GP predicts one
+of them. Run it with ``python examples/s_curve.py [FILE]``. It writes a picture,
+s_curve.png by default.
 """
 
 import sys
@@ -32,12 +33,12 @@ figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="const
 for panel, (title, model) in zip(panels, answers.items()):
     mean, std = model.predict(X_query, return_std=True)
     panel.scatter(x, y, s=6, color="0.65", label="training rows")
-    # A jump from branch to branch is no line.
+    # Do not draw a line where the prediction jumps between branches.
     jumps = np.abs(np.diff(mean, append=mean[-1])) > 0.08
     panel.plot(X_query, np.where(jumps, np.nan, mean), color="C3", label="prediction")
     panel.set(title=title, xlabel="input")
     on_curve = np.abs(mean + 0.3 * np.sin(2 * np.pi * mean) - X_query[:, 0]) < 0.06
-    print(f"{title}: {np.mean(on_curve):.0%} of the answers are on the curve")
+    print(f"{title}: {np.mean(on_curve):.0%} of the predictions are on the curve")
 panels[0].set_ylabel("output")
 panels[0].legend(frameon=False)
 path = sys.argv[1] if len(sys.argv) > 1 else "s_curve.png"

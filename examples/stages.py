@@ -1,11 +1,11 @@
 """
-The stages, drawn
-=================
+Pictures of the stages
+======================
 
-One picture per stage of the path, those of "How it works". Run with
-``python examples/stages.py [FOLDER]``; writes stages-metric.png and so on. All are of
-one small problem: 600 rows, whose second column counts a third as much, unit by unit,
-as the first. What to see is said there.
+This example draws the pictures of "How it works", one for each stage. Run it with
+``python examples/stages.py [FOLDER]``; it writes stages-metric.png and so on. All
+pictures show one small problem: 600 rows with two inputs. The output changes three
+times as fast along the first input. "How it works" explains the pictures.
 """
 
 import sys
@@ -21,7 +21,8 @@ from scipy.spatial import ConvexHull
 
 from overcover import GP, OverlappingCoverRegressor
 
-# "auto" would find scales in this proportion; given, so that pictures stay as they are.
+# "auto" would learn scales in this proportion; fixed here, so that pictures do not
+# change.
 SCALES, NOISE = np.array([0.5, 1.5]), 0.01
 SIDES = np.array([2.0, 6.0])
 QUERY = np.array([1.267, 2.667])
@@ -30,7 +31,7 @@ MARKERS = "os^Dv<>Pp*X"
 
 
 def surface(X):
-    """What is to be learned."""
+    """The function to learn."""
     return np.sin(4 * X[:, 0]) * np.cos(1.3 * X[:, 1])
 
 
@@ -55,7 +56,7 @@ def draw_metric(model, X, y):
     figure, axes = panels(2, width_ratios=(1, 2))
     distances = np.linalg.norm((X - QUERY) / SCALES, axis=1)
     radii = np.sort(distances)[60] * SCALES
-    for ax, scales, title in zip(axes, (1, SCALES), ("as given", "in length scales")):
+    for ax, scales, title in zip(axes, (1, SCALES), ("unscaled", "in length scales")):
         plane(ax, X / scales, c=y, cmap="Greys", s=14, vmin=-1.6, vmax=1.2)
         ellipse = Ellipse(QUERY / scales, *(2 * radii / scales), fill=False, lw=1.8)
         ax.add_patch(ellipse)
@@ -82,7 +83,7 @@ def draw_cover(model, X, y):
     """Two subdomains, owned and borrowed rows."""
     figure, axes = panels(2)
     Z = X / SCALES
-    for ax, letter, k in zip(axes, "AB", two_asked(model)):
+    for ax, letter, k in zip(axes, "AB", best_two(model)):
         members, n_owned = model.cover_.members[k], model.cover_.n_owned[k]
         plane(ax, Z)
         ax.scatter(*Z[members[n_owned:]].T, s=22, fc="white", ec=INK, lw=0.9)
@@ -93,17 +94,17 @@ def draw_cover(model, X, y):
     return figure
 
 
-def two_asked(model):
-    """The two candidates of the query that doubt least."""
+def best_two(model):
+    """The two candidates of the query with the smallest posterior variance."""
     why = model.explain(QUERY)
-    return why.subdomains[np.argsort(why.doubts.ravel())][:2]
+    return why.subdomains[np.argsort(why.posterior_variances.ravel())][:2]
 
 
 def draw_machines(model, X, y):
-    """Along a line, what two machines say, also far from their rows."""
+    """Predictions of two machines along a line, also far from their rows."""
     figure, axes = panels(2, height=3.4, sharey=True)
     line = np.column_stack([np.linspace(0, 2, 300), np.full(300, QUERY[1])])
-    for ax, letter, k in zip(axes, "AB", two_asked(model)):
+    for ax, letter, k in zip(axes, "AB", best_two(model)):
         members = model.cover_.members[k]
         machine = GP("matern32", SCALES, NOISE).fit(X[members], y[members])
         mean, std = machine.predict(line, return_std=True)
@@ -115,24 +116,24 @@ def draw_machines(model, X, y):
         ax.plot(X[near, 0], np.full(len(near), -2.6), "|", color=INK, ms=9)
         ax.set(xlabel="first column; ticks: rows near the line", ylim=(-2.9, 2.6))
         ax.legend(loc="upper right", frameon=False)
-    figure.suptitle("each is sure where its rows are (band: two standard deviations)")
+    figure.suptitle("each is certain near its rows (band: two standard deviations)")
     return figure
 
 
 def draw_routing(model, X, y):
-    """Who is asked about one query, and who has most say where."""
+    """The candidates of one query, and the subdomain with most weight at each place."""
     figure, axes = panels(2)
     Z, why = X / SCALES, model.explain(QUERY)
-    doubts = why.doubts.ravel()
+    variances = why.posterior_variances.ravel()
     plane(axes[0], Z)
-    for k, doubt in zip(why.subdomains, doubts):
+    for k, variance in zip(why.subdomains, variances):
         mean = Z[model.cover_.members[k]].mean(axis=0)
         arrow = {"arrowstyle": "->", "lw": 1.3}
         axes[0].annotate("", mean, QUERY / SCALES, arrowprops=arrow)
-        filled = INK if doubt == doubts.min() else "white"
-        axes[0].plot(*mean, "o", ms=9, mfc=filled, mec=INK, mew=1.3)
+        fill = INK if variance == variances.min() else "white"
+        axes[0].plot(*mean, "o", ms=9, mfc=fill, mec=INK, mew=1.3)
     axes[0].plot(*(QUERY / SCALES), "P", color=INK, ms=11, mec="white")
-    axes[0].set_title(f"{len(doubts)} are asked; the filled one is surest")
+    axes[0].set_title(f"{len(variances)} candidates; the black one is most certain")
 
     side = np.linspace(0, 1, 70)
     grid = SIDES * np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -147,33 +148,33 @@ def draw_routing(model, X, y):
         extent=(0, right, 0, top),
         aspect="equal",
     )
-    axes[1].set(xticks=[], yticks=[], title="who has most say, place by place")
+    axes[1].set(xticks=[], yticks=[], title="subdomain with the largest weight")
     return figure
 
 
 def draw_combination(model, X, y):
-    """Votes along a line, what each machine says, and what comes of it."""
+    """Weights along a line, the predictions of each machine, and their combination."""
     figure, (top, bottom) = plt.subplots(
         2, 1, figsize=(8, 5), sharex=True, layout="constrained", height_ratios=(1, 2)
     )
     line = np.column_stack([np.linspace(0, 2, 500), np.full(500, QUERY[1])])
     whys = model.explain(line, 1)
-    votes = np.zeros((model.n_subdomains_, len(line)))
+    weights = np.zeros((model.n_subdomains_, len(line)))
     for i, why in enumerate(whys):
-        votes[why.subdomains, i] = why.votes.mean(axis=1)
-    asked = np.flatnonzero(votes.max(axis=1) > 0.01)
-    asked = asked[np.argsort(votes[asked].argmax(axis=1))]  # from left to right
-    shades = [str(shade) for shade in 0.5 + 0.45 * (np.arange(len(asked)) % 3) / 2]
-    top.stackplot(line[:, 0], votes[asked], colors=shades, ec=INK, lw=0.6)
-    top.set(ylabel="votes", ylim=(0, 1), yticks=(0, 1), title="whose answer counts")
-    for k in asked:
+        weights[why.subdomains, i] = why.votes.mean(axis=1)
+    used = np.flatnonzero(weights.max(axis=1) > 0.01)
+    used = used[np.argsort(weights[used].argmax(axis=1))]  # from left to right
+    shades = [str(shade) for shade in 0.5 + 0.45 * (np.arange(len(used)) % 3) / 2]
+    top.stackplot(line[:, 0], weights[used], colors=shades, ec=INK, lw=0.6)
+    top.set(ylabel="weight", ylim=(0, 1), yticks=(0, 1), title="weights of subdomains")
+    for k in used:
         members = model.cover_.members[k]
         machine = GP("matern32", SCALES, NOISE).fit(X[members], y[members])
         bottom.plot(line[:, 0], machine.predict(line), color=GREY, lw=0.9, ls="--")
     bottom.plot([], [], color=GREY, lw=0.9, ls="--", label="each machine alone")
     mean = [why.mean[0] for why in whys]
     bottom.plot(line[:, 0], mean, color=INK, lw=2.4, label="combined")
-    bottom.set(xlabel="first column, along a line", ylabel="answer", xlim=(0, 2))
+    bottom.set(xlabel="first column, along a line", ylabel="prediction", xlim=(0, 2))
     bottom.legend(frameon=False)
     return figure
 

@@ -1,10 +1,11 @@
 """
-Outputs that hang together: GP against Twin GP
-==============================================
+Outputs that depend on each other: GP and Twin GP
+=================================================
 
-Where is the elbow, if only the hand is seen? Of an arm with two links there are two
-answers. What to see: a GP answers their mean, an elbow too near to the shoulder; a Twin
-GP picks one of the two, so that the upper arm keeps its length of one.
+The task is to predict the position of the elbow from that of the hand. An arm with two
+links has two possible elbows. What to see: a GP predicts their mean, which is too near
+to the shoulder. A Twin GP predicts one of the two, so the upper arm keeps its length of
+one.
 """
 
 import matplotlib.pyplot as plt
@@ -27,8 +28,8 @@ hands, elbows = arms(1500, rng)
 hands_test, elbows_test = arms(300, rng)
 
 # %%
-# Hyperparameters are given: those of the GP to be quick, those of the Twin GP because
-# "auto" minimises the error of the mean, for which averaging is the right answer.
+# The hyperparameters are fixed: those of the GP to be quick, those of the Twin GP
+# because "auto" minimises the error of the mean, for which the average is best.
 options = {"subdomain_size": 300, "random_state": 0}
 models = {
     "GP": OverlappingCoverRegressor(GP("matern32", 0.5, 1.0), **options),
@@ -36,12 +37,14 @@ models = {
         TwinGP(0.2, 0.3, 0.01, 0.01, n_starts=2), **options
     ),
 }
-said = {name: m.fit(hands, elbows).predict(hands_test) for name, m in models.items()}
+predictions = {
+    name: model.fit(hands, elbows).predict(hands_test) for name, model in models.items()
+}
 
-# The other possible elbow is the true one mirrored in the line to the hand.
+# The other possible elbow is the mirror image of the true one in the line to the hand.
 along = np.sum(elbows_test * hands_test, axis=1) / np.sum(hands_test**2, axis=1)
 other = 2 * along[:, None] * hands_test - elbows_test
-for name, elbow in said.items():
+for name, elbow in predictions.items():
     length = np.linalg.norm(elbow, axis=1)
     to_either = [np.linalg.norm(elbow - e, axis=1) for e in (elbows_test, other)]
     print(
@@ -51,12 +54,12 @@ for name, elbow in said.items():
     )
 
 # %%
-# Five test arms: both possible ones dashed, the predicted one drawn through.
+# Five test arms: both possible arms are dashed, the predicted one is solid.
 drawn = np.flatnonzero(other[:, 1] > 0.1)[:5]
 figure, panels = plt.subplots(
     1, 2, figsize=(10, 4.4), sharey=True, layout="constrained"
 )
-for panel, (name, elbow) in zip(panels, said.items()):
+for panel, (name, elbow) in zip(panels, predictions.items()):
     panel.plot(*elbows.T, ".", color="0.85", ms=2, zorder=0)
     for i in drawn:
         hand = hands_test[i]

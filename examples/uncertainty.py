@@ -1,11 +1,11 @@
 """
-Uncertainty: intervals that hold what they promise
-==================================================
+Uncertainty: intervals with the right coverage
+==============================================
 
 The noise of these rows grows from left to right, and there is a gap without rows. What
-to see: intervals widen with the noise and in the gap, and of test rows each interval
-holds about the share it promises. A textbook GP with one noise for all rows is right on
-average only: too wide on the left, too narrow on the right.
+to see: intervals widen with the noise and in the gap, and about 95 % of the test rows
+lie inside 95 % intervals. The intervals of a textbook GP, with one noise for all rows,
+are right on average only: too wide on the left, and too narrow on the right.
 """
 
 import matplotlib.pyplot as plt
@@ -33,19 +33,19 @@ textbook = GaussianProcessRegressor(
 ).fit(X[:300], y[:300])
 
 # %%
-# Shares that hold, by place.
+# Coverage on the left and on the right.
 mean, std = textbook.predict(X_test, return_std=True)
 low, high = model.predict_interval(X_test, coverage=0.95)
 inside = (low <= y_test) & (y_test <= high)
 inside_textbook = np.abs(y_test - mean) <= 1.96 * std
-print(f"{'95 % intervals hold':22}{'x < 5':>8}{'x > 6':>8}")
+print(f"{'coverage (95 %)':22}{'x < 5':>8}{'x > 6':>8}")
 left = X_test[:, 0] < 5
-for name, held in (("overcover", inside), ("one noise for all", inside_textbook)):
-    print(f"{name:22}{held[left].mean():8.1%}{held[~left].mean():8.1%}")
+for name, hits in (("overcover", inside), ("one noise for all", inside_textbook)):
+    print(f"{name:22}{hits[left].mean():8.1%}{hits[~left].mean():8.1%}")
 
 # %%
-# The band, and the promise against what was observed: a line within the grey band is
-# as good as 2,000 rows can tell.
+# Left: the intervals. Right: observed coverage over nominal coverage. Deviations inside
+# the grey band are not significant for 2,000 rows.
 grid = np.linspace(-0.5, 10.5, 600)[:, None]
 middle = model.predict(grid)
 low, high = model.predict_interval(grid, coverage=0.95)

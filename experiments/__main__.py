@@ -26,9 +26,9 @@ EXPERIMENTS = {
 
 
 def command_of(name, scale):
-    """What to type to run the same thing again."""
-    how = "" if scale == "full" else f" --scale {scale}"
-    return f"python -m experiments {name}{how}"
+    """The command that repeats the run."""
+    option = "" if scale == "full" else f" --scale {scale}"
+    return f"python -m experiments {name}{option}"
 
 
 def run(name, scale, results, pictures):
@@ -40,12 +40,12 @@ def run(name, scale, results, pictures):
     print(f"-> {path}", flush=True)
     if drawer:
         rows = json.loads(path.read_text())["rows"]
-        for drawn in getattr(module, drawer)(rows, pictures):
-            print(f"-> {drawn}", flush=True)
+        for picture in getattr(module, drawer)(rows, pictures):
+            print(f"-> {picture}", flush=True)
 
 
 def main(arguments=None):
-    """Parse the command, do it."""
+    """Parse the command and run it."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments", description=__doc__.splitlines()[0]
     )
@@ -67,7 +67,7 @@ def main(arguments=None):
         if name not in EXPERIMENTS:
             parser.error(f"no experiment {name!r}; choose among {names}, all, page")
     scale = "quick" if options.quick else options.scale
-    # A taste must not overwrite published numbers.
+    # A small run must not overwrite published numbers.
     here = scale == "full" and options.results is None
     results = options.results or (RESULTS if here else HERE / "quick")
     for name in chosen:

@@ -1,4 +1,4 @@
-"""Equal-size clusters: J of AB and IMDA, and pictures of what they make."""
+"""Equal-size clusters: J of AB and IMDA, and pictures of the clusters."""
 
 import numpy as np
 
@@ -11,12 +11,12 @@ from .machinery import load, tuned
 
 BALANCES = {"ab": "assign", "imda": "imda", "refined": "refined"}
 DRAWN = (5, 57)
-# Of the rows that are drawn over their components.
+# Pictures of components show every fourth row.
 EVERY = 4
 
 
 def in_disc(n_points, seed):
-    """Points spread evenly over the unit disc: the paper's J are those of one."""
+    """Points spread evenly over the unit disc, as the paper's J implies."""
     rng = np.random.default_rng(seed)
     radius = np.sqrt(rng.uniform(size=n_points))
     angle = rng.uniform(0, 2 * np.pi, n_points)
@@ -51,7 +51,7 @@ def cost_of(n_clusters, balance, max_iter, n_points, seed):
 
 def draw(rows, folder):
     """Clusters of many random points, and of poses over two principal components."""
-    drawn, plan = [], rows[-1]
+    paths, plan = [], rows[-1]
     for n_clusters in DRAWN:
         note(f"clusters: {plan['drawn']} points, K={n_clusters}")
         rng = np.random.default_rng(SEED)
@@ -61,8 +61,8 @@ def draw(rows, folder):
         with figure(path, (1, 1), (3.6, 3.6)) as panel:
             _scatter(panel, points, model.fit(points).labels_, model.cluster_centers_)
             panel.set_title(f"{plan['drawn']:,} points, K = {n_clusters}", fontsize=9)
-        drawn.append(path)
-    return drawn
+        paths.append(path)
+    return paths
 
 
 def _scatter(panel, points, labels, centers):
@@ -85,13 +85,12 @@ def run_components(scale):
     _, _, axes = np.linalg.svd(A, full_matrices=False)
     n_clusters = max(2, len(A) // scale.size)
     model = EqualSizeKMeans(n_clusters, balance="assign", random_state=SEED).fit(A)
-    seen = A @ axes[:2].T
+    components = A @ axes[:2].T
     return [
         {
-            # Some of the rows are enough to see.
-            "components": np.round(seen[::EVERY], 3).tolist(),
+            "components": np.round(components[::EVERY], 3).tolist(),
             "labels": model.labels_[::EVERY].tolist(),
-            "explained": float(np.sum(seen**2) / np.sum(A**2)),
+            "explained": float(np.sum(components**2) / np.sum(A**2)),
             "sizes": np.bincount(model.labels_).tolist(),
         }
     ]

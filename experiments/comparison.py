@@ -12,7 +12,7 @@ SETS = ("poser", "poserlike", "humaneva")
 
 
 def run(scale):
-    """Same hyperparameters for all systems of a data set and machine, one thread."""
+    """All systems of a data set and machine share hyperparameters; one thread."""
     rows = []
     for name in SETS:
         try:
@@ -44,25 +44,25 @@ def systems(problem, scale, kind):
 
 
 def measure(problem, scale, kind, label, model):
-    """One row; the NN scheme answers some of the test rows."""
+    """One row; the NN scheme predicts some of the test rows."""
     _, fit_s = timed(model.fit, problem.X_train, problem.Y_train)
     clustering = getattr(model, "timings_", {}).get("partition")
     few = problem.some_rows(scale.n_scheme)
-    asked = few if label == "NN" else np.arange(len(problem.X_test))
-    truth = problem.Y_test[asked]
-    mean, seconds = timed(model.predict, problem.X_test[asked])
-    compared = np.isin(asked, few)
+    tested = few if label == "NN" else np.arange(len(problem.X_test))
+    truth = problem.Y_test[tested]
+    mean, seconds = timed(model.predict, problem.X_test[tested])
+    compared = np.isin(tested, few)
     return {
         "data": problem.name,
         "machine": kind,
         "system": label,
         "error": problem.error(truth, mean),
-        # On the rows that the NN scheme answers.
+        # On the rows that the NN scheme predicts.
         "error_compared": problem.error(truth[compared], mean[compared]),
         "unit": problem.unit,
         "clustering_s": clustering,
         "rest_s": None if label == "NN" else fit_s - (clustering or 0.0),
-        "us_query": 1e6 * seconds / len(asked),
-        "n_test": len(asked),
+        "us_query": 1e6 * seconds / len(tested),
+        "n_test": len(tested),
         "M": scale.size,
     }

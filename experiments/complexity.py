@@ -1,7 +1,7 @@
 """The complexity table as measured exponents.
 
-GP stages are those of `benchmarks/scaling.py`, made-up rows, one axis at a time; the NN
-scheme and Twin GPs are taken from how prediction grows with M on poses.
+The stages of a GP come from `benchmarks/scaling.py`: synthetic rows, one axis at a
+time. The NN scheme and Twin GPs come from `speed`: prediction times over M on poses.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from . import speed
 
 def run(scale):
     """A row per stage and axis: measured exponent and the one of the table."""
-    # A taste where everything is; the whole is only for the full size.
+    # Small runs use the quick axes.
     full = scale.size == 800
     axes = scaling.AXES if full else scaling.QUICK_AXES
     start = scaling.Problem() if full else scaling.QUICK_PROBLEM
@@ -35,11 +35,11 @@ def growth(rows):
         ("gp", "us_nn"): ("GP, NN scheme: a query", 3),
         ("tgp", "us_nn"): ("TGP, NN scheme: a query", 3),
     }
-    found = []
+    exponents = []
     for (kind, column), (stage, theory) in expected.items():
         mine = [(r["M"], r[column]) for r in rows if r["machine"] == kind]
         sizes, times = np.array(mine).T
-        found.append(
+        exponents.append(
             {
                 "axis": "M",
                 "stage": stage,
@@ -48,4 +48,4 @@ def growth(rows):
                 "expected": theory,
             }
         )
-    return found
+    return exponents

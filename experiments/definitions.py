@@ -1,16 +1,16 @@
-"""What the experiments vary, and how much of everything: no machinery here.
+"""The parameters that the experiments vary, and the sizes of the runs.
 
-`SCALES` has three sizes of all of it: "full" is the paper's, "quick" takes minutes,
-"tiny" seconds (it is what the tests run, and shows nothing).
+`SCALES` has three sizes: "full" is the paper's, "quick" takes minutes, and "tiny" takes
+seconds. The tests run "tiny"; its results mean nothing.
 """
 
 from typing import NamedTuple
 
 SEED = 0
-# How hard the pose data are was settled on those of seed 0: methods are compared on
-# others.
+# The difficulty of the pose data was set with seed 0, so methods are compared with
+# another seed.
 DATA_SEED = 1
-# The paper's way to answer: distances by covariance, answers weighted by them.
+# The paper's router, and its weights of predictions.
 PAPER = {"router": "mahalanobis", "combine": "inverse-distance"}
 MACHINES = ("gp", "tgp")
 PARTITIONS = ("ab", "rpc")
@@ -18,7 +18,7 @@ CONSULTED = (1, 2, 3)
 
 
 class Frames(NamedTuple):
-    """Rows of the generated sets, to train and to test; None is the paper's number."""
+    """Training and test rows of the synthetic sets; None is the paper's number."""
 
     poser: int | None = None
     humaneva: int | None = None
@@ -34,32 +34,32 @@ class Scale(NamedTuple):
     """The paper's M, where it does not vary."""
 
     sizes: tuple[int, ...]
-    """Where it varies."""
+    """M in the experiment on speed."""
 
     analysed: tuple[int, ...]
-    """Where p, t and K' vary with it."""
+    """M in the parameter analysis."""
 
     overlaps: tuple[float, ...]
     spreads: tuple[float, ...]
     n_test: int
-    """Test rows where p, t and K' vary."""
+    """Test rows in the parameter analysis."""
 
     n_seeds: int
-    """Partitions of each kind there, whose errors are averaged."""
+    """Partitions of each kind in the parameter analysis, whose errors are averaged."""
 
     n_scheme: int
-    """Test rows that the NN scheme answers: milliseconds to seconds each."""
+    """Test rows that the NN scheme predicts, in milliseconds to seconds each."""
 
     n_repeats: int
-    """Of what is timed."""
+    """Repetitions of every timing."""
 
     n_points: int
-    """Of the points in the plane that are clustered for J."""
+    """Points in the plane for J."""
 
     n_runs: int
     clusters: tuple[int, ...]
     n_drawn: int
-    """Of the points whose clusters are drawn."""
+    """Points in the pictures of clusters."""
 
     human36m_size: int
 
@@ -100,14 +100,14 @@ SCALES = {
         human36m_size=400,
     ),
     "tiny": Scale(
-        frames=Frames(120, 160, 200),
+        frames=Frames(80, 120, 168),
         size=30,
         sizes=(10, 20),
         analysed=(20,),
         overlaps=(0.0, 0.5),
         spreads=(1.0, 2.0),
         n_test=20,
-        n_seeds=2,
+        n_seeds=1,
         n_scheme=5,
         n_repeats=1,
         n_points=200,

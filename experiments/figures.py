@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-# Told apart by dashes and markers as well as by colour.
+# Lines differ by dashes and markers as well as by colour.
 LINES = (
     {"color": "black", "marker": "o", "linestyle": "-", "markersize": 4},
     {"color": "tab:blue", "marker": "s", "linestyle": "--", "markersize": 4},
@@ -17,8 +17,8 @@ def figure(path, shape, size, **options):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(made)
-    yield made.subplots(*shape, **options)
+    canvas = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(canvas)
+    yield canvas.subplots(*shape, **options)
     path.parent.mkdir(parents=True, exist_ok=True)
-    made.savefig(path, dpi=100)
+    canvas.savefig(path, dpi=100)

@@ -18,9 +18,9 @@ def run(scale):
     mean, seconds = timed(model.predict, problem.X_test)
     note("human36m: NN scheme")
     scheme = NeighborhoodRegressor(machine, size, n_jobs=1).fit(*training)
-    said, scheme_seconds = timed(scheme.predict, few.X_test)
+    scheme_mean, scheme_seconds = timed(scheme.predict, few.X_test)
     compared = mean[problem.some_rows(max(4, scale.n_scheme // 5))]
-    us = 1e6 * seconds / len(mean), 1e6 * scheme_seconds / len(said)
+    us = 1e6 * seconds / len(mean), 1e6 * scheme_seconds / len(scheme_mean)
     rows = [
         {
             "n_train": len(problem.X_train),
@@ -30,7 +30,7 @@ def run(scale):
             "K": model.n_subdomains_,
             "error": problem.error(problem.Y_test, mean),
             "error_compared": problem.error(few.Y_test, compared),
-            "error_nn": problem.error(few.Y_test, said),
+            "error_nn": problem.error(few.Y_test, scheme_mean),
             "us_odc": us[0],
             "us_nn": us[1],
             "speed_up": us[1] / us[0],

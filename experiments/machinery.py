@@ -1,4 +1,4 @@
-"""What the experiments share: problems, tuned machines, models, measuring."""
+"""Problems, tuned machines and models that the experiments share."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,17 +9,17 @@ import numpy as np
 from _common import load as load_file
 from _common import output_units
 from overcover import GP, OverlappingCoverRegressor, TwinGP
-from overcover.combination import combine
+from overcover.combination import mixture, weights_of
+from overcover.consult import ask
 from overcover.datasets import make_pose
 from overcover.machines import Machine
 from overcover.metrics import mean_angle_error, mean_joint_error
-from overcover.subdomains import ask
 
 from .definitions import DATA_SEED, PAPER, SEED, Scale
 
 
 class Problem(NamedTuple):
-    """One data set with its own measure of error."""
+    """One data set with its error measure."""
 
     name: str
     X_train: np.ndarray
@@ -31,12 +31,12 @@ class Problem(NamedTuple):
     """From true and predicted outputs to the error in that unit."""
 
     def some_rows(self, n_rows):
-        """So many test rows, spread over all of them."""
+        """The indices of `n_rows` test rows, evenly spread."""
         n_all = len(self.X_test)
         return np.unique(np.linspace(0, n_all - 1, min(n_rows, n_all)).astype(int))
 
     def some(self, n_rows):
-        """The problem with only `some_rows` to test on."""
+        """The problem with `some_rows` as its test rows."""
         rows = self.some_rows(n_rows)
         return self._replace(X_test=self.X_test[rows], Y_test=self.Y_test[rows])
 
@@ -59,7 +59,7 @@ def _load(name, n_frames):
 
 
 def _poserlike():
-    """Real motions in the place of Poser."""
+    """Real motions, in place of Poser."""
     data, unit = load_file("poserlike"), output_units("poserlike")
     arrays = data.X_train, data.Y_train * unit, data.X_test, data.Y_test * unit
     return Problem("poserlike", *arrays, "degrees", mean_angle_error)
@@ -76,10 +76,10 @@ def _tuned(name, n_frames, kind, size):
 
 
 def tuned(problem, scale, kind, machine_class=None) -> Machine:
-    """A machine with hyperparameters found on training rows, fixed from now on.
+    """A machine with fixed hyperparameters, learned from training rows.
 
-    Found once for each data set, at the size of most tables, so that what is compared
-    differs in nothing else.
+    They are learned once for each data set, at the subdomain size of most tables, so
+    that compared models differ in nothing else.
 
     Parameters
     ----------
@@ -87,22 +87,22 @@ def tuned(problem, scale, kind, machine_class=None) -> Machine:
     scale : Scale
     kind : {"gp", "tgp"}
     machine_class : class or None
-        A Twin GP's relative that takes the same hyperparameters.
+        A variant of the Twin GP with the same hyperparameters.
     """
     n_frames = getattr(scale.frames, problem.name, None)
-    found = _tuned(problem.name, n_frames, kind, scale.size)
+    best = _tuned(problem.name, n_frames, kind, scale.size)
     if kind == "gp":
-        return GP(length_scale=found.length_scale_, noise=float(found.noise_))
+        return GP(length_scale=best.length_scale_, noise=float(best.noise_))
     return (machine_class or TwinGP)(
-        input_length_scale=found.input_length_scale_,
-        output_length_scale=found.output_length_scale_,
-        input_noise=found.input_noise_,
-        output_noise=found.output_noise_,
+        input_length_scale=best.input_length_scale_,
+        output_length_scale=best.output_length_scale_,
+        input_noise=best.input_noise_,
+        output_noise=best.output_noise_,
     )
 
 
 def cover_of(machine, size, n_jobs=2, **options):
-    """A cover that answers in the paper's way, unless `options` say otherwise."""
+    """A cover with the paper's router and weights, unless `options` differ."""
     return OverlappingCoverRegressor(
         machine,
         **{
@@ -117,7 +117,7 @@ def cover_of(machine, size, n_jobs=2, **options):
 
 
 def means_by_consulted(model, X, counts):
-    """Predictions with K' of `counts`, for the price of the largest.
+    """Predictions with each K' of `counts`, at the cost of the largest.
 
     Parameters
     ----------
@@ -134,7 +134,9 @@ def means_by_consulted(model, X, counts):
     route = model.router_.route(X / model.length_scales_, most, model.n_jobs)
     answers = ask(model.machine_, model.states_, X, route, False, model.n_jobs)
     return {
-        k: combine(model.combine, route.distances[:, :k], answers.mean[:, :k]).mean
+        k: mixture(
+            weights_of(model.combine, route.distances[:, :k]), answers.mean[:, :k]
+        ).mean
         for k in counts
         if k <= most
     }

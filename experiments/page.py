@@ -1,4 +1,4 @@
-"""docs/reproduction.md from the JSON files: the paper's numbers beside ours."""
+"""Writes docs/reproduction.md from the JSON files: the paper's numbers beside ours."""
 
 import json
 from pathlib import Path
@@ -12,30 +12,38 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reproduction.md"
 HEAD = """\
 # The paper's tables and figures, reproduced
 
-Written by `python -m experiments page` from `experiments/results/*.json`; do not edit.
-`python -m experiments all --quick` makes a small version of everything in minutes.
+`python -m experiments page` writes this page from `experiments/results/*.json`; do not
+edit it. `python -m experiments all --quick` runs a small version of everything in
+minutes.
 
-The paper's data cannot be shipped. In their place stand `overcover.datasets.make_pose`
-([how it is made](pose.md)) with the sizes and shapes of Poser and HumanEva, and
-*poserlike*, features of real motion capture. How hard the made data are was settled on
-another seed than the one used here. So the shape of the evidence is compared,
-not the numbers: its data, its machine and its code are not ours. "The paper's way" is
-router "mahalanobis", partition "ab" or "rpc", t = 1; "ours" are the defaults.
-Hyperparameters were found on training rows only, once for each data set and machine,
-and are the same for all systems in a table.
+The paper's data cannot be distributed with this package. Two replacements stand in:
+synthetic data of the sizes and shapes of Poser and HumanEva
+(`overcover.datasets.make_pose`, [described here](pose.md)), and *poserlike*, features
+of real motion capture. The difficulty of the synthetic data was set with another seed
+than the one used here. Data, computer and code differ from the paper's, so compare
+trends rather than single numbers.
 
-## Its claims
+The letters are those of [How it works](how-it-works.md): M rows per subdomain, overlap
+p, spread t, K subdomains, K' of which predict a query. ODC is the cover, TGP a Twin GP,
+NN the scheme that fits a machine on the nearest neighbours of every query. AB and RPC
+are the paper's partitions. "The paper's way" has the router "mahalanobis", the
+partition "ab" or "rpc" and t = 1; "ours" has the defaults. Hyperparameters are learned
+from training rows only, once for each data set and machine, and are the same for all
+systems in a table.
+
+## The claims of the paper
 """
 
 
 def write_page(results, path=PAGE):
     """Write the page; return its path."""
-    found = {p.stem: json.loads(p.read_text()) for p in sorted(results.glob("*.json"))}
-    rows = {name: result["rows"] for name, result in found.items()}
+    paths = sorted(results.glob("*.json"))
+    records = {path.stem: json.loads(path.read_text()) for path in paths}
+    rows = {name: record["rows"] for name, record in records.items()}
     parts = [HEAD, _claims(rows)]
     for name, section in SECTIONS.items():
-        if name in found:
-            parts.append(f"{section(rows[name])}\n\n{made_by(found[name])}\n")
+        if name in records:
+            parts.append(f"{section(rows[name])}\n\n{made_by(records[name])}\n")
     path.write_text("\n".join(parts))
     return path
 
@@ -98,8 +106,8 @@ def _speed(rows):
     head = ["machine", "M", "cover, us per query", "NN scheme", "speed-up"]
     head += [f"cover's error, {rows[0]['unit']}"]
     return (
-        "## Speed-up over the NN scheme against M\n\nOne thread each, the NN scheme "
-        "with one Cholesky factor per query.\n\n"
+        "## Speed-up over the NN scheme against M\n\nBoth use one thread. The NN "
+        "scheme computes one Cholesky factor per query.\n\n"
         f"![Speed-up against M](reproduction/speed.png)\n\n{table(head, lines)}"
     )
 
@@ -122,8 +130,9 @@ def _balance(rows):
     head = ["K", "balance", "paper", "ours, one step", "ours"]
     drawn = rows[-1]["drawn"]
     return (
-        "## J of equal-size clusters\n\nPoints in the unit disc, seeds from k-means, "
-        f"mean of {rows[0]['n_runs']} runs.\n\n{table(head, lines)}\n\n"
+        "## J of equal-size clusters\n\nJ is the sum of squared distances to the "
+        "cluster means. Points in the unit disc, seeds from k-means, mean of "
+        f"{rows[0]['n_runs']} runs.\n\n{table(head, lines)}\n\n"
         f"AB on {drawn:,} random points in the square:\n\n"
         "![5 clusters](reproduction/clusters-5.png)\n"
         "![57 clusters](reproduction/clusters-57.png)"
@@ -146,7 +155,7 @@ def _table(rows):
         lines = []
         for r in pick(rows, data=name):
             known = paper.TABLE.get((theirs, r["machine"], r["system"]), (None,) * 4)
-            said = "-" if known[3] is None else f"{known[3]:g} s"
+            seconds = "-" if known[3] is None else f"{known[3]:g} s"
             lines.append(
                 [
                     r["machine"].upper(),
@@ -156,7 +165,7 @@ def _table(rows):
                     number(r["error_compared"]),
                     number(r["clustering_s"], 2),
                     number(r["rest_s"], 2),
-                    said,
+                    seconds,
                     number(r["us_query"]),
                 ]
             )
@@ -166,9 +175,9 @@ def _table(rows):
         head += ["paper's prediction", "us per query"]
         text.append(f"### {name}, M = {rows[0]['M']}\n\n{table(head, lines)}")
     return (
-        "## Error and time\n\nOne thread. The NN scheme answers some of the test rows, "
-        "evenly spread. Hyperparameters are given, so training is without tuning.\n\n"
-        + "\n\n".join(text)
+        "## Error and time\n\nOne thread. The NN scheme predicts some of the test "
+        "rows, evenly spread. The hyperparameters are fixed, so training has no "
+        "tuning.\n\n" + "\n\n".join(text)
     )
 
 
@@ -231,10 +240,10 @@ def _human36m(rows):
         f"## Human3.6M's shape\n\n{row['n_train']:,} rows to train, "
         f"{row['n_test']:,} to test, {row['n_features']:,} features, "
         f"M = {row['M']}, p = 0.6, K = {row['K']}. "
-        f"Errors on the rows that the NN scheme answered.\n\n"
+        f"Errors are those on the rows that the NN scheme predicted.\n\n"
         + table(["", "paper", "ours"], lines)
-        + "\n\nAll 335,000 and 165,000 rows, without the NN scheme, are in [what was "
-        "run](scaling.md#what-was-run)."
+        + "\n\n[Planning and scaling](scaling.md#what-was-run) has all 335,000 and "
+        "165,000 rows, without the NN scheme."
     )
 
 

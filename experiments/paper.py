@@ -1,6 +1,6 @@
-"""What the paper reports, number by number, to be put beside ours."""
+"""The numbers of the paper, for comparison with ours."""
 
-# Error (degrees or mm), seconds of clustering, of the rest of training, of prediction.
+# Error (degrees or mm); seconds of clustering, the rest of training, prediction.
 TABLE = {
     ("poser", "tgp", "NN"): (5.43, None, None, 188.99),
     ("poser", "tgp", "ODC ab p=0.9"): (5.40, 3.7, 25.1, 16.5),

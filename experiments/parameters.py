@@ -1,7 +1,7 @@
 """The parameter analysis: error over p, for several t, K', partitions, machines and M.
 
-Rows of one result serve the paper's figures for GPR and TGP at M = 800 and 400, and
-those that show K' side by side.
+One result serves the paper's figures for GP and TGP at M = 800 and 400, and the figures
+that show K' side by side.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def run(scale):
             machine = tuned(problem, scale, kind)
             for partition in PARTITIONS:
                 for p in scale.overlaps:
-                    # Without overlap nobody borrows, whatever t.
+                    # Without overlap, t has no effect.
                     for t in scale.spreads if p else scale.spreads[:1]:
                         options = {"partition": partition, "overlap": p, "spread": t}
                         rows += analyse(
@@ -33,7 +33,7 @@ def run(scale):
 
 
 def analyse(problem, machine, kind, size, options, n_seeds):
-    """Covers that differ by their seed alone, asked with every K'."""
+    """Errors with every K', averaged over covers that differ by their seed only."""
     note(f"parameters: M={size} {kind} {options}")
     errors: dict[int, list[float]] = {}
     for seed in range(n_seeds):
@@ -51,25 +51,25 @@ def analyse(problem, machine, kind, size, options, n_seeds):
             "t": options["spread"],
             "K'": k,
             "K": model.n_subdomains_,
-            "error": float(np.mean(found)),
-            "errors": found,
+            "error": float(np.mean(values)),
+            "errors": values,
             "unit": problem.unit,
         }
-        for k, found in errors.items()
+        for k, values in errors.items()
     ]
 
 
 def draw(rows, folder):
     """A figure per machine and M, as the paper's; and K' side by side."""
-    drawn = []
+    paths = []
     for size in sorted({r["M"] for r in rows}):
         for kind in MACHINES:
             mine = [r for r in rows if (r["M"], r["machine"]) == (size, kind)]
-            drawn.append(_grid(mine, folder / f"parameters-{kind}-{size}.png"))
+            paths.append(_grid(mine, folder / f"parameters-{kind}-{size}.png"))
     largest = max(r["M"] for r in rows)
     mine = [r for r in rows if (r["M"], r["machine"]) == (largest, "tgp")]
-    drawn.append(_side_by_side(mine, folder / "consulted.png"))
-    return drawn
+    paths.append(_side_by_side(mine, folder / "consulted.png"))
+    return paths
 
 
 def _grid(rows, path):

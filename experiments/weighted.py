@@ -10,7 +10,7 @@ SETS = ("poser", "humaneva")
 
 
 def run(scale):
-    """Both know the test inputs, as importance weights need them."""
+    """Both use the test inputs for their importance weights."""
     rows = []
     for name in SETS:
         problem = load(name, scale)
@@ -29,11 +29,11 @@ def run(scale):
 
 
 def measure(problem, scale, label, model):
-    """Both answer the same rows."""
+    """One row; both errors are those on the same test rows."""
     few = problem.some(scale.n_scheme)
     model.fit(problem.X_train, problem.Y_train, X_target=problem.X_test)
-    asked = few if label == "NN" else problem
-    mean, seconds = timed(model.predict, asked.X_test)
+    tested = few if label == "NN" else problem
+    mean, seconds = timed(model.predict, tested.X_test)
     if label != "NN":
         mean = mean[problem.some_rows(scale.n_scheme)]
     return {
@@ -41,5 +41,5 @@ def measure(problem, scale, label, model):
         "system": label,
         "error": problem.error(few.Y_test, mean),
         "unit": problem.unit,
-        "us_query": 1e6 * seconds / len(asked.X_test),
+        "us_query": 1e6 * seconds / len(tested.X_test),
     }

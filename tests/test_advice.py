@@ -17,6 +17,7 @@ from overcover.advice import (
     as_cover,
     assess,
 )
+from overcover.consult import panel_of
 
 FIXED = GP(length_scale=1.0, noise=0.01)
 
@@ -55,14 +56,15 @@ def test_the_assessment_is_what_the_model_predicts(healthy):
     homes = [page.subdomains[np.argmax(page.votes[:, 0])] for page in pages]
     assert_array_equal(seen.home[:20], homes)
     low, high = model.predict_interval(X_test, coverage=0.95)
-    held = seen.held(model.machine_.half_width(0.95))[:, 0]
+    held = seen.held(model.errors_.half_width(0.95))[:, 0]
     assert_array_equal(held, (low <= y_test) & (y_test <= high))
 
 
-def test_the_assessment_does_not_depend_on_chunks(healthy, monkeypatch):
+def test_the_assessment_does_not_depend_on_rounds(healthy, monkeypatch):
     model, _, _, X_test, y_test = healthy
     whole = assess(model, X_test, y_test)
-    monkeypatch.setattr("overcover.advice.CHUNK", 77)
+    monkeypatch.setattr("overcover.consult.ROUND_BYTES", 77 * 160)
+    assert panel_of(model).rows_per_round == 77
     for one, other in zip(whole[:5], assess(model, X_test, y_test)):
         assert_allclose(one, other, atol=1e-12)
 
@@ -243,13 +245,13 @@ def test_repeated_rows_are_counted(surface):
 
 def test_noise_at_its_bounds_is_told(surface):
     X, _ = surface
-    found = advise(fitted(X, X[:, 0] + X[:, 1], GP(length_scale=10.0)))
-    assert said(found, "noise was found at its lower bound")
+    findings = advise(fitted(X, X[:, 0] + X[:, 1], GP(length_scale=10.0)))
+    assert said(findings, "noise is at its lower bound")
     noise = np.random.default_rng(0).normal(size=len(X))
     model = fitted(X, noise, GP(length_scale=3.0))
     model.machine_.theta_[:, -1] = np.log(10.0)
     assert said(advise(model), "upper bound")
-    # What was asked for is not found.
+    # A noise that the user chose is no finding.
     assert not said(advise(fitted(X, noise, GP("rbf", 1.0, 10.0))), "bound")
 
 

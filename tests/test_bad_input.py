@@ -372,7 +372,7 @@ WRONG_OPTIONS = [
     ({"n_consulted": 1.5}, r"n_consulted=1.5 must be an integer >= 1"),
     ({"router": "psychic"}, r"router='psychic' is not known. Choose one of 'variance'"),
     ({"router": None}, r"router=None is not known. Choose one of 'variance'"),
-    ({"combine": "vote"}, r"combine='vote' is not known. Choose one of 'inverse-dist"),
+    ({"combine": "vote"}, r"combine='vote' is not known. Choose one of 'auto', 'cert"),
     ({"partition": "abc"}, r"partition='abc' is not known. Choose one of 'kmeans'"),
     ({"partition": 5}, r"partition=5 is not known. Choose one of 'kmeans'"),
     ({"machine": "svm"}, r"machine='svm' is not known. Choose one of 'gp'"),
@@ -495,11 +495,15 @@ def test_a_machine_without_variance_gives_neither_std_nor_intervals(model, surfa
         model.predict_interval(X)
 
 
-def test_a_machine_without_variance_cannot_be_combined_by_precision(surface):
+@pytest.mark.parametrize("rule", ["certainty", "precision"])
+def test_answers_without_variance_cannot_be_weighed_by_it(rule, surface):
     X, y = surface
-    model = small_cover(KernelRidge(), combine="precision", n_consulted=2)
+    model = small_cover(KernelRidge(), combine=rule, n_consulted=2)
+    with pytest.raises(ValueError, match=f"combine='{rule}' weighs .* Choose 'auto'"):
+        model.fit(X, y)
+    model.set_params(combine="auto").fit(X, y).set_params(combine=rule)
     with pytest.raises(ValueError, match="weighs answers by their variance"):
-        model.fit(X, y).predict(X)
+        model.predict(X)
 
 
 def test_a_machine_that_has_a_variance_gives_it(surface):

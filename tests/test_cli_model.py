@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 
 import overcover
 from conftest import wave
-from overcover import GP, OverlappingCoverRegressor, store
-from overcover.cli import _budget, _files, make_app
-from overcover.cli._files import read_chunks
-from overcover.cli._mistakes import Cannot, Mistake
-from overcover.cli._output import writing_table
+from overcover import GP, OverlappingCoverRegressor, planning, store
+from overcover.cli import _budget, make_app
+from overcover.cli._mistakes import Mistake
 from overcover.cli._predict import names_kept
 from overcover.cli._stored import open_model
-from overcover.planning import Curve, Rates
+from overcover.planning import Line, Rates
+from overcover.tables import TableError, _frames, read_chunks, writing_table
+from overcover.tuning.cost import tuning_cost
 
 # Given, so that fits take no time.
 FIXED = GP(length_scale=1.0, noise=0.01)
@@ -203,7 +203,7 @@ def test_only_text_is_packed(name, folder, tmp_path):
 def test_columns_that_lack_or_cannot_be_kept_are_named(folder, frame, tmp_path):
     frame.rename(columns={"deep": "Deep"}).to_csv(tmp_path / "a.csv", index=False)
     line = refused(1, "predict", folder / "model.ocm", tmp_path / "a.csv")
-    assert "lacks 'deep'. Did you mean 'Deep'? There are wide, high, too, Deep" in line
+    assert "lacks 'deep'. Did you mean 'Deep'? There are: 'Deep', 'high, too'" in line
     answer = ("predict", folder / "model.ocm", folder / "data.csv")
     assert "no column 'id'" in refused(2, *answer, "--keep", "id")
     np.save(tmp_path / "a.npy", np.zeros((3, 2)))
@@ -216,7 +216,7 @@ def test_columns_that_lack_or_cannot_be_kept_are_named(folder, frame, tmp_path):
 def test_no_more_than_a_chunk_is_ever_read(name, folder, monkeypatch):
     """Frames come one by one, each of the size asked for, and none is kept."""
     monkeypatch.setattr("pandas.read_parquet", None)
-    monkeypatch.setattr(_files, "read_frame", None)
+    monkeypatch.setattr(_frames, "read_frame", None)
     chunks = read_chunks(str(folder / name), 40)
     sizes, reached = [], []
     for part in chunks.frames:
@@ -233,9 +233,9 @@ def test_a_file_is_answered_while_it_is_read(folder, model, monkeypatch):
     """The first answers are written before the last rows are read."""
     events = []
     monkeypatch.setattr("overcover.cli._commands.ROWS_AT_A_TIME", 70)
-    array_frame = _files.array_frame
+    array_frame = _frames.array_frame
     monkeypatch.setattr(
-        _files, "array_frame", lambda *a: events.append("read") or array_frame(*a)
+        _frames, "array_frame", lambda *a: events.append("read") or array_frame(*a)
     )
     predict = OverlappingCoverRegressor.predict
     monkeypatch.setattr(
@@ -360,7 +360,7 @@ def test_a_report_needs_no_training_rows(folder, frame, tmp_path):
     assert "No test rows" not in text
     assert run("report", folder / "model.ocm", "-o", out) == f"{out}\n"
     text = out.read_text(encoding="utf-8")
-    assert "No test rows were given" in text
+    assert "Errors need test rows" in text
     assert "Nothing gives reason for concern" not in text
     assert "Not checked, for lack of test rows" in text
     assert ".html" in refused(2, "report", folder / "model.ocm", "-o", "a.pdf")
@@ -513,7 +513,7 @@ def test_wrong_usage(folder, tmp_path):
     )
     answer = ("predict", model, data)
     assert "no ending that is known" in refused(2, *answer, "-o", tmp_path / "a.doc")
-    assert "is what is read" in refused(2, *answer, "-o", data)
+    assert "is the table to read" in refused(2, *answer, "-o", data)
     assert "send the answers to a file" in refused(2, *answer, "--json")
     assert "is a folder" in refused(2, "predict", model, folder)
     assert "no model" in refused(2, "predict", tmp_path / "none.ocm", data)
@@ -537,7 +537,7 @@ def test_places_that_cannot_be_written_to_are_refused_first(folder, tmp_path):
     [
         (KeyboardInterrupt, KeyboardInterrupt),
         (ValueError, ValueError),
-        (OSError(28, "No space left on device"), Cannot),
+        (OSError(28, "No space left on device"), TableError),
     ],
 )
 def test_a_failure_leaves_what_was_there(error, seen, tmp_path):
@@ -549,7 +549,7 @@ def test_a_failure_leaves_what_was_there(error, seen, tmp_path):
         raise error
     assert os.listdir(tmp_path) == ["a.csv"]
     assert out.read_text() == "precious"
-    if seen is Cannot:
+    if seen is TableError:
         assert str(found.value) == f"{out} cannot be written: No space left on device."
 
 
@@ -591,7 +591,7 @@ def test_an_unfinished_fit_goes_on(folder, tmp_path, monkeypatch):
     done = CliRunner().invoke(make_app(), fit)
     assert done.exit_code == 130
     assert done.stderr.splitlines()[-1] == "interrupted"
-    assert "the same command goes on" in done.stderr
+    assert "repeat the command" in done.stderr
     assert "--restart" in refused(1, *fit, "--seed", "4")
     assert "fit command again" in refused(1, "inspect", tmp_path / "m.ocm")
     monkeypatch.setattr(
@@ -628,25 +628,27 @@ def test_a_finished_model_is_replaced_only_if_asked(folder, tmp_path, monkeypatc
 
 # Tuning takes 10 s whatever the size, a machine of 800 rows 0.5 s.
 RATES = Rates(
-    machine=Curve((0, 0, 0, 1e-9)),
-    asked=Curve((1e-4,)),
-    question=Curve((0, 0, 1e-11)),
-    row=1e-5,
-    pair=2e-9,
-    n_iterations=18,
-    member=1e-6,
-    tuning=Curve((10.0,)),
-    few_rows=5.0,
-    near=1e-12,
+    tuning=10.0 / tuning_cost(1890, 8).flops,
+    partition=1e-12,
+    cover=1e-12,
+    machine=Line(0.0, 5e-10),
+    visit=1e-4,
+    question=Line(0.0, 1e-11),
     byte=1e-12,
     file=1e-5,
 )
 
 
+@pytest.fixture
+def rates(monkeypatch):
+    """What the operations of this computer cost, without measuring."""
+    monkeypatch.setattr(planning, "measure", lambda *_: RATES)
+
+
 @pytest.mark.parametrize("n_rows", [300, 1890, 20_000])
 @pytest.mark.parametrize("seconds", [5, 12, 15, 20, 25, 60, 3600])
-def test_a_budget_chooses_what_the_plan_recommends(n_rows, seconds):
-    made = _budget.plan_within((n_rows, 8, 1), seconds, "gp", rates=RATES)
+def test_a_budget_chooses_what_the_plan_recommends(n_rows, seconds, rates):
+    made = _budget.plan_within((n_rows, 8, 1), seconds, "gp")
     limits = {"budget": seconds, "into_store": True, "rates": RATES}
     best = overcover.plan(n_rows, 8, 1, machine="gp", **limits)
     assert (made.subdomain_size, made.overlap) == (best.subdomain_size, best.overlap)
@@ -656,21 +658,24 @@ def test_a_budget_chooses_what_the_plan_recommends(n_rows, seconds):
 
 
 @pytest.mark.parametrize("n_features", [60, 150, 300])
-def test_no_budget_makes_subdomains_too_small_for_the_features(n_features):
-    made = _budget.plan_within((5000, n_features, 1), 1, "gp", rates=RATES)
+def test_no_budget_makes_subdomains_too_small_for_the_features(n_features, rates):
+    made = _budget.plan_within((5000, n_features, 1), 1, "gp")
     n_scales = n_features if n_features <= 200 else 1
     assert made.subdomain_size >= 2 * n_scales
     assert not made.fits
 
 
-def test_a_budget_that_cannot_be_met_is_told_with_the_least_and_its_reason():
+def test_a_budget_that_cannot_be_met_is_told_with_the_least_and_its_reason(
+    rates, monkeypatch
+):
     shape = (1890, 8, 1)
-    made = _budget.plan_within(shape, 8, "gp", rates=RATES)
+    made = _budget.plan_within(shape, 8, "gp")
     said = _budget.describe(made, 8)
     assert said.startswith("--budget 8.0 s is too little: the least is about 1")
     assert "most of it is for finding hyperparameters, 10.0 s" in said
-    slow = RATES._replace(tuning=Curve((0.1,)), machine=Curve((0, 0, 0, 1e-6)))
-    made = _budget.plan_within(shape, 3600, "gp", overlap=0.8, rates=slow)
+    slow = RATES._replace(machine=Line(0.0, 1e-6))
+    monkeypatch.setattr(planning, "measure", lambda *_: slow)
+    made = _budget.plan_within(shape, 3600, "gp", overlap=0.8)
     assert made.overlap == 0.8  # which was given
     said = _budget.describe(made, 3600)
     assert said.startswith(f"Planned: subdomains of {made.subdomain_size} rows, 80 %")
@@ -678,11 +683,10 @@ def test_a_budget_that_cannot_be_met_is_told_with_the_least_and_its_reason():
 
 
 def test_a_fit_within_a_budget_is_that_of_the_size_it_chose(
-    folder, frame, tmp_path, monkeypatch
+    folder, frame, tmp_path, rates
 ):
     fit = ["fit", str(folder / "data.csv"), "-t", "y", "-o", str(tmp_path / "m.ocm")]
     fit += ["--budget", "5m"]
-    monkeypatch.setattr(_budget, "measure", lambda *_: RATES)
     done = CliRunner().invoke(make_app(), fit)
     assert done.exit_code == 0, done.output
     assert done.stderr.startswith("Planned: one machine on all 300 rows, in about")

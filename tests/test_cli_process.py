@@ -88,7 +88,7 @@ def test_a_terminated_fit_goes_on(folder, tmp_path):
     assert process.returncode == 143
     assert said == ""
     assert told == (
-        f"What is done is kept in {out}: the same command goes on from there.\n"
+        f"The finished part is kept in {out}: repeat the command to go on.\n"
         "terminated\n"
     )
     process = started(arguments)
@@ -211,7 +211,7 @@ def test_a_traceback_only_if_asked_for(folder):
     wrong = ["predict", str(folder / "model.ocm"), "nothing.csv"]
     plain = subprocess.run([*COMMAND, *wrong], capture_output=True, text=True)
     assert plain.returncode == 2
-    assert plain.stderr == "error: there is no file nothing.csv.\n"
+    assert plain.stderr == "error: There is no file 'nothing.csv'.\n"
     asked = subprocess.run(
         [*COMMAND, *wrong],
         capture_output=True,

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from overcover.combination import RULES, combine, soft_choice, weights_of
+from overcover.combination import RULES, mixture, weights_of
 
 each_rule = pytest.mark.parametrize("rule", RULES)
 SHAPE = (4, 3, 2)
@@ -18,6 +18,7 @@ magnitudes = st.floats(-200, 200).map(lambda exponent: 10.0**exponent)
 
 
 def answers(elements=moderate):
+    """Distances, means and variances."""
     return st.tuples(
         arrays(float, SHAPE[:2], elements=elements),
         arrays(float, SHAPE, elements=st.floats(-100, 100)),
@@ -25,12 +26,18 @@ def answers(elements=moderate):
     )
 
 
+def combine(rule, distances, means, variances=None):
+    """Answers as one; distances stand for posterior variances too."""
+    weights = weights_of(rule, distances, variances, distances[..., None])
+    return mixture(weights, means, variances)
+
+
 @each_rule
 @quick
 @given(answers(magnitudes))
-def test_weights_are_shares_at_every_scale(rule, given_answers):
-    distances, _, variances = given_answers
-    weights = weights_of(rule, distances, variances)
+def test_weights_are_shares_at_every_scale(rule, example):
+    distances, _, variances = example
+    weights = weights_of(rule, distances, variances, distances[..., None])
     assert np.isfinite(weights).all()
     assert (weights >= 0).all()
     assert_allclose(weights.sum(axis=1), 1.0)
@@ -38,16 +45,16 @@ def test_weights_are_shares_at_every_scale(rule, given_answers):
 
 @quick
 @given(answers())
-def test_weights_are_positive(given_answers):
-    distances, _, variances = given_answers
+def test_weights_are_positive(example):
+    distances, _, variances = example
     for rule in ("inverse-distance", "precision"):
         assert (weights_of(rule, distances, variances) > 0).all()
 
 
 @quick
 @given(answers())
-def test_weights_follow_their_rule(given_answers):
-    distances, _, variances = given_answers
+def test_weights_follow_their_rule(example):
+    distances, _, variances = example
     by_distance = weights_of("inverse-distance", distances)[..., 0]
     assert_allclose(by_distance, (1 / distances) / np.sum(1 / distances, 1)[:, None])
     by_precision = weights_of("precision", distances, variances)
@@ -55,6 +62,9 @@ def test_weights_follow_their_rule(given_answers):
         by_precision, (1 / variances) / np.sum(1 / variances, axis=1)[:, None]
     )
     assert_array_equal(weights_of("nearest", distances)[:, :, 0], [[1, 0, 0]] * 4)
+    by_certainty = weights_of("certainty", distances, None, distances[..., None])
+    powers = (distances.min(axis=1, keepdims=True) / distances) ** 16
+    assert_allclose(by_certainty[..., 0], powers / powers.sum(axis=1)[:, None])
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
@@ -79,10 +89,11 @@ def test_precision_is_weighed_output_by_output():
 @each_rule
 @quick
 @given(answers())
-def test_the_answer_is_the_mixture(rule, given_answers):
-    distances, means, variances = given_answers
-    prediction = combine(rule, *given_answers)
-    weights = np.broadcast_to(weights_of(rule, distances, variances), SHAPE)
+def test_the_answer_is_the_mixture(rule, example):
+    distances, means, variances = example
+    prediction = combine(rule, *example)
+    weights = weights_of(rule, distances, variances, distances[..., None])
+    weights = np.broadcast_to(weights, SHAPE)
     for q, j in np.ndindex(SHAPE[0], SHAPE[2]):
         parts = (a[q, :, j] for a in (weights, means, variances))
         mean, variance = reference.mixture(*parts)
@@ -93,9 +104,9 @@ def test_the_answer_is_the_mixture(rule, given_answers):
 @each_rule
 @quick
 @given(answers())
-def test_a_mixture_is_no_surer_than_its_surest_part(rule, given_answers):
-    _, means, variances = given_answers
-    mean, std = combine(rule, *given_answers)
+def test_a_mixture_is_no_surer_than_its_surest_part(rule, example):
+    _, means, variances = example
+    mean, std = combine(rule, *example)
     assert (std**2 >= variances.min(axis=1) * (1 - 1e-9)).all()
     slack = 1e-9 * (1 + np.abs(means).max())
     assert (mean >= means.min(axis=1) - slack).all()
@@ -104,10 +115,10 @@ def test_a_mixture_is_no_surer_than_its_surest_part(rule, given_answers):
 
 @quick
 @given(answers())
-def test_a_mixture_is_at_least_as_unsure_as_its_parts_on_average(given_answers):
-    distances, _, variances = given_answers
+def test_a_mixture_is_at_least_as_unsure_as_its_parts_on_average(example):
+    distances, _, variances = example
     weights = weights_of("inverse-distance", distances)
-    _, std = combine("inverse-distance", *given_answers)
+    _, std = combine("inverse-distance", *example)
     assert (std**2 >= np.sum(weights * variances, axis=1) * (1 - 1e-9)).all()
 
 
@@ -145,53 +156,41 @@ def test_without_variances_there_is_no_std(rule):
     assert prediction.std is None
 
 
-# -- the soft choice -------------------------------------------------------------------
+# -- certainty -------------------------------------------------------------------------
 
 
-@quick
-@given(answers(magnitudes))
-def test_the_soft_choice_lies_between_the_candidates(given_answers):
-    doubts, means, variances = given_answers
-    mean, std = soft_choice(doubts[..., None], means, np.minimum(variances, 1e100))
-    slack = 1e-9 * (1 + np.abs(means).max())
-    assert (mean >= means.min(axis=1) - slack).all()
-    assert (mean <= means.max(axis=1) + slack).all()
-    assert np.isfinite(std).all()
+def by_certainty(variances, means):
+    """Weights and mean of one query, from the posterior variances of candidates."""
+    distances = np.ones((1, len(means)))
+    certainties = np.array(variances, dtype=float).reshape(1, -1, 1)
+    weights = weights_of("certainty", distances, None, certainties)
+    return weights.ravel(), mixture(weights, np.reshape(means, (1, -1, 1))).mean.item()
 
 
 def test_a_clear_choice_is_the_most_certain_candidate():
-    means, variances = np.array([[[1.0], [5.0]]]), np.array([[[0.1], [0.2]]])
-    mean, std = soft_choice(np.array([[[0.01], [0.1]]]), means, variances)
+    weights, mean = by_certainty([0.01, 0.1], [1.0, 5.0])
+    assert_allclose(weights, [1, 0], atol=1e-15)
     assert_allclose(mean, 1.0)
-    assert_allclose(std**2, 0.1)
 
 
-def test_equal_doubts_share_the_answer_and_disagreement_adds():
-    means, variances = np.array([[[1.0], [-1.0]]]), np.full((1, 2, 1), 0.25)
-    mean, std = soft_choice(np.full((1, 2, 1), 0.3), means, variances)
+def test_equally_certain_candidates_share_the_answer():
+    weights, mean = by_certainty([0.3, 0.3], [1.0, -1.0])
+    assert_array_equal(weights, [0.5, 0.5])
     assert_allclose(mean, 0.0)
-    assert_allclose(std**2, 1.25)
 
 
-def test_nobody_has_no_say_in_the_soft_choice():
-    means = np.array([[[1.0], [np.inf]]])
-    mean, std = soft_choice(np.array([[[0.3], [np.inf]]]), means, np.abs(means))
-    assert_array_equal(mean, [[1.0]])
-    assert_array_equal(std, [[1.0]])
+def test_no_candidate_has_no_weight():
+    weights, mean = by_certainty([0.3, np.inf], [1.0, np.inf])
+    assert_array_equal(weights, [1, 0])
+    assert mean == 1.0
 
 
-def test_a_doubt_of_zero_takes_all_the_weight():
-    means = np.array([[[1.0], [5.0], [3.0]]])
-    doubts = np.array([[[0.0], [0.1], [0.0]]])
-    mean, std = soft_choice(doubts, means, np.zeros((1, 3, 1)))
+def test_a_posterior_variance_of_zero_takes_all_the_weight():
+    weights, mean = by_certainty([0.0, 0.1, 0.0], [1.0, 5.0, 3.0])
+    assert_array_equal(weights, [0.5, 0, 0.5])
     assert_allclose(mean, 2.0)
-    assert_allclose(std, 1.0)
 
 
-def test_the_soft_choice_is_continuous_where_a_candidate_overtakes():
-    means, variances = np.array([[[1.0], [2.0]]]), np.ones((1, 2, 1))
-    before, after = (
-        soft_choice(np.array([[[1.0], [1.0 + e]]]), means, variances).mean
-        for e in (-1e-6, 1e-6)
-    )
-    assert_allclose(before, after, atol=1e-4)
+def test_the_answer_is_continuous_where_a_candidate_overtakes():
+    before, after = (by_certainty([1.0, 1.0 + e], [1.0, 2.0]) for e in (-1e-6, 1e-6))
+    assert_allclose(before[1], after[1], atol=1e-4)

@@ -9,6 +9,8 @@ from numpy.testing import assert_array_equal
 import reference
 from overcover import GP, OverlappingCoverRegressor
 from overcover.cover import (
+    CoverShape,
+    auto_size,
     count_lenders,
     count_subdomains,
     cover_partition,
@@ -55,6 +57,49 @@ def check_cover(X, partition, size, overlap, spread):
 
 
 # -- counts ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("overlap", OVERLAPS)
+@pytest.mark.parametrize("n_samples", [1, 50, 799, 800, 801, 36_000])
+def test_a_shape_is_decided_by_the_parameters_of_a_model(n_samples, overlap):
+    model = OverlappingCoverRegressor(overlap=overlap, spread=2.0)
+    shape = CoverShape.of(model, n_samples)
+    assert shape == CoverShape.at(n_samples, 800, overlap, 2.0)
+    assert shape.size == min(800, n_samples)
+    assert shape.n_subdomains == count_subdomains(n_samples, 800, overlap)
+    assert shape.n_lenders == count_lenders(overlap, 2.0, shape.n_subdomains)
+
+
+@pytest.mark.parametrize("machine", [None, "tgp", GP(per_output=True)])
+def test_a_shape_of_auto_is_that_of_the_rule(machine):
+    model = OverlappingCoverRegressor(machine, subdomain_size="auto", overlap=0.75)
+    shape = CoverShape.of(model, 10**5, 3)
+    assert shape == CoverShape.at(10**5, auto_size(10**5, 3, 0.75, machine), 0.75)
+
+
+@pytest.mark.parametrize("size", [40, 300, "auto"])
+def test_a_fit_has_the_shape_that_was_decided(size):
+    X = np.random.default_rng(0).normal(size=(150, 2))
+    machine = GP(length_scale=1.0, noise=0.1)
+    model = OverlappingCoverRegressor(machine, subdomain_size=size, overlap=0.5)
+    shape = CoverShape.of(model, len(X))
+    model.fit(X, X[:, 0])
+    fitted = model.subdomain_size_, model.n_subdomains_, model.n_lenders_
+    assert fitted == (shape.size, shape.n_subdomains, shape.n_lenders)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"subdomain_size": 0}, "subdomain_size=0 must be an integer >= 1"),
+        ({"subdomain_size": "all"}, "subdomain_size='all' must be a number of rows"),
+        ({"overlap": 1.0}, "overlap=1.0 must be at least 0 and below 1"),
+        ({"spread": 0.5}, "spread=0.5 must be a number >= 1"),
+    ],
+)
+def test_a_shape_that_makes_no_sense_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        CoverShape.of(OverlappingCoverRegressor(**options), 100)
 
 
 @pytest.mark.parametrize(

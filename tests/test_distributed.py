@@ -19,6 +19,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import overcover
 from overcover import GP, OverlappingCoverRegressor, TwinGP, TwoLevelKMeans, store
 from overcover import distributed as on_cluster
+from overcover.consult import panel_of
 
 pytest.importorskip("distributed", reason="needs pip install 'overcover[dask]'")
 import dask.array as da
@@ -210,6 +211,9 @@ def test_an_interrupted_fit_is_taken_up_by_whoever_comes(client, expected, path)
     """On the cluster, or on one computer; what is there is not done again."""
     write = store._subdomains.write_subdomain
 
+    def stop(*args):
+        raise KeyboardInterrupt
+
     def stop_after_three(folder, k, *args):
         if k == 3:
             raise KeyboardInterrupt
@@ -225,7 +229,7 @@ def test_an_interrupted_fit_is_taken_up_by_whoever_comes(client, expected, path)
     with pytest.raises(store.StoreError, match="unfinished fit of other data"):
         on_cluster.fit(make_model(random_state=1), *data(), path, client)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("overcover.distributed._fit.fit_draft", fit_draft_until_commit)
+        patch.setattr("overcover.store._fit.commit", stop)
         with pytest.raises(KeyboardInterrupt):
             on_cluster.fit(make_model(), *data(), path, client)
     assert [file.stat().st_mtime_ns for file in files] == times
@@ -235,15 +239,6 @@ def test_an_interrupted_fit_is_taken_up_by_whoever_comes(client, expected, path)
         patch.setattr(GP, "fit_state", None)  # would fail if it were called
         store.fit_into(make_model(), *data(), path)
     check_equal_stores(path, expected[1])
-
-
-def fit_draft_until_commit(*args, **options):
-    def commit(*args):
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("overcover.store._draft.commit", commit)
-        return store._draft.fit_draft(*args, **options)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +278,7 @@ def test_wrong_models_and_paths_are_refused(client, path, tmp_path):
 def test_a_path_that_a_worker_cannot_see_is_refused(client, path, monkeypatch):
     first = os.getpid()
     monkeypatch.setattr(
-        "overcover.distributed._cluster.shared.sees", lambda f: os.getpid() == first
+        "overcover.distributed._cluster.sees", lambda f: os.getpid() == first
     )
     with pytest.raises(store.StoreError, match=r"2 of 2 workers \(tcp.*share"):
         on_cluster.fit(make_model(), *data(), path, client)
@@ -345,15 +340,17 @@ def test_the_scheduler_sees_paths_and_numbers_however_many_rows(
     for n_rows in (200, 3000):
         X, Y = data(n_rows)
         size = n_rows // 10  # the same number of subdomains
-        model = make_model(GP(length_scale=1.0, noise=0.1), subdomain_size=size)
+        # What a machine has learned elsewhere stays where it is.
+        machine = GP(length_scale=1.0, noise=0.1).fit(X, Y)
+        model = make_model(machine, subdomain_size=size)
         path = tmp_path / f"{n_rows:04d}.ocm"
         with Ledger(cluster.scheduler) as ledger:
             on_cluster.fit(model, X, Y, path, client)
             on_cluster.predict(path, X, client, return_std=True)
         n_machines = sum("fit_subdomains" in key for key in ledger.tasks)
         assert n_machines == model.n_subdomains_ == 20
-        # Besides: fingerprint, zero weights, stages, and one range of queries.
-        assert len(ledger.tasks) == n_machines + 4
+        # Besides: fingerprint and used rows, four stages, and one range of queries.
+        assert len(ledger.tasks) == n_machines + 6
         largest.append([max(ledger.tasks.values()), max(ledger.results.values())])
     assert_allclose(*largest, atol=8)  # a larger number has more digits
     assert np.max(largest) < 2000
@@ -401,9 +398,9 @@ def test_wide_rows_are_sharded_alike(client, path, tmp_path, monkeypatch):
     X = np.random.default_rng(1).normal(size=(500, 14))
     models = [make_sharded(random_state=4) for _ in range(2)]
     local = store.fit_into(models[0], X, X[:, 0], tmp_path / "local.ocm")
-    found = on_cluster.fit(models[1], X, X[:, 0], path, client)
-    assert_array_equal(found.router_.means, local.router_.means)
-    assert_array_equal(found.predict(X), local.predict(X))
+    result = on_cluster.fit(models[1], X, X[:, 0], path, client)
+    assert_array_equal(result.router_.means, local.router_.means)
+    assert_array_equal(result.predict(X), local.predict(X))
 
 
 def test_a_worker_killed_while_rows_are_sharded_changes_nothing(
@@ -434,29 +431,46 @@ def test_an_interrupted_sharded_fit_is_taken_up_by_whoever_comes(
     client, path, tmp_path, small_blocks, monkeypatch
 ):
     X, Y = data(600)
-    spread = on_cluster._fit._Spread
-    step = spread._do_step
+    runner = on_cluster._fit.OnCluster
+    do = runner.do
     kept = {}
     for last, names in [("move", "block"), ("lend", "shard"), ("summarize", "loans")]:
 
-        def do_step(self, function, *args, last=last, **options):
+        def do_until(self, function, *args, last=last):
             if function.__name__ == last:
                 raise KeyboardInterrupt
-            return step(self, function, *args, **options)
+            return do(self, function, *args)
 
         with monkeypatch.context() as patch:
-            patch.setattr(spread, "_do_step", do_step)
+            patch.setattr(runner, "do", do_until)
             with pytest.raises(KeyboardInterrupt):
                 on_cluster.fit(make_sharded(), X, Y, path, client)
         # What is there is not done again.
-        for file, seen in kept.items():
-            assert not file.exists() or file.stat().st_mtime_ns == seen
+        for file, changed in kept.items():
+            assert not file.exists() or file.stat().st_mtime_ns == changed
         files = list(path.glob(f"data-*/{names}-*.pack"))
         assert len(files) == {"block": 6, "shard": 4, "loans": 1}[names]
         kept |= {file: file.stat().st_mtime_ns for file in files}
     with monkeypatch.context() as patch:
         patch.setattr(TwoLevelKMeans, "fit", None)  # would fail if it were called
         store.fit_into(make_sharded(), X, Y, path)
+    store.fit_into(make_sharded(), X, Y, tmp_path / "local.ocm")
+    check_equal_stores(path, tmp_path / "local.ocm")
+
+
+@pytest.mark.parametrize("stage", ["cover_partition", "make_router"])
+def test_a_cluster_goes_on_where_one_computer_left_a_sharded_fit(
+    stage, client, path, tmp_path, monkeypatch
+):
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    X, Y = data(400)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"overcover.fitting.{stage}", stop)
+        with pytest.raises(KeyboardInterrupt):
+            store.fit_into(make_sharded(), X, Y, path)
+    on_cluster.fit(make_sharded(), X, Y, path, client)
     store.fit_into(make_sharded(), X, Y, tmp_path / "local.ocm")
     check_equal_stores(path, tmp_path / "local.ocm")
 
@@ -472,9 +486,10 @@ def test_tasks_of_shards_carry_paths_and_numbers_too(client, cluster, tmp_path):
         names = Counter(key.rsplit("-", 5)[0] for key in ledger.tasks)
         # One block of rows, four shards, one range of clusters.
         several = {"cluster_shard": 4, "fit_subdomains": names["fit_subdomains"]}
-        alone = ("fingerprint", "used_inputs", "tune", "split", "assign")
-        alone += ("share", "list_movers", "move", "join_shards", "lend", "join_loans")
-        assert names == dict.fromkeys((*alone, "summarize"), 1) | several
+        alone = ("prepare", "run_stage", "split", "assign", "share", "list_movers")
+        alone += ("move", "list_clusters", "join_shards", "clear_blocks", "lend")
+        alone += ("join_loans", "summarize")
+        assert names == dict.fromkeys(alone, 1) | several
         largest.append([max(ledger.tasks.values()), max(ledger.results.values())])
     assert_allclose(*largest, atol=16)
     assert np.max(largest) < 2000
@@ -488,15 +503,15 @@ def test_predictions_are_those_of_the_model(
     return_std, client, expected, tmp_path, monkeypatch
 ):
     model, path = expected
-    monkeypatch.setattr("overcover.regressor.ROUND_BYTES", 10**5)
-    assert model._rows_per_round() < 1000
+    monkeypatch.setattr("overcover.consult.ROUND_BYTES", 10**5)
+    assert panel_of(model).rows_per_round < 1000
     rng = np.random.default_rng(3)
     X = rng.uniform(-2, 2, (1500, 2)).astype(np.float32)
     np.save(tmp_path / "X.npy", X)
     wanted = model.predict(X, return_std=return_std)
     for asked, queries in ((path, X), (str(path), tmp_path / "X.npy"), (model, X)):
-        found = on_cluster.predict(asked, queries, client, return_std=return_std)
-        assert_array_equal(found, wanted)
+        result = on_cluster.predict(asked, queries, client, return_std=return_std)
+        assert_array_equal(result, wanted)
     assert os.listdir(path.parent) == [path.name]
 
 
@@ -511,8 +526,8 @@ def test_dask_arrays_are_answered_lazily_and_block_by_block(client, expected):
     assert (mean.shape, mean.chunks) == ((500, 2), ((200, 200, 100), (2,)))
     assert_array_equal(mean.compute(), np.vstack([m for m, _ in wanted]))
     assert_array_equal(std.compute(), np.vstack([s for _, s in wanted]))
-    found = on_cluster.predict(model, lazy).compute()
-    assert_allclose(found, model.predict(X), rtol=1e-9, atol=1e-9)
+    result = on_cluster.predict(model, lazy).compute()
+    assert_allclose(result, model.predict(X), rtol=1e-9, atol=1e-9)
 
 
 def test_dask_frames_keep_their_index(client, tmp_path):
@@ -528,9 +543,9 @@ def test_dask_frames_keep_their_index(client, tmp_path):
         assert type(mean) is type(alone)
         wanted = model.predict(frame, return_std=True)
         for part, values in ((mean, wanted[0]), (std, wanted[1]), (alone, wanted[0])):
-            found = part.compute()
-            assert_array_equal(found.index, index)
-            assert_allclose(found, values, rtol=1e-9, atol=1e-9)
+            result = part.compute()
+            assert_array_equal(result.index, index)
+            assert_allclose(result, values, rtol=1e-9, atol=1e-9)
     assert list(mean.columns) == ["mean_0", "mean_1"]
     assert list(std.columns) == ["std_0", "std_1"]
     with pytest.raises(ValueError, match=r"columns b, a, and .* fitted to a, b"):
@@ -540,9 +555,9 @@ def test_dask_frames_keep_their_index(client, tmp_path):
 def test_options_of_prediction_are_those_of_the_model_that_is_given(client, expected):
     X = data()[0]
     model = overcover.load(expected[1]).set_params(n_consulted=3, combine="precision")
-    found = on_cluster.predict(model, X, client)
-    assert_array_equal(found, model.predict(X))
-    assert not np.array_equal(found, expected[0].predict(X))
+    result = on_cluster.predict(model, X, client)
+    assert_array_equal(result, model.predict(X))
+    assert not np.array_equal(result, expected[0].predict(X))
 
 
 def test_an_overwritten_store_is_noticed(client, path):

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from overcover import GP, AnyRegressor, OverlappingCoverRegressor
+from overcover.consult import panel_of
 
 FIXED = {"length_scale": 1.5, "noise": 0.01}
 SMALL = {"subdomain_size": 60, "overlap": 0.7, "random_state": 0}
@@ -84,9 +85,10 @@ def test_no_overlap_is_independent_machines_on_the_clusters(surface, queries):
 def test_consulting_one_subdomain_makes_the_combination_irrelevant(
     router, surface, queries
 ):
-    model = small_cover(router=router).fit(*surface)
+    """But for "certainty", by which all candidates answer."""
+    model = small_cover(router=router, combine="nearest").fit(*surface)
     expected = model.predict(queries, return_std=True)
-    for rule in ("precision", "nearest"):
+    for rule in ("precision", "inverse-distance"):
         model.set_params(combine=rule)
         check_equal(model.predict(queries, return_std=True), expected, rtol=0)
 
@@ -154,10 +156,10 @@ def test_a_batch_of_queries_is_its_queries_one_by_one(router, two_outputs, queri
 def test_answering_in_chunks_changes_nothing(surface, queries, monkeypatch):
     model = small_cover().fit(*surface)
     expected = model.predict(queries, return_std=True)
-    monkeypatch.setattr("overcover.regressor.ROUND_QUERIES", 1)
-    assert model._rows_per_round() < len(queries)
+    monkeypatch.setattr("overcover.consult.ROUND_QUERIES", 1)
+    assert panel_of(model).rows_per_round < len(queries)
     check_equal(model.predict(queries, return_std=True), expected)
-    monkeypatch.setattr("overcover.regressor.ROUND_BYTES", 2000)
+    monkeypatch.setattr("overcover.consult.ROUND_BYTES", 2000)
     check_equal(model.predict(queries, return_std=True), expected)
     monkeypatch.setattr("overcover.machines.gp.BLOCK_VALUES", 1)
     check_equal(model.predict(queries, return_std=True), expected)

@@ -146,12 +146,14 @@ def test_answering_in_blocks_changes_nothing(two_outputs, queries, monkeypatch):
     full = TwinGP(*FIXED).fit(*two_outputs)
     cover = small_cover(TwinGP(*FIXED)).fit(*two_outputs)
     expected = [m.predict(queries, return_std=True) for m in (full, cover)]
-    doubts = full.doubt(full.state_, queries)
+    posteriors = full.posterior_variance(full.state_, queries)
     monkeypatch.setattr("overcover.machines.twin_gp.BLOCK_VALUES", 1000)
-    monkeypatch.setattr("overcover.regressor.ROUND_BYTES", 2000)
+    monkeypatch.setattr("overcover.consult.ROUND_BYTES", 2000)
     for model, answers in zip((full, cover), expected):
         check_equal(model.predict(queries, return_std=True), answers, rtol=SEARCH)
-    assert_allclose(full.doubt(full.state_, queries), doubts, rtol=ROUNDING)
+    assert_allclose(
+        full.posterior_variance(full.state_, queries), posteriors, rtol=ROUNDING
+    )
     assert len(full.search(full.state_, queries).points) == len(queries)
 
 
@@ -203,7 +205,9 @@ def test_doubts_route_as_the_answers_would(machine, two_outputs, queries):
     assert max(map(len, asked)) > 1
     for x, row, candidates, mean in zip(queries, route.subdomains, asked, said):
         states = [model.states_[k] for k in row[candidates]]
-        doubts = [model.machine_.doubt(state, x[None])[0] for state in states]
-        surest = states[int(np.argmin(doubts))]
+        posteriors = [
+            model.machine_.posterior_variance(state, x[None])[0] for state in states
+        ]
+        surest = states[int(np.argmin(posteriors))]
         expected = model.machine_.answer(surest, x[None]).mean[0]
         check_equal([mean], [expected], rtol=SEARCH)

@@ -55,7 +55,9 @@ CLAIMS = {
         for y, _, std in end["answers"].values()
     ),
     "structured": lambda end: (
-        share_of_arms(end["said"]["Twin GP"]) > 0.9 > share_of_arms(end["said"]["GP"])
+        share_of_arms(end["predictions"]["GP"])
+        < 0.9
+        < share_of_arms(end["predictions"]["Twin GP"])
     ),
     "covariate_shift": lambda end: (
         error(end["weighted"], end["queries"], end["curves"](end["queries"]))

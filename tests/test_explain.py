@@ -19,7 +19,8 @@ from overcover import (
     TwinGP,
 )
 from overcover._markup import number
-from overcover.explain import homes, remoteness, summary
+from overcover.consult import BY_CERTAINTY, consult, panel_of
+from overcover.explain import remoteness, summary
 
 SMALL = {"subdomain_size": 60, "random_state": 0}
 FIXED = GP(length_scale=[1.0, 2.0], noise=0.01)
@@ -73,20 +74,37 @@ def test_votes_are_shares_and_give_the_prediction_back_exactly(fitted, queries):
         assert_allclose(np.sqrt(np.sum(page.votes * spread, axis=0)), page.std)
 
 
-def test_a_distance_by_doubt_is_the_root_of_the_doubt(fitted, queries):
-    """Also where one candidate was all there was, with none to compare it with."""
+def test_a_distance_by_certainty_is_the_posterior_standard_deviation(fitted, queries):
+    """Also of an only candidate, which is compared with no other."""
     for page in fitted.explain(queries):
-        if page.measure == "distance: root of the doubt":
-            assert_allclose(page.distances**2, page.doubts, rtol=1e-6)
+        if page.measure == BY_CERTAINTY:
+            assert_allclose(page.distances**2, page.posterior_variances, rtol=1e-6)
 
 
-def test_each_asked_subdomain_says_what_its_machine_answers(model, queries):
+def test_the_measure_is_that_of_the_router_or_certainty(fitted, queries):
+    model = fitted
+    by_certainty = model.router_.certainty_decides and (
+        model.n_consulted > 1 or model.machine_.posterior_first
+    )
+    expected = BY_CERTAINTY if by_certainty else model.router_.measure
+    page = model.explain(queries[0])
+    assert page.measure == expected
+    assert f"Answers ({expected}):" in str(page)
+
+
+def test_the_old_name_of_posterior_variances_works_with_a_warning(model, queries):
+    page = model.explain(queries[0])
+    with pytest.warns(FutureWarning, match="posterior_variances"):
+        assert_array_equal(page.doubts, page.posterior_variances)
+
+
+def test_each_answer_is_that_of_its_machine(model, queries):
     for page, x in zip(model.explain(queries), queries):
         for i, k in enumerate(page.subdomains):
             answer = model.machine_.answer(model.states_[k], x[None], variance=True)
             assert_allclose(page.means[i], answer.mean[0])
             assert_allclose(page.stds[i] ** 2, answer.variance[0])
-            assert_allclose(page.doubts[i], answer.doubt[0])
+            assert_allclose(page.posterior_variances[i], answer.posterior[0])
 
 
 def test_the_nearest_rows_are_those_of_brute_force(fitted, two_outputs, queries):
@@ -135,8 +153,8 @@ def test_a_query_far_away_is_outside_and_a_training_row_is_not(model, surface):
 
 def test_few_queries_from_where_the_rows_come_from_are_outside(model):
     X = np.random.default_rng(5).uniform(-3, 3, (2000, 2))
-    route, _, weights = model._consult(X, True)
-    assert np.mean(remoteness(model, X, homes(route, weights)) > 1) < 2 / 60
+    home = consult(panel_of(model), X, True).homes()
+    assert np.mean(remoteness(model, X, home) > 1) < 2 / 60
 
 
 def test_remoteness_is_distance_over_the_widest_gap():
@@ -168,7 +186,7 @@ def test_a_machine_without_rows_or_variance_explains_what_it_can(queries):
     model.fit(queries, queries[:, 0])
     page = model.explain(queries[0])
     assert page.std is None
-    assert page.doubts is None
+    assert page.posterior_variances is None
     assert page.neighbors is None
     assert np.isnan(page.remoteness)
     assert not page.outside

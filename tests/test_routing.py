@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.covariance import OAS
 
 import reference
-from overcover import GP, OverlappingCoverRegressor, routing
+from overcover import routing
 from overcover.cover import Cover, cover_partition
 from overcover.partition import Partition, partition_rows
 
@@ -61,7 +61,7 @@ def test_routers_match_their_definition(name, n_consulted, covered, asked):
         assert_allclose(distances, slow[subdomains], rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", routing.NAMES)
+@pytest.mark.parametrize("name", routing.ROUTERS)
 def test_distances_ascend_and_no_one_is_asked_twice(name, covered, asked):
     X, labels, cover = covered
     route = routing.make_router(name, X, cover, labels).route(asked, 10)
@@ -70,7 +70,7 @@ def test_distances_ascend_and_no_one_is_asked_twice(name, covered, asked):
     assert_array_equal(np.sort(route.subdomains, axis=1), [np.arange(10)] * 25)
 
 
-@pytest.mark.parametrize("name", routing.NAMES)
+@pytest.mark.parametrize("name", routing.ROUTERS)
 def test_routes_do_not_depend_on_the_number_of_workers(name, covered, asked):
     X, labels, cover = covered
     one, two = (
@@ -96,6 +96,33 @@ def test_ties_go_to_the_lower_index(name):
     route = routing.make_router(name, X, cover, labels).route(np.zeros((1, 2)), 4)
     assert route.subdomains.tolist() == [[0, 1, 2, 3]]
     assert np.ptp(route.distances) <= 1e-9
+
+
+# -- what a router says of itself -----------------------------------------------------
+
+
+@pytest.mark.parametrize("name", routing.ROUTERS)
+def test_a_router_is_made_of_the_arrays_that_it_names(name, covered, asked):
+    """A store writes these, and nothing else."""
+    X, labels, cover = covered
+    router = routing.make_router(name, X, cover, labels)
+    fields = {field: getattr(router, field) for field in router.shapes}
+    for field, letters in router.shapes.items():
+        assert fields[field].ndim == len(letters.split())
+    expected, route = (r.route(asked, 3) for r in (router, type(router)(**fields)))
+    assert_array_equal(route.subdomains, expected.subdomains)
+    assert_array_equal(route.distances, expected.distances)
+    assert "distance" in router.measure
+
+
+@pytest.mark.parametrize("name", routing.ROUTERS)
+def test_a_route_has_more_columns_than_are_consulted_only_where_certainty_decides(
+    name, covered, asked
+):
+    X, labels, cover = covered
+    router = routing.make_router(name, X, cover, labels)
+    n_columns = router.route(asked, 2).subdomains.shape[1]
+    assert n_columns == (router.n_listed if router.certainty_decides else 2)
 
 
 # -- neighbors ------------------------------------------------------------------------
@@ -171,7 +198,7 @@ def test_wide_inputs_are_measured_in_their_principal_subspace(rng):
     assert_allclose(directions @ (directions.T @ basis), basis, atol=1e-4)
     partition = partition_rows(X, 6, random_state=0)
     cover = cover_partition(X, partition, 100, 0.5, 1.0)
-    for name in routing.NAMES:
+    for name in routing.ROUTERS:
         router = routing.make_router(name, X, cover, partition.labels)
         route = router.route(X[:20], 2)
         assert np.isfinite(route.distances).all()
@@ -195,7 +222,7 @@ def test_a_diffuse_subdomain_is_near_to_everything_but_not_dense(rng):
     assert by_density.subdomains.item() == 0
 
 
-@pytest.mark.parametrize("name", routing.NAMES)
+@pytest.mark.parametrize("name", routing.ROUTERS)
 def test_a_pile_far_away_changes_no_distance(name, covered, asked):
     """Equal rows have next to no volume, which is nothing to queries elsewhere."""
     X, labels, cover = covered
@@ -257,28 +284,28 @@ def test_a_long_list_is_shortened_by_euclidean_distance(n_subdomains, rng):
     )
 )
 def test_groups_hold_every_question_once(subdomains):
-    found = np.full(subdomains.shape, -1)
+    table = np.full(subdomains.shape, -1)
     names = []
     for k, (queries, slots) in routing.grouped(subdomains):
         names.append(k)
         assert (np.diff(queries) >= 0).all()
-        assert (found[queries, slots] == -1).all()
-        found[queries, slots] = k
-    assert_array_equal(found, subdomains)
+        assert (table[queries, slots] == -1).all()
+        table[queries, slots] = k
+    assert_array_equal(table, subdomains)
     assert names == sorted(set(names) - {-1})
 
 
 @quick
 @given(arrays(float, (6, 5), elements=st.floats(0, 10)), st.integers(1, 5))
-def test_the_most_certain_are_those_least_in_doubt(doubts, n_consulted):
+def test_the_most_certain_have_the_smallest_variances(variances, n_consulted):
     subdomains = np.tile(np.arange(10, 15), (6, 1))
     route = routing.Route(subdomains, np.ones((6, 5)))
-    certain, kept = routing.most_certain(route, doubts[..., None], n_consulted)
+    certain, kept = routing.most_certain(route, variances[..., None], n_consulted)
     for q in range(6):
-        expected = reference.nearest_by(doubts[q], n_consulted)
+        expected = reference.nearest_by(variances[q], n_consulted)
         assert kept[q, :, 0].tolist() == expected
         assert certain.subdomains[q].tolist() == [10 + k for k in expected]
-        assert_allclose(certain.distances[q], np.sqrt(doubts[q][expected]))
+        assert_allclose(certain.distances[q], np.sqrt(variances[q][expected]))
 
 
 @pytest.mark.parametrize("n_consulted", [1, 3, 10])
@@ -294,23 +321,3 @@ def test_candidates_are_the_nearest_and_those_nearly_as_near(
         near = [k for k in order if slow[k] <= routing.REACH * slow.min()]
         expected = order[: max(n_consulted, len(near))]
         assert subdomains[subdomains >= 0].tolist() == expected
-
-
-def test_the_variance_router_asks_the_candidates_for_their_doubt(surface, queries):
-    """The whole path by hand, for the default router."""
-    X, y = surface
-    model = OverlappingCoverRegressor(
-        GP(length_scale=1.5, noise=0.01), subdomain_size=50, random_state=0
-    ).fit(X, y)
-    route = model.router_.route(queries / model.length_scales_, 1)
-    for query, subdomains, answered in zip(
-        queries, route.subdomains, model.predict(queries)
-    ):
-        answers = [
-            model.machine_.answer(model.states_[k], query[None], variance=True)
-            for k in subdomains[subdomains >= 0]
-        ]
-        doubts = np.array([answer.doubt[0] for answer in answers])
-        weights = (doubts.min() / doubts) ** 16
-        means = [answer.mean[0, 0] for answer in answers]
-        assert_allclose(answered, np.average(means, weights=weights), rtol=1e-9)

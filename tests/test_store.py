@@ -27,12 +27,14 @@ from overcover import (
     OverlappingCoverRegressor,
     SharmaMittalTwinGP,
     TwinGP,
+    machines,
     routing,
     store,
 )
-from overcover.store._codec import RECORDS, decode, encode
+from overcover._records import fields_of, record_of
+from overcover.store import _directory as directory
+from overcover.store._codec import decode, encode, record_classes
 from overcover.store._pack import open_pack, write_pack
-from overcover.store._shapes import SHAPES
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TWIN = (0.9, 0.9, 0.02, 0.02)
@@ -74,7 +76,7 @@ def check_round_trip(model, loaded, X):
         assert_array_equal(said, expected)
 
 
-@pytest.mark.parametrize("router", routing.NAMES)
+@pytest.mark.parametrize("router", routing.ROUTERS)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_machine_answers_alike_by_every_router(
     machine, router, two_outputs, queries, tmp_path
@@ -131,7 +133,7 @@ def test_a_loaded_model_knows_what_it_was(surface, queries, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"partition": EqualSizeKMeans(4, balance="assign")},
+        {"partition": EqualSizeKMeans(4, balance="ab")},
         {"partition": AgglomerativeClustering(4, linkage="complete")},
         {"random_state": np.random.RandomState(3)},
         {"overlap": np.float64(0.25), "subdomain_size": np.int64(50)},
@@ -175,20 +177,28 @@ def test_an_unfitted_model_is_refused(tmp_path):
         OverlappingCoverRegressor().save(tmp_path / "model.ocm")
     with pytest.raises(store.StoreError, match="Fit it first"):
         store.save(OverlappingCoverRegressor(), tmp_path / "model.ocm")
-    with pytest.raises(store.StoreError, match="Give it the machine, and fit it"):
+    with pytest.raises(store.StoreError, match="Fit it first"):
         store.save(GP(), tmp_path / "model.ocm")
+    with pytest.raises(store.StoreError, match="a machine such as GP can"):
+        store.save(SVR(), tmp_path / "model.ocm")
 
 
-def test_a_machine_fitted_alone_is_refused_with_what_to_do(surface, tmp_path):
-    X, y = (array[:50] for array in surface)
-    alone = GP(length_scale=1.0, noise=0.1).fit(X, y)
-    with pytest.raises(store.StoreError, match=r"GP.*fitted alone.*one subdomain"):
-        store.save(alone, tmp_path / "model.ocm")
-    # And that is the same model.
-    model = OverlappingCoverRegressor(clone(alone), subdomain_size=len(X)).fit(X, y)
-    model.save(tmp_path / "model.ocm")
-    loaded = overcover.load(tmp_path / "model.ocm")
-    assert_allclose(loaded.predict(X), alone.predict(X), rtol=1e-12)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_machine_fitted_alone_answers_alike(machine, two_outputs, queries, tmp_path):
+    X, Y = (array[:60] for array in two_outputs)
+    arguments = {"X_target": queries} if machine == "iwtgp" else {}
+    alone = clone(MACHINES[machine]).set_params(random_state=0).fit(X, Y, **arguments)
+    loaded = saved_and_loaded(alone, tmp_path)
+    assert type(loaded) is type(alone)
+    check_round_trip(alone, loaded, queries)
+    store.verify(tmp_path / "model.ocm")
+    summary = store.inspect(tmp_path / "model.ocm")
+    assert summary["alone"] and summary["n_rows"] == summary["subdomain_size"] == 60
+    page = loaded.explain(queries[0])
+    assert_allclose(page.mean, alone.predict(queries[:1])[0], rtol=1e-6)
+    # It can be fitted again, and saved again.
+    check_round_trip(alone, clone(loaded).fit(X, Y, **arguments), queries)
+    check_round_trip(loaded, saved_and_loaded(loaded, tmp_path), queries)
 
 
 def test_single_precision_halves_the_factors_and_keeps_the_rows(surface, tmp_path):
@@ -345,7 +355,7 @@ def test_inspect_reads_the_manifest_alone(surface, tmp_path):
     assert found["n_rows"] == len(surface[0])
     assert found["n_subdomains"] == model.n_subdomains_
     assert (found["subdomain_size"], found["overlap"]) == (60, 0.5)
-    assert (found["format"], found["bytes"], found["dtype"]) == (2, n_bytes, "float64")
+    assert (found["format"], found["bytes"], found["dtype"]) == (3, n_bytes, "float64")
     assert found["versions"]["overcover"] == overcover.__version__
     json.dumps(found)
 
@@ -394,22 +404,53 @@ def test_verify_reads_everything(surface, tmp_path):
 def test_models_of_every_format_version_still_answer(folder):
     """Made by fixtures/make_store.py when the version was current."""
     recorded = json.loads((folder / "expected.json").read_text())
-    store.verify(folder / "model")
-    model = overcover.load(folder / "model")
-    mean, std = model.predict(recorded["queries"], return_std=True)
-    # Another computer's BLAS rounds otherwise, and a search ends elsewhere within its
-    # precision; the files are the same.
-    assert_allclose(mean, recorded["mean"], rtol=1e-5)
-    assert_allclose(std, recorded["std"], rtol=1e-5)
-    assert str(model.get_params()["machine"]) == recorded["machine"]
+    for name, expected in recorded.get("models", {"model": recorded}).items():
+        store.verify(folder / name)
+        model = overcover.load(folder / name)
+        mean, std = model.predict(recorded["queries"], return_std=True)
+        # Another computer's BLAS rounds otherwise, and a search ends elsewhere within
+        # its precision; the files are the same.
+        assert_allclose(mean, expected["mean"], rtol=1e-5)
+        assert_allclose(std, expected["std"], rtol=1e-5)
+        assert str(getattr(model, "machine", model)) == expected["machine"]
 
 
-def test_there_is_a_fixture_of_the_current_version():
+@pytest.mark.parametrize(
+    ("options", "combine"),
+    [
+        ({}, "auto"),
+        ({"combine": "nearest"}, "auto"),
+        ({"n_consulted": 3}, "auto"),
+        ({"n_consulted": 3, "combine": "precision"}, "precision"),
+        ({"router": "density", "combine": "nearest"}, "nearest"),
+        ({"router": "density"}, "auto"),
+    ],
+    ids=str,
+)
+def test_stores_older_than_version_3_are_combined_as_they_were(
+    options, combine, surface, tmp_path
+):
+    """Then the default was called "inverse-distance", and one was always certain."""
+    path = tmp_path / "model.ocm"
+    options = {"combine": "inverse-distance", **options}
+    fitted("gp", *surface, **options).save(path)
+    assert overcover.load(path).combine == options["combine"]
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest |= {"version": 2}
+    manifest["checksum"] = directory.checksum_of(manifest)
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    assert overcover.load(path).combine == combine
+
+
+def test_there_are_fixtures_of_the_current_version_of_every_machine_and_router():
     from overcover.store._directory import VERSION
 
-    folder = FIXTURES / f"store-v{VERSION}"
-    assert store.inspect(folder / "model")["format"] == VERSION
-    assert sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) < 100_000
+    folders = [f.parent for f in FIXTURES.glob(f"store-v{VERSION}*/*/manifest.json")]
+    for folder in folders:
+        assert store.inspect(folder)["format"] == VERSION
+        assert sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) < 60_000
+    names = {*machines.NAMED, *routing.ROUTERS, "alone"}
+    assert names <= {folder.name for folder in folders}
 
 
 # -- the codec -------------------------------------------------------------------------
@@ -492,7 +533,6 @@ def test_what_is_not_data_is_refused_with_its_place(value):
         encode({"here": [value]})
 
 
-def test_every_record_has_its_shapes():
-    assert set(SHAPES) == set(RECORDS)
-    for name, fields in SHAPES.items():
-        assert set(fields) == set(RECORDS[name][1])
+def test_every_record_declares_its_fields():
+    for kind in record_classes().values():
+        assert set(record_of(kind)) == set(fields_of(kind))

@@ -16,10 +16,11 @@ from overcover import (
     TwinGP,
     store,
 )
+from overcover._records import record_of
 from overcover.cover import Cover
-from overcover.store._draft import check_stage
+from overcover.store._draft import check_result
 from overcover.store._model import check_model
-from overcover.store._shapes import RANGES, SHAPES, check_state
+from overcover.store._shapes import check_state
 
 TWIN = (0.9, 0.9, 0.02, 0.02)
 MACHINES = {
@@ -70,7 +71,7 @@ def hostile_arrays(array):
 
 def hostile_records(record):
     """The same record with one field that is not what it was."""
-    for field in SHAPES[type(record).__name__]:
+    for field in record_of(type(record)):
         value = getattr(record, field)
         if isinstance(value, np.ndarray):
             changed = hostile_arrays(value)
@@ -82,10 +83,10 @@ def hostile_records(record):
 
 
 def check_answer(machine, state, X):
-    machine.doubt(state, X)
+    machine.posterior_variance(state, X)
     answer = machine.answer(state, X, variance=True)
     assert answer.mean.shape == answer.variance.shape == (len(X), 2)
-    machine.recall_outputs(state, np.arange(2))
+    machine.recall(state).outputs(np.arange(2))
 
 
 @quietly
@@ -121,18 +122,15 @@ def tree_of(model):
 
 
 @quietly
-@pytest.mark.parametrize("router", overcover.routing.NAMES)
+@pytest.mark.parametrize("router", overcover.routing.ROUTERS)
 def test_every_value_of_a_router_is_refused_or_answered(router):
     model = make_model("gp", router)
     X, record = np.zeros((3, 2)), model.router_
-    for field in SHAPES[type(record).__name__]:
+    for field in record_of(type(record)):
         for changed in hostile_arrays(getattr(record, field)):
             shared = copy(model)
             shared.router_ = copy(record)
-            if router == "neighbors":
-                setattr(shared.router_, field, changed)
-            else:
-                shared.router_ = record._replace(**{field: changed})
+            vars(shared.router_)[field] = changed
             try:
                 check_model(tree_of(shared), model.n_subdomains_)
             except store.StoreError:
@@ -217,22 +215,23 @@ def test_members_that_no_row_has_are_refused_where_they_are_read(tmp_path):
 
 def test_hostile_stages_are_refused():
     model = make_model("gp")
-    X, Y = np.zeros((40, 2)), np.zeros((40, 2))
     machine, cover, router = model.machine_, model.cover_, model.router_
     labels = np.empty(40, dtype=np.int64)
     for k, rows in enumerate(cover.members):
         labels[rows[: cover.n_owned[k]]] = k
     partition = overcover.partition.Partition(labels, router.means)
-    stages = {
-        "metric": ((machine, np.ones(40)), (X, Y)),
-        "partition": (partition, (X, 4)),
-        "cover": (cover, (X, partition)),
-        "router": (router, ("variance", X, cover, labels)),
+    sizes = {"N": 40, "d": 2, "q": 2}
+    all_sizes = sizes | {"K": len(cover.members)}
+    results = {
+        "tune": ((machine, np.ones(40)), sizes),
+        "partition": (partition, sizes),
+        "cover": (cover, all_sizes),
+        "router": (router, all_sizes),
     }
-    for name, (value, args) in stages.items():
-        check_stage(name, value, args)
+    for name, (value, known) in results.items():
+        check_result(name, value, known)
         hostile = [7, None, (), (machine,), [value]]
-        if name == "metric":
+        if name == "tune":
             hostile += [(machine, weight) for weight in (np.ones(3), -np.ones(40))]
         else:
             hostile += [
@@ -243,13 +242,7 @@ def test_hostile_stages_are_refused():
             ]
         for changed in hostile:
             with pytest.raises((store.StoreError, TypeError, ValueError)):
-                check_stage(name, changed, args)
-    for members in ([], [None] * 4, [rows - 1 for rows in cover.members]):
+                check_result(name, changed, known)
+    for members in ([], [None] * all_sizes["K"], [rows - 1 for rows in cover.members]):
         with pytest.raises(store.StoreError):
-            check_stage("cover", cover._replace(members=members), (X, partition))
-
-
-def test_every_range_is_of_a_field_that_is_there():
-    fields = {field for record in SHAPES.values() for field in record}
-    fields |= {"theta_", "input_length_scale_", "output_length_scale_"}
-    assert {name.rpartition(".")[2] for name in RANGES} <= fields | {"length_scales_"}
+            check_result("cover", cover._replace(members=members), all_sizes)

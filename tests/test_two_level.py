@@ -12,17 +12,19 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
 from overcover import GP, OverlappingCoverRegressor, _streams
+from overcover.cover import CoverShape
+from overcover.distributed import _shards as on_disk
+from overcover.distributed import _worker
+from overcover.fitting import Recipe
 from overcover.partition import (
     EqualSizeKMeans,
     TwoLevelKMeans,
-    _shards,
     _two_level,
     partition_rows,
     resolve,
+    shards,
 )
-from overcover.planning import auto_size
-from overcover.store import _shards as on_disk
-from overcover.store import _shared, fit_into
+from overcover.store import Draft, fit_into
 from overcover.store._draft import new_draft
 
 quick = settings(deadline=None, max_examples=60)
@@ -36,22 +38,22 @@ def cloud(n_rows=3000, n_features=2, seed=0):
 def small_blocks(monkeypatch):
     """Blocks of 100 rows of two features, samples of 20 rows per shard."""
     monkeypatch.setattr(_streams, "BLOCK_NUMBERS", 2 * 100)
-    monkeypatch.setattr(_shards, "SAMPLED_ROWS", 20)
+    monkeypatch.setattr(shards, "SAMPLED_ROWS", 20)
 
 
 # The clusterer
 
 
-@pytest.mark.parametrize("balance", ["refined", "assign", "imda"])
+@pytest.mark.parametrize("balance", ["refined", "ab", "imda"])
 def test_one_shard_is_equal_size_kmeans(balance):
     X = cloud(500)
     options = {"n_clusters": 12, "balance": balance, "random_state": 3}
     alone = EqualSizeKMeans(**options).fit(X)
     for n_shards in (1, "auto"):
-        found = TwoLevelKMeans(n_shards=n_shards, **options).fit(X)
-        assert_array_equal(found.labels_, alone.labels_)
-        assert_array_equal(found.cluster_centers_, alone.cluster_centers_)
-        assert found.inertia_ == alone.inertia_
+        sharded = TwoLevelKMeans(n_shards=n_shards, **options).fit(X)
+        assert_array_equal(sharded.labels_, alone.labels_)
+        assert_array_equal(sharded.cluster_centers_, alone.cluster_centers_)
+        assert sharded.inertia_ == alone.inertia_
 
 
 def test_inertia_is_about_that_of_one_level():
@@ -77,7 +79,7 @@ def test_a_fit_holds_less_than_its_rows(small_blocks, monkeypatch, tmp_path):
     np.save(tmp_path / "X.npy", X)
     monkeypatch.setattr(_streams, "BLOCK_NUMBERS", 2**15)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    model = TwoLevelKMeans(200, n_shards=10, balance="assign", random_state=0)
+    model = TwoLevelKMeans(200, n_shards=10, balance="ab", random_state=0)
     model.fit(X[:800])  # compiles
     tracemalloc.start()
     model.fit(mapped)
@@ -125,7 +127,7 @@ def counted_shards(draw):
 @given(problem=counted_shards())
 def test_shares_fit_clusters_of_equal_size_and_moves_make_them(problem):
     counts, centers, n_clusters = problem
-    n_given, sizes, moves = _shards.share_clusters(counts, centers, n_clusters)
+    n_given, sizes, moves = shards.share_clusters(counts, centers, n_clusters)
     least = counts.sum() // n_clusters
     assert n_given.sum() == n_clusters
     assert sizes.sum() == counts.sum()
@@ -144,7 +146,7 @@ def test_an_edge_carries_about_a_cluster_at_most():
     for _ in range(20):
         counts = rng.integers(500, 1500, 60)
         n_clusters = int(counts.sum()) // 20
-        moves = _shards.share_clusters(counts, rng.normal(size=(60, 3)), n_clusters)[2]
+        moves = shards.share_clusters(counts, rng.normal(size=(60, 3)), n_clusters)[2]
         assert moves[:, 2].max() <= 1.5 * 20
 
 
@@ -152,7 +154,7 @@ def test_an_edge_carries_about_a_cluster_at_most():
 @given(seed=st.integers(0, 99), n_centers=st.integers(1, 12))
 def test_the_tree_is_the_shortest(seed, n_centers):
     centers = cloud(n_centers, 2, seed)
-    order, parents = _shards.spanning_tree(centers)
+    order, parents = shards.spanning_tree(centers)
     assert sorted(order) == list(range(n_centers))
     assert parents[0] == -1
     assert all(order.index(parents[s]) < order.index(s) for s in order[1:])
@@ -164,10 +166,10 @@ def test_the_tree_is_the_shortest(seed, n_centers):
 def test_rows_that_lose_least_move_ties_by_number():
     """Centres 0 and 10: of 0, 4, 4, 1 and of 9, one of the fours must go over."""
     X = np.array([[0.0], [4.0], [4.0], [1.0], [9.0], [10.0]])
-    coarse = _shards.Coarse(np.array([[0.0], [10.0]]), np.zeros(1), 1.0, np.zeros(2))
-    shards, shares = _two_level.assign_shards(X, coarse, 2)
+    coarse = shards.Coarse(np.array([[0.0], [10.0]]), np.zeros(1), 1.0, np.zeros(2))
+    homes, shares = _two_level.assign_shards(X, coarse, 2)
     assert shares.moves.tolist() == [[0, 1, 1]]
-    assert shards.tolist() == [0, 1, 0, 0, 1, 1]
+    assert homes.tolist() == [0, 1, 0, 0, 1, 1]
 
 
 @pytest.mark.parametrize("moves", [[[0, 1, 4], [1, 2, 2]], [[0, 1, 2], [0, 2, 2]]])
@@ -175,12 +177,12 @@ def test_rows_that_all_want_the_same_are_enough_for_everyone(moves):
     """All rows are at 0, and pass through shard 1, or go both ways."""
     X = np.zeros((6, 1))
     centers = np.array([[0.0], [1.0], [2.0]])
-    coarse = _shards.Coarse(centers, np.zeros(1), 1.0, np.zeros(3))
-    shares = _shards.Shares(np.ones(3), np.full(3, 2), np.array(moves))
-    movers = _shards.movers_of(
+    coarse = shards.Coarse(centers, np.zeros(1), 1.0, np.zeros(3))
+    shares = shards.Shares(np.ones(3), np.full(3, 2), np.array(moves))
+    movers = shards.movers_of(
         lambda s: (np.arange(6), X) if s == 0 else (np.arange(0), X[:0]), coarse, shares
     )
-    rows, new = _shards.settle(X, movers, coarse, shares)
+    rows, new = shards.settle(X, movers, coarse, shares)
     assert rows.tolist() == [0, 1, 2, 3]
     assert np.bincount(new).tolist() == [0, 2, 2]
 
@@ -198,18 +200,18 @@ class Watched:
         return len(self.X)
 
     def __getitem__(self, rows):
-        found = self.X[rows]
-        self.most = max(self.most, len(found))
-        return found
+        taken = self.X[rows]
+        self.most = max(self.most, len(taken))
+        return taken
 
 
 def test_shards_are_assigned_looking_at_a_block_at_a_time(small_blocks):
     X = Watched(cloud(2000))
-    coarse = _shards.split_sample(X, 4, np.random.RandomState(0))
+    coarse = shards.split_sample(X, 4, np.random.RandomState(0))
     assert X.most == 80
-    shards, shares = _two_level.assign_shards(X, coarse, 101)
+    homes, shares = _two_level.assign_shards(X, coarse, 101)
     assert X.most <= 100
-    assert_array_equal(np.bincount(shards, minlength=4), shares.sizes)
+    assert_array_equal(np.bincount(homes, minlength=4), shares.sizes)
 
 
 def test_tasks_look_at_a_block_a_shard_or_a_subdomain(
@@ -220,13 +222,7 @@ def test_tasks_look_at_a_block_a_shard_or_a_subdomain(
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", X[:, 0])
     machine = GP(length_scale=1.0, noise=0.1)
-    model = OverlappingCoverRegressor(
-        machine,
-        subdomain_size=30,
-        overlap=0.5,
-        partition=TwoLevelKMeans(n_shards=6),
-        random_state=0,
-    )
+    clusterer = TwoLevelKMeans(n_shards=6)
     most = []
 
     getitem = _streams.Rows.__getitem__
@@ -236,58 +232,48 @@ def test_tasks_look_at_a_block_a_shard_or_a_subdomain(
         return getitem(self, rows)
 
     monkeypatch.setattr(_streams.Rows, "__getitem__", watched)
-    inputs = _shared.Inputs(str(tmp_path / "X.npy"), str(tmp_path / "y.npy"))
-    folder = new_draft(tmp_path, "0" * 64)
-    _shared.tune(model, inputs, str(folder), "float64")
-    job = on_disk.sharding_of(model, X, X[:, 0], inputs.X, folder)
-    on_disk.split(job)
-    for step in (on_disk.assign, on_disk.share, on_disk.list_movers, on_disk.move):
-        over = on_disk.block_numbers(job) if "number" in step.__annotations__ else [()]
-        for number in over:
-            step(job, *([number] if number != () else []))
-    for shard in range(job.n_shards):
-        on_disk.cluster_shard(job, shard)
-    on_disk.join_shards(job)
-    for start, stop in on_disk.cluster_ranges(job):
-        on_disk.lend(job, start, stop)
-    on_disk.join_loans(job)
-    on_disk.summarize(job, "mahalanobis")
+    job = make_job(tmp_path, machine, clusterer, 30, 100, router="mahalanobis")
+    _worker.run_stage(job, "tune")
+    for stage in ("partition", "cover", "router"):
+        for step, sharding, tasks in on_disk.steps_of(job, stage, X.shape):
+            for numbers in tasks:
+                step(sharding, *numbers)
     assert max(most) <= 120  # the sample; blocks have 100 rows, subdomains 30
-    stages = [on_disk._read(job.file(n))["value"] for n in ("partition", "cover")]
+    draft = Draft(job.folder)
+    partition, cover = (draft.read(name)["value"] for name in ("partition", "cover"))
     on_disk.forget()
+    model = OverlappingCoverRegressor(
+        machine,
+        subdomain_size=30,
+        overlap=0.5,
+        partition=clusterer,
+        random_state=0,
+    )
     local = fit_into(model, X, X[:, 0], tmp_path / "local.ocm")
-    for members, expected in zip(stages[1].members, local.cover_.members, strict=True):
+    for members, expected in zip(cover.members, local.cover_.members, strict=True):
         assert_array_equal(members, expected)
     rows, rng = X / machine.length_scale, np.random.RandomState(0)
-    expected = partition_rows(rows, 100, model.partition, random_state=rng)
-    assert_array_equal(stages[0].labels, expected.labels)
-    assert_array_equal(stages[0].centers, expected.centers)
+    expected = partition_rows(rows, 100, clusterer, random_state=rng)
+    assert_array_equal(partition.labels, expected.labels)
+    assert_array_equal(partition.centers, expected.centers)
+
+
+def make_job(tmp_path, machine, partition, size, n_subdomains, router="euclidean"):
+    """A fit of X.npy and y.npy in a folder."""
+    shape = CoverShape(size * n_subdomains // 2, size, 0.5, 3.0, n_subdomains)
+    recipe = Recipe(machine, shape, partition, router, 0, None)
+    inputs = _worker.Inputs(str(tmp_path / "X.npy"), str(tmp_path / "y.npy"))
+    folder = new_draft(tmp_path, "0" * 64)
+    return _worker.Job(str(folder), "float64", inputs, recipe)
 
 
 def test_rows_of_one_shard_are_no_sharding(tmp_path):
-    X = cloud(300)
     for partition in ("two-level", "kmeans", TwoLevelKMeans(n_shards=1)):
-        model = OverlappingCoverRegressor(partition=partition, subdomain_size=20)
-        assert on_disk.sharding_of(model, X, X, "X.npy", tmp_path) is None
-    model = OverlappingCoverRegressor(
-        partition=TwoLevelKMeans(n_shards=3), subdomain_size=20, overlap=0.5
-    )
-    job = on_disk.sharding_of(model, X, X, "X.npy", tmp_path)
-    assert (job.n_shards, job.clusterer.n_clusters) == (3, 30)
-
-
-@pytest.mark.parametrize("outputs", [(), (1,), (2,)])
-def test_shards_of_an_auto_size_are_those_of_the_fit(outputs, tmp_path):
-    """More outputs with hyperparameters of their own make smaller subdomains."""
-    X, y = np.zeros((100_000, 1)), np.zeros((100_000, *outputs))
-    model = OverlappingCoverRegressor(
-        GP(per_output=True),
-        partition=TwoLevelKMeans(n_shards=3),
-        subdomain_size="auto",
-    )
-    job = on_disk.sharding_of(model, X, y, "X.npy", tmp_path)
-    assert job.cover[0] == auto_size(len(X), y[0].size, 0.9, model.machine)
-    assert job.cover[0] == (400 if outputs == (2,) else 800)
+        job = make_job(tmp_path, GP(), partition, 20, 30)
+        assert on_disk.sharding_of(job, (300, 2)) is None
+    job = make_job(tmp_path, GP(), TwoLevelKMeans(n_shards=3), 20, 30)
+    sharding = on_disk.sharding_of(job, (300, 2))
+    assert (sharding.n_shards, sharding.clusterer.n_clusters) == (3, 30)
 
 
 def test_very_many_clusters_are_made_in_two_levels(monkeypatch):

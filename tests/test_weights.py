@@ -110,7 +110,7 @@ def test_members_are_named_as_the_caller_names_them(table):
     rows = model.cover_.rows()
     assert_array_equal(rows, [*range(5), *range(11, 65)])  # 5 to 9 equal 0 to 4
     for members, state in zip(model.cover_.members, model.states_):
-        assert_allclose(model.machine_.recall_inputs(state), X[members])
+        assert_allclose(model.machine_.recall(state).X, X[members])
 
 
 # -- merging --------------------------------------------------------------------------

@@ -9,7 +9,7 @@ IS_SLOW = False
 
 
 def skip():
-    """Why it cannot run here."""
+    """The reason why it cannot run, or None."""
     if find_spec("lightgbm") is None:
         return "lightgbm is not installed: pip install 'overcover[bench]'"
     return None

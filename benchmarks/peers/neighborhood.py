@@ -1,4 +1,4 @@
-"""The NN scheme: a GP per query on its nearest rows; what speed-ups are quoted on."""
+"""The NN scheme: a GP per query on its nearest rows, the reference of speed-ups."""
 
 from overcover.baselines import NeighborhoodRegressor
 
@@ -7,7 +7,7 @@ IS_SLOW = True
 
 
 def skip():
-    """It always can."""
+    """It can always run."""
 
 
 def make(machine=None, n_neighbors=400, n_trees=None, n_jobs=None):

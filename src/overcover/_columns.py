@@ -1,9 +1,9 @@
 r"""Which columns a fitted model can do without, measured on rows held out.
 
-A long length scale does not say that a column matters little: along a steady trend the
-scale is long, and the outputs change a lot. So it is tried. In a few subdomains some
-rows are held out and answered by two machines that have seen the others, with the same
-hyperparameters, one with and one without the columns. With :math:`\epsilon^2` and
+A column with a long length scale may still matter: along a steady trend the
+scale is long, and the outputs change a lot. So it is measured: in a few subdomains some
+rows are held out and predicted by two machines that are fitted on the others, with the
+same hyperparameters, one with and one without the columns. With :math:`\epsilon^2` and
 :math:`\epsilon_-^2` the squared errors, columns can be left out if for every output
 
 .. math:: \overline{\epsilon_-^2 - \epsilon^2} + 2\,\mathrm{se} \le
@@ -19,7 +19,7 @@ import numpy as np
 
 # Subdomains that are tried, rows of each, and the share of them held out.
 N_SUBDOMAINS, MOST_ROWS, HELD_OUT = 8, 400, 0.25
-# Fewer rows held out than this say nothing.
+# With fewer rows held out than this, nothing is measured.
 LEAST_ROWS = 40
 # How much squared errors may grow, and standard errors that are allowed for.
 TOLERANCE, STANDARD_ERRORS = 0.02, 2.0
@@ -32,8 +32,8 @@ class Trial(NamedTuple):
 
     X: np.ndarray
     Y: np.ndarray
-    n_seen: int
-    """The rows before it are seen, the others held out."""
+    n_fitted: int
+    """The first rows are fitted, the others held out."""
 
 
 def trials_of(model) -> list[Trial]:
@@ -51,11 +51,12 @@ def trials_of(model) -> list[Trial]:
     rng, machine, trials = np.random.default_rng(0), model.machine_, []
     n_tried = min(N_SUBDOMAINS, model.n_subdomains_)
     for k in np.linspace(0, model.n_subdomains_ - 1, n_tried).astype(int):
-        X = machine.recall_inputs(model.states_[k])
-        if X is None:
+        recalled = machine.recall(model.states_[k])
+        if recalled is None:
             return []
+        X = recalled.X
         rows = rng.permutation(len(X))[:MOST_ROWS]
-        Y = machine.recall_outputs(model.states_[k], rows)
+        Y = recalled.outputs(rows)
         n_held = int(HELD_OUT * len(rows))
         if n_held:
             trials.append(Trial(X[rows], Y, len(rows) - n_held))
@@ -65,11 +66,11 @@ def trials_of(model) -> list[Trial]:
 def errors_without(machine, trials, columns):
     """Squared errors of the rows held out, shape (n_held, n_outputs)."""
     errors = []
-    for X, Y, n_seen in trials:
+    for X, Y, n_fitted in trials:
         X = X.copy()
         X[:, columns] = 0.0
-        answer = machine.answer_once(X[:n_seen], Y[:n_seen], None, X[n_seen:])
-        errors.append((answer.mean - Y[n_seen:]) ** 2)
+        answer = machine.answer_once(X[:n_fitted], Y[:n_fitted], None, X[n_fitted:])
+        errors.append((answer.mean - Y[n_fitted:]) ** 2)
     return np.concatenate(errors)
 
 
@@ -91,7 +92,7 @@ def find_needless(model, columns):
         Rows held out.
     """
     trials, machine = trials_of(model), model.machine_
-    n_held = sum(len(Y) - n_seen for _, Y, n_seen in trials)
+    n_held = sum(len(Y) - n_fitted for _, Y, n_fitted in trials)
     if n_held < LEAST_ROWS:
         return [], n_held
     before = errors_without(machine, trials, [])

@@ -1,8 +1,9 @@
-"""What is said of a query when a model explains it: plain values, and their printing.
+"""The explanation of a prediction: plain values, and how they are printed.
 
-Made by `overcover.explain.explain`, which finds them.
+`overcover.explain.explain` computes the values.
 """
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ SMALL_GAP = 2.0
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Explanation:
-    """Why a model says what it says of one query; see `explain`.
+    """Why a model predicts what it predicts for one query; see `explain`.
 
     Printed, it is a page of text; in a notebook, a few tables.
 
@@ -27,32 +28,33 @@ class Explanation:
     mean : ndarray of shape (n_outputs,)
     std : ndarray of shape (n_outputs,) or None
         None where the machine has no variance.
-    subdomains : ndarray of shape (n_asked,)
-        Who was asked, by index.
-    votes : ndarray of shape (n_asked, n_outputs)
-        What the answer of each counts; columns sum to one.
-    distances : ndarray of shape (n_asked,)
+    subdomains : ndarray of shape (n_answers,)
+        The subdomains that answered, by index.
+    votes : ndarray of shape (n_answers, n_outputs)
+        The weight of each answer; columns sum to one.
+    distances : ndarray of shape (n_answers,)
         As the router measures them.
     measure : str
         What these distances are.
-    doubts : ndarray of shape (n_asked,) or None
-        How much each doubts: posterior variance on the kernel's own scale, between the
-        noise and one plus the noise for a named kernel. Where subdomains learn
-        hyperparameters of their own, and for `AnyRegressor`, on a common scale instead.
-    means : ndarray of shape (n_asked, n_outputs)
-        What each says.
-    stds : ndarray of shape (n_asked, n_outputs) or None
+    posterior_variances : ndarray of shape (n_answers,) or None
+        Of each subdomain, on the kernel's own scale: between the noise and one plus the
+        noise for a named kernel. Where subdomains learn hyperparameters of their own,
+        and for `AnyRegressor`, on a common scale instead.
+    means : ndarray of shape (n_answers, n_outputs)
+        The answers.
+    stds : ndarray of shape (n_answers, n_outputs) or None
+        Standard deviations of the answers.
     neighbors : ndarray of shape (n_neighbors,) or None
         The nearest of all training rows, by index, nearest first; None where the
-        machine keeps no rows. (Rows of weight zero were never there, and not counted.)
+        machine keeps no rows. Rows of weight zero are not among them.
     neighbor_distances : ndarray of shape (n_neighbors,) or None
         In the machine's metric, that is in length scales.
     neighbor_targets : ndarray of shape (n_neighbors, n_outputs) or None
     neighbor_seen : ndarray of bool of shape (n_neighbors,) or None
-        Whether a subdomain that has a say holds the row.
+        Whether a subdomain whose answer has weight holds the row.
     remoteness : float
-        Distance to the nearest row of the subdomain with most say, over the widest gap
-        between its rows; NaN where the machine keeps no rows.
+        Distance to the nearest row of the subdomain with the largest weight, over the
+        widest gap between its rows; NaN where the machine keeps no rows.
     """
 
     query: np.ndarray
@@ -65,7 +67,7 @@ class Explanation:
     means: np.ndarray
     remoteness: float
     std: np.ndarray | None = None
-    doubts: np.ndarray | None = None
+    posterior_variances: np.ndarray | None = None
     stds: np.ndarray | None = None
     neighbors: np.ndarray | None = None
     neighbor_distances: np.ndarray | None = None
@@ -73,8 +75,19 @@ class Explanation:
     neighbor_seen: np.ndarray | None = None
 
     @property
+    def doubts(self):
+        """Deprecated name of `posterior_variances`."""
+        warnings.warn(
+            "Explanation.doubts is now called posterior_variances. The old name will "
+            "be removed in the next version.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self.posterior_variances
+
+    @property
     def outside(self):
-        """Whether the query lies outside the cover; False where nobody can tell."""
+        """Whether the query lies outside the cover; False where it is not known."""
         return bool(self.remoteness > 1)
 
     @property
@@ -100,8 +113,8 @@ class Explanation:
     def agreement(self):
         """How far the nearest rows' targets are from the prediction, and why.
 
-        Speaks of the output where they are farthest, in standard deviations; None
-        where the machine keeps no rows.
+        About the output where they are farthest, in standard deviations; None where
+        the machine keeps no rows.
         """
         if self.neighbor_targets is None or self.neighbor_distances is None:
             return None
@@ -138,21 +151,21 @@ class Explanation:
             "sides and farther away, some of which count negatively."
         )
 
-    def _asked(self):
-        """Header and rows of the table of those who were asked."""
-        header = ["subdomain", "vote", "distance", "doubt", "says"]
-        rows = []
+    def _answers(self):
+        """Header and rows of the table of answers."""
+        header = ["subdomain", "vote", "distance", "posterior variance", "answer"]
+        variances, rows = self.posterior_variances, []
         for i, k in enumerate(self.subdomains):
-            doubt = "-" if self.doubts is None else number(self.doubts[i])
+            variance = "-" if variances is None else number(variances[i])
             std = None if self.stds is None else self.stds[i]
             vote = percent(self.votes[i].mean())
-            says = said(self.means[i], std)
-            rows.append([str(k), vote, number(self.distances[i]), doubt, says])
+            answer = in_words(self.means[i], std)
+            rows.append([str(k), vote, number(self.distances[i]), variance, answer])
         return header, rows
 
     def _near(self):
         """Header and rows of the table of training rows."""
-        header = ["row", "distance", "target", "seen by those with a say"]
+        header = ["row", "distance", "target", "held by a voter"]
         columns: tuple = (
             self.neighbors,
             self.neighbor_distances,
@@ -160,8 +173,8 @@ class Explanation:
             self.neighbor_seen,
         )
         return header, [
-            [str(i), number(distance), numbers(target), "yes" if seen else "no"]
-            for i, distance, target, seen in zip(*columns)
+            [str(i), number(distance), numbers(target), "yes" if is_held else "no"]
+            for i, distance, target, is_held in zip(*columns)
         ]
 
     def _parts(self):
@@ -171,8 +184,8 @@ class Explanation:
         if len(self.query) > 6:
             query += f", ... ({len(self.query) - 6} more)"
         yield "Query", query
-        yield "Prediction", said(self.mean, self.std)
-        yield f"Asked ({self.measure})", self._asked()
+        yield "Prediction", in_words(self.mean, self.std)
+        yield f"Answers ({self.measure})", self._answers()
         if self.neighbors is not None:
             yield "Nearest training rows (distance in length scales)", self._near()
             yield "Neighbours", self.agreement
@@ -212,13 +225,13 @@ class Explanations(tuple):
         return "\n<hr>\n".join(page._repr_html_() for page in self)
 
 
-def said(mean, std):
+def in_words(mean, std):
     """An answer in a few words.
 
     Examples
     --------
-    >>> said(np.array([0.5]), np.array([0.1])), said(np.array([1.0, 2.0]), None)
-    ('0.5 +- 0.1', '1, 2')
+    >>> in_words(np.array([0.5]), np.array([0.1])), in_words(np.array([1.0]), None)
+    ('0.5 +- 0.1', '1')
     """
     if std is None:
         return numbers(mean)

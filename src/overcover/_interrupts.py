@@ -1,7 +1,7 @@
-"""Ctrl-C while the command line is still being imported: an end without a traceback.
+"""Ctrl-C during the imports of the command line ends it without a traceback.
 
-Importing takes seconds, and happens before any function of ours runs. So this module is
-imported first; in any process but that of the command line it does nothing.
+These imports take seconds, so the package imports this module first. In other processes
+it does nothing.
 """
 
 import os
@@ -17,22 +17,22 @@ NAME = "overcover"
 
 def is_command():
     """Whether the process is ``overcover`` or ``python -m overcover``."""
-    called = getattr(sys, "argv", None) or [""]
-    if called[0] == "-m":  # as Python has it until it has found the module
-        asked = pairwise(sys.orig_argv)
-        return next((name for option, name in asked if option == "-m"), "") == NAME
-    return Path(called[0]).stem == NAME
+    arguments = getattr(sys, "argv", None) or [""]
+    if arguments[0] == "-m":  # until Python has located the module
+        pairs = pairwise(sys.orig_argv)
+        return next((name for option, name in pairs if option == "-m"), "") == NAME
+    return Path(arguments[0]).stem == NAME
 
 
 def end(number, frame):
-    """End the process: nothing has been begun that would have to be cleaned up."""
+    """End the process; during imports there is nothing to clean up."""
     os.write(2, b"interrupted\n")
     os._exit(130)
 
 
 @contextmanager
 def as_exceptions():
-    """Let Ctrl-C raise KeyboardInterrupt, as ever: now there may be things to do."""
+    """Let Ctrl-C raise KeyboardInterrupt, as usual, so that callers can clean up."""
     if signal.getsignal(signal.SIGINT) is not end:
         yield
         return

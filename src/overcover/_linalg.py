@@ -1,17 +1,15 @@
-"""Dense linear algebra every machine shares: distances, Cholesky, packed factors.
+"""Dense linear algebra for all machines: distances, Cholesky, packed factors.
 
-Nothing here knows what a subdomain or a kernel is. Matrices are float64, but packed
-factors may be float32; ``n`` is the number of training rows of one machine,
-``n_queries`` that of a batch of queries.
+Matrices are float64; packed factors may be float32. ``n`` is the number of training
+rows of one machine, ``n_queries`` that of a batch of queries.
 """
 
 import numpy as np
 from numba import njit
 from scipy.linalg import lapack
 
-# Escalating diagonal loading, relative to the mean of the diagonal. Below the first
-# step rounding in an n = 1000 kernel matrix is not felt; past the last one the model
-# would no longer be the one asked for.
+# Values to try on the diagonal, relative to its mean. The first is about the rounding
+# of a kernel matrix with n = 1000; one beyond the last would change the model.
 JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 
 # Rows per block of a packed triangular factor: small enough that little of the zero
@@ -20,27 +18,27 @@ BLOCK = 64
 # Up to this many columns a product that reads the factor once beats BLAS (measured at
 # n = 800: twice as fast for 9 columns, equal for 60; in float32 it is never beaten).
 FEW_COLUMNS = 60
-# So many columns at a time stay in cache beside six rows of the factor.
+# This many columns fit in cache beside six rows of the factor.
 CACHED_COLUMNS = 128
 
-# From this many columns on, a matrix product beats subtracting one by one.
+# From this many columns on, a matrix product is faster than differences.
 WIDE = 12
-# Squared distances below this share of both squared norms have lost ten digits.
+# Below this share of both squared norms, squared distances have lost ten digits.
 CLOSE = 1e-6
-# Of this the square root, and a product with it, exist in float64.
+# Products with this number, and with its square root, fit float64.
 FARTHEST_SQ = 1e300
 
-# Sums may be reordered, or they could not be vectorised; nothing else is relaxed.
+# Vectorised sums need another order of additions; nothing else is relaxed.
 compiled_loosely = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
 
 def squared_distances(A, B):
     """Squared Euclidean distances between the rows of A and of B.
 
-    Differences, squared, for few columns; for many a matrix product, ``|a|^2 + |b|^2 -
-    2 a.b``. That cancels where rows nearly coincide, or lie far from the origin beside
-    their distance: such pairs are computed again as differences. Callers centre both on
-    a common point first, so that they are few.
+    For few columns, these are squared differences; for many, a matrix product, ``|a|^2
+    + |b|^2 - 2 a.b``. The product cancels where rows nearly coincide, or lie much
+    farther from the origin than from each other: such pairs are computed again as
+    differences. Callers centre A and B on a common point, so that such pairs are few.
 
     Parameters
     ----------
@@ -63,7 +61,7 @@ def squared_distances(A, B):
     farthest_sq = max(norms_A.max(initial=0.0), norms_B.max(initial=0.0))
     if float(farthest_sq) > 0.1 * FARTHEST_SQ:
         return squared_differences(A, B)
-    # The norms ride along as two more columns: one product, no further passes.
+    # With the norms as two more columns, one product is enough.
     lifted_A = np.empty((len(A), A.shape[1] + 2))
     np.multiply(A, -2.0, out=lifted_A[:, :-2])
     lifted_A[:, -2] = norms_A
@@ -79,7 +77,7 @@ def squared_distances(A, B):
 
 @compiled_loosely
 def _recompute_close(A, B, close_A, close_B, dist_sq):
-    """Differences, squared, for the pairs of `squared_distances` that cancelled."""
+    """Squared differences, for the pairs whose `squared_distances` cancelled."""
     for i in range(len(A)):
         row = dist_sq[i]
         for j in range(len(row)):
@@ -91,11 +89,11 @@ def _recompute_close(A, B, close_A, close_B, dist_sq):
 
 
 def squared_differences(A, B):
-    """Squared Euclidean distances as differences, squared: for few columns.
+    """Squared Euclidean distances as squared differences: for few columns.
 
-    Nothing cancels, and no entry depends on which others are asked for. Past a dozen
-    columns the product of `squared_distances` is quicker. What would not fit float64 is
-    `FARTHEST_SQ`, so that every function of distances has a value.
+    Nothing cancels, and no entry depends on the others. From a dozen columns on, the
+    product of `squared_distances` is faster. Distances that would not fit float64
+    become `FARTHEST_SQ`, so that every function of distances has a value.
 
     Parameters
     ----------
@@ -120,7 +118,7 @@ def squared_differences(A, B):
 
 @compiled_loosely
 def _fill_squared_differences(A, B_t, dist_sq):
-    """Columns of B contiguous, because its rows fill the vector lanes."""
+    """`squared_differences`; columns of B are contiguous, for vector instructions."""
     for i in range(len(A)):
         row = dist_sq[i]
         row[:] = 0.0
@@ -140,20 +138,20 @@ def add_to_diagonal(A, values):
 
 
 def cholesky(A, name="The kernel matrix"):
-    """Lower Cholesky factor of A, with as little jitter as will do.
+    """Lower Cholesky factor of A, with the smallest jitter that succeeds.
 
     Parameters
     ----------
     A : ndarray of shape (n, n)
         Symmetric; only its lower triangle is read.
     name : str
-        What to call A in the error message.
+        The name of A in the error message.
 
     Returns
     -------
     L : ndarray of shape (n, n), lower triangular
     jitter : float
-        What had to be added to the diagonal, 0 nearly always.
+        The number added to the diagonal, nearly always 0.
 
     Raises
     ------
@@ -171,8 +169,8 @@ def cholesky(A, name="The kernel matrix"):
         for step in JITTERS:
             jitter = step * scale
             loaded = add_to_diagonal(A.copy(), jitter) if jitter else A
-            # LAPACK wants columns contiguous: the upper triangle of the transpose is
-            # the lower one of A, and nothing has to be reordered.
+            # LAPACK expects contiguous columns. The upper triangle of the transpose is
+            # the lower triangle of A, so no copy is needed.
             U, info = lapack.dpotrf(loaded.T, lower=0, clean=1, overwrite_a=0)
             if info == 0:
                 return U.T, jitter
@@ -217,7 +215,7 @@ def solve_lower(L, B):
 
 
 def inverse_from_cholesky(L):
-    """``(L L^T)^-1``, both triangles filled; for gradients, where each entry is needed.
+    """``(L L^T)^-1`` with both triangles, for gradients.
 
     Parameters
     ----------
@@ -235,8 +233,9 @@ def inverse_from_cholesky(L):
 def inverse_factor(L):
     """``L^-1`` of a lower triangular L; its columns give ``diag((L L^T)^-1)``.
 
-    Machines keep it instead of L: its columns hold the leave-one-out variances, and a
-    product with its packed blocks is as fast as a triangular solve at half the bytes.
+    Machines keep it instead of L: its columns give the leave-one-out variances, and a
+    product with its packed blocks is as fast as a triangular solve, with half the
+    bytes.
 
     Parameters
     ----------
@@ -278,7 +277,7 @@ def pack_lower(A, dtype=np.float64):
 
 
 def packed_size(n):
-    """How many numbers :func:`pack_lower` keeps of an ``n x n`` matrix."""
+    """Length of the result of :func:`pack_lower` for an ``n x n`` matrix."""
     tops = np.arange(0, n, BLOCK)
     bottoms = np.minimum(tops + BLOCK, n)
     return int(np.sum((bottoms - tops) * bottoms))
@@ -286,7 +285,7 @@ def packed_size(n):
 
 @compiled_loosely
 def _sum_of_squares(n_counted, a, b, c, d, e, f):
-    """Of the first so many of six values, in float64."""
+    """Sum of squares of the first `n_counted` of six values, in float64."""
     total = np.float64(a) ** 2
     if n_counted > 1:
         total += np.float64(b) ** 2
@@ -303,12 +302,12 @@ def _sum_of_squares(n_counted, a, b, c, d, e, f):
 
 @compiled_loosely
 def _few_column_norms_sq(packed, n, block, columns, norms_sq):
-    """`packed_column_norms_sq` for few columns, given as rows.
+    """`packed_column_norms_sq` for few columns, which are the rows of `columns`.
 
-    Six rows of A times two columns of B keep twelve sums in registers. A matrix product
-    would first copy A, which costs more than multiplying it with a handful of columns.
-    What comes of one column does not depend on the others. (In another order the sums
-    do not fit the registers.)
+    Six rows of A times two columns of B keep twelve sums in registers; another order of
+    the loops would not fit. A matrix product would first copy A, which costs more than
+    the product with a few columns. The result of one column does not depend on the
+    others.
     """
     n_columns, start, zero = len(columns), 0, packed.dtype.type(0)
     for top in range(0, n, block):
@@ -317,7 +316,7 @@ def _few_column_norms_sq(packed, n, block, columns, norms_sq):
             n_rows = min(6, bottom - i)
             rows = packed[start : start + n_rows * bottom].reshape(n_rows, bottom)
             start += n_rows * bottom
-            # A last, incomplete six is filled up with a row that does not count.
+            # If fewer than six rows are left, the last one stands in for the rest.
             a, b, c = rows[0], rows[min(1, n_rows - 1)], rows[min(2, n_rows - 1)]
             d, e, f = (
                 rows[min(3, n_rows - 1)],
@@ -349,8 +348,8 @@ def _few_column_norms_sq(packed, n, block, columns, norms_sq):
 def packed_column_norms_sq(packed, B):
     """Squared norms of the columns of ``A @ B`` for a packed lower triangular A.
 
-    With ``A = L^-1`` and ``B = K_xq`` this is the variance that data explain,
-    ``k_q^T (L L^T)^-1 k_q``. Products are of A's precision, their squares are summed in
+    With ``A = L^-1`` and ``B = K_xq`` this is the variance that the data explain,
+    ``k_q^T (L L^T)^-1 k_q``. Products have the precision of A; sums of squares are in
     float64.
 
     Parameters
@@ -358,7 +357,7 @@ def packed_column_norms_sq(packed, B):
     packed : ndarray of shape (packed_size(n),)
         float64 or float32.
     B : ndarray of shape (n, n_queries)
-        Quickest if its columns are contiguous.
+        Fastest if its columns are contiguous.
 
     Returns
     -------
@@ -380,3 +379,26 @@ def packed_column_norms_sq(packed, B):
         norms_sq += np.einsum("ij,ij->j", product, product)
         start = stop
     return norms_sq
+
+
+# Operations of a matrix product that take as long as one entry of a kernel matrix.
+ENTRY_FLOPS = 1000
+
+
+def dense_flops(n_rows, by_entry=0):
+    """Operations of a kernel matrix, its factor and its inverse.
+
+    One operation is one of a large matrix product. An entry of a kernel matrix, which
+    is read and written several times, counts as many.
+
+    Parameters
+    ----------
+    n_rows : int
+    by_entry : float
+        More operations for every entry.
+
+    Returns
+    -------
+    float
+    """
+    return n_rows**2 * (n_rows + float(ENTRY_FLOPS) + by_entry)

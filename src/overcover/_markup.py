@@ -105,11 +105,11 @@ def element(tag, text="", **attributes):
     >>> element("p", "1 < 2", class_="note")
     '<p class="note">1 &lt; 2</p>'
     """
-    given = "".join(
+    words = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
         for name, value in attributes.items()
     )
-    return f"<{tag}{given}>{escape(str(text))}</{tag}>"
+    return f"<{tag}{words}>{escape(str(text))}</{tag}>"
 
 
 def html_table(header, rows, caption=None):

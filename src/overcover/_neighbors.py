@@ -22,16 +22,16 @@ BLOCK_ELEMENTS = 2**18
 
 
 def block_rows(n_columns: int) -> int:
-    """Rows of a block that holds distances to so many columns."""
+    """Number of rows in a block of distances with `n_columns` columns."""
     return max(1, BLOCK_ELEMENTS // max(1, n_columns))
 
 
 def for_each_block(
     work: Callable[[int, int], None], n_rows: int, n_columns: int, n_jobs: int | None
 ) -> None:
-    """Call ``work(start, stop)`` over blocks of rows, in threads.
+    """Call ``work(start, stop)`` for blocks of rows, in threads.
 
-    Blocks depend on the shape alone, never on `n_jobs`.
+    Blocks depend on the shape only, never on `n_jobs`.
     """
     step = block_rows(n_columns)
     starts = range(0, n_rows, step)
@@ -48,9 +48,9 @@ def for_each_block(
 
 @compiled
 def insert_sorted(ids, dist_sq, n_kept, new_id, new_dist_sq):
-    """Keep the nearest ``len(ids)`` in order; return how many are kept.
+    """Keep the nearest ``len(ids)`` in order; return the number of entries.
 
-    Equal distances stay in the order of arrival: the lower index first.
+    Equal distances keep the order of insertion: the lower index first.
     """
     if n_kept == len(ids):
         if new_dist_sq >= dist_sq[n_kept - 1]:
@@ -81,12 +81,12 @@ def _keep_nearest(row, ids, dist_sq):
 
 @compiled
 def _nearest_narrow(X, centers_t, ids, dist_sq):
-    """Differences, squared: exact for coincident points, no matrix at all."""
+    """From squared differences, which are exact for coincident points."""
     row = np.empty(centers_t.shape[1])
     for i in range(X.shape[0]):
         row[:] = 0.0
         for f in range(X.shape[1]):
-            # Centres innermost: they fill the vector lanes.
+            # The innermost loop runs over centres, for vector instructions.
             for k in range(len(row)):
                 difference = X[i, f] - centers_t[f, k]
                 row[k] += difference * difference
@@ -95,7 +95,7 @@ def _nearest_narrow(X, centers_t, ids, dist_sq):
 
 @compiled
 def _nearest_wide(scores, ids, dist_sq):
-    """From a matrix product; the distances still lack the ||x||^2 of their row."""
+    """From a matrix product: squared distances without the ||x||^2 of their row."""
     for i in range(len(scores)):
         _keep_nearest(scores[i], ids[i], dist_sq[i])
 
@@ -107,9 +107,9 @@ def nearest_centers(
     n_jobs: int | None = None,
     rows: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each row its nearest centres and their squared distances, nearest first.
+    """The nearest centres of each row and their squared distances, nearest first.
 
-    Memory beyond the two results: ``BLOCK_ELEMENTS`` numbers for each worker.
+    Memory beyond the two results: ``BLOCK_ELEMENTS`` numbers per worker.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def nearest_centers(
     n_nearest : int, at most n_clusters
     n_jobs : int or None
     rows : ndarray of shape (n_rows,) or None
-        The rows of X to look at; None for all.
+        Rows of X to use; None for all.
 
     Returns
     -------
@@ -135,11 +135,11 @@ def nearest_centers(
     ids = np.empty((n_rows, n_nearest), dtype=np.int32)
     dist_sq = np.empty((n_rows, n_nearest))
     is_wide = X.shape[1] >= WIDE
-    # Around the centres' mean the products of the wide form do not cancel; the narrow
-    # form needs no origin, and without one ties stay exact.
+    # Around the mean of the centres, the products of the wide form do not cancel. The
+    # narrow form needs no origin; without one, ties stay exact.
     origin = centers.mean(axis=0) if is_wide else np.zeros(X.shape[1])
     centers_t = np.ascontiguousarray((centers - origin).T)
-    # One product gives ||c||^2 - 2 x.c, which ranks the centres of a row.
+    # The product ||c||^2 - 2 x.c ranks the centres of a row.
     norms_sq = np.einsum("fk,fk->k", centers_t, centers_t)
     lifted_t = np.vstack([-2.0 * centers_t, norms_sq])
 
@@ -161,7 +161,7 @@ def nearest_centers(
 
 @compiled
 def _keep_nearest_so_far(scores, first, ids, dist_sq, n_kept):
-    """Let the rows of a block, numbered from `first`, compete with those kept."""
+    """Insert the rows of a block, numbered from `first`, where they are nearer."""
     for i in range(len(scores)):
         for j in range(scores.shape[1]):
             if n_kept[i] == ids.shape[1] and scores[i, j] >= dist_sq[i, -1]:
@@ -172,10 +172,10 @@ def _keep_nearest_so_far(scores, first, ids, dist_sq, n_kept):
 
 
 def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
-    """Rows nearest to each query, in one walk over rows that may be mapped.
+    """Rows nearest to each query, in one pass over rows that may be mapped.
 
-    Memory: for each worker a block of rows and its distances, and for each query
-    ``n_neighbors`` rows.
+    Memory: per worker a block of rows and its distances, and ``n_neighbors`` numbers
+    per query.
 
     Parameters
     ----------
@@ -183,12 +183,12 @@ def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
         In memory, mapped, or `overcover._streams.Rows`.
     queries : ndarray of shape (n_queries, n_features)
         In the units of X.
-    n_neighbors : int, at most the number of rows looked at
+    n_neighbors : int, at most the number of rows
     n_jobs : int or None
     rows : ndarray of int, ascending, or None
-        The rows of X to look at; None for all.
+        Rows of X to use; None for all.
     scale : ndarray of shape (n_features,) or float
-        Near is what is near in ``X / scale``.
+        Distances are those in ``X / scale``.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
     """
     n_rows = len(X) if rows is None else len(rows)
     B = queries / scale
-    # Around the queries' mean the products do not cancel where it matters.
+    # Around the mean of the queries, products of near rows do not cancel.
     origin = B.mean(axis=0)
     lifted_q = np.column_stack([-2.0 * (B - origin), np.ones(len(B))])
     blocks = list(slices_of(n_rows, max(len(B), X.shape[1])))
@@ -217,7 +217,7 @@ def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
             lifted = np.column_stack([A, np.einsum("ij,ij->i", A, A)])
             # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of rows.
             _keep_nearest_so_far(lifted_q @ lifted.T, block.start, ids, dist_sq, n_kept)
-        # A walk over fewer rows than are wanted has left places at infinity.
+        # With fewer rows than `n_neighbors`, some places stay at infinity.
         return ids, dist_sq
 
     n_workers = max(1, min(effective_n_jobs(n_jobs), len(blocks)))
@@ -225,10 +225,10 @@ def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
     return _merge_nearest(list(run_tasks(walk, parts, n_workers)), n_neighbors)
 
 
-def _merge_nearest(found, n_neighbors):
-    """The nearest of what several walks found; the same however rows were dealt."""
-    ids = np.concatenate([numbers for numbers, _ in found], axis=1)
-    dist_sq = np.concatenate([distances for _, distances in found], axis=1)
+def _merge_nearest(walks, n_neighbors):
+    """The nearest rows of several walks, whatever the division of rows among them."""
+    ids = np.concatenate([numbers for numbers, _ in walks], axis=1)
+    dist_sq = np.concatenate([distances for _, distances in walks], axis=1)
     order = np.lexsort((ids, dist_sq), axis=1)[:, :n_neighbors]
     return np.sort(np.take_along_axis(ids, order, axis=1), axis=1)
 
@@ -239,7 +239,7 @@ class BruteIndex:
     Parameters
     ----------
     rows : ndarray of shape (n_samples, n_features)
-        In the metric in which nearness is meant.
+        In the metric of the distances.
     """
 
     def __init__(self, rows):
@@ -268,10 +268,10 @@ class BruteIndex:
 
 
 def smallest_columns(values, n_smallest):
-    """Where the smallest values of each row are.
+    """Columns of the smallest values of each row.
 
-    A sample of the columns bounds the answer from above, so that only about
-    ``sqrt(n_columns * n_smallest)`` of them have to be ranked.
+    A sample of the columns gives an upper bound, so that only about
+    ``sqrt(n_columns * n_smallest)`` columns must be ranked.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def smallest_columns(values, n_smallest):
     Returns
     -------
     ndarray of shape (n_rows, n_smallest)
-        Ascending columns; among equal values the lower ones.
+        Ascending; among equal values the lower columns.
 
     Examples
     --------
@@ -293,8 +293,8 @@ def smallest_columns(values, n_smallest):
         return np.tile(np.arange(n_columns), (len(values), 1))
     stride = max(1, int(np.sqrt(n_columns / n_smallest)))
     bounds = np.partition(values[:, ::stride], n_smallest - 1)[:, n_smallest - 1]
-    found = np.empty((len(values), n_smallest), dtype=np.intp)
-    for row, bound, columns in zip(values, bounds, found):
+    smallest = np.empty((len(values), n_smallest), dtype=np.intp)
+    for row, bound, columns in zip(values, bounds, smallest):
         candidates = np.flatnonzero(row <= bound)
         ranked = row[candidates]
         last = np.partition(ranked, n_smallest - 1)[n_smallest - 1]
@@ -303,4 +303,9 @@ def smallest_columns(values, n_smallest):
             tied = np.flatnonzero(row[chosen] == last)
             chosen = np.delete(chosen, tied[n_smallest - len(chosen) :])
         columns[:] = chosen
-    return found
+    return smallest
+
+
+def distance_flops(n_features):
+    """Operations (see `dense_flops`) of one distance and of comparing it."""
+    return 50.0 + 2.0 * n_features

@@ -1,35 +1,35 @@
-"""Values as arrays of finite numbers, or errors that say which of them are not."""
+"""Conversion of values to arrays of finite numbers, with errors that name the place."""
 
 import numpy as np
 from scipy.sparse import issparse
 
 from ._streams import blocks_of
 
-# Squares of such magnitudes, and what noise divides them by, exist in float64.
+# Squares of magnitudes in this range, also divided by the noise, fit float64.
 LARGEST, SMALLEST = 1e120, 1e-120
 FLOAT64, EITHER_FLOAT = (np.float64,), (np.float64, np.float32)
-# For who converts the rows it reads.
+# For functions that convert rows when they use them.
 ANY_NUMBER = tuple(map(np.dtype, "dfebBhHiIlLqQ?"))
 
 
 def numbers_of(values, name, dtypes=FLOAT64, largest=LARGEST, must_vary=False):
-    """Values as an array of finite numbers, whatever they come in.
+    """Values as an array of finite numbers.
 
-    Lists, arrays of any layout, data frames, numbers that are objects or words will do.
-    Refused are missing and infinite values, also where they come as None, as words or
-    under a mask, dates, complex and sparse data, and magnitudes that are too large.
+    Accepts lists, arrays of any layout, data frames, and numbers as objects or strings.
+    Refuses missing and infinite values (also None, strings such as "nan", and masked
+    values), dates, complex and sparse data, and magnitudes that are too large.
 
     Parameters
     ----------
     values : array-like
     name : str
-        What to call them in messages.
+        The name of the values in messages.
     dtypes : tuple of types
-        Which to leave as they are; others become the first.
+        Types that stay as they are; others become the first.
     largest : float
-        The largest magnitude that is allowed; infinity allows infinite values too.
+        The largest allowed magnitude; infinity allows infinite values too.
     must_vary : bool
-        Whether to refuse columns that vary, but by less than `SMALLEST`.
+        Whether to refuse columns that vary by less than `SMALLEST`.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def numbers_of(values, name, dtypes=FLOAT64, largest=LARGEST, must_vary=False):
     Raises
     ------
     ValueError or TypeError
-        Says what is wrong, how often, and where first.
+        With the kind of the error, the number of places, and the first of them.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def numbers_of(values, name, dtypes=FLOAT64, largest=LARGEST, must_vary=False):
     array = _as_floats(values, name, dtypes, names)
     if array.size:
         low, high = _extremes(array)
-        # Written such that NaN is refused.
+        # In this form, the condition also refuses NaN.
         if not (np.all(low >= -largest) and np.all(high <= largest)):
             _refuse_values(array, name, names, largest)
         if must_vary:
@@ -61,7 +61,7 @@ def numbers_of(values, name, dtypes=FLOAT64, largest=LARGEST, must_vary=False):
 
 
 def _as_floats(values, name, dtypes, names):
-    """An array of one of these types; numbers may be missing or infinite."""
+    """An array of one of the types; numbers may be missing or infinite."""
     if issparse(values):
         raise TypeError(
             f"Sparse data was passed for {name}, but dense data is required. Use "
@@ -102,35 +102,35 @@ def _as_floats(values, name, dtypes, names):
             f"{name} is of {array.dtype}, not of numbers. Give an array with one type "
             "of numbers for all columns."
         )
-    with np.errstate(over="ignore"):  # of more than 64 bits; refused as infinite
+    with np.errstate(over="ignore"):  # too large for 64 bits; refused as infinite
         return array.astype(dtypes[0])
 
 
 def _words_as_floats(array, name, names):
-    """Numbers that come as objects, strings or bytes."""
+    """Numbers from objects, strings or bytes."""
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        found = np.empty(array.shape)
+        floats = np.empty(array.shape)
     for place in np.ndindex(array.shape):
         try:
-            found[place] = float(array[place])
+            floats[place] = float(array[place])
         except OverflowError:
-            found[place] = np.inf
+            floats[place] = np.inf
         except (TypeError, ValueError) as error:
-            # pandas marks what is missing by objects that are no numbers.
+            # pandas has its own objects for missing values.
             if type(array[place]).__name__ not in ("NAType", "NaTType"):
                 where = _where(place, names)
                 raise type(error)(
                     f"{error} ({name}, {where}). Encode it as a number, or leave it "
                     "out."
                 ) from None
-            found[place] = np.nan
-    return found
+            floats[place] = np.nan
+    return floats
 
 
 def _extremes(array):
-    """Least and largest of every column; NaN where it holds NaN."""
+    """Least and largest value of every column; NaN if the column has NaN."""
     blocks = blocks_of(np.atleast_1d(array))
     ends = [(block.min(axis=0), block.max(axis=0)) for block in blocks]
     lows, highs = zip(*ends)
@@ -138,7 +138,7 @@ def _extremes(array):
 
 
 def _refuse_values(array, name, names, largest):
-    """Raise an error about the values that are not allowed, if there are any."""
+    """Raise an error if any value is not allowed."""
     wrong = {
         "NaN (missing values)": (
             np.isnan(array),
@@ -177,7 +177,7 @@ def _refuse_masked(values, name):
 
 
 def _refuse_tiny_ranges(low, high, name, names):
-    """Squares of such differences would be zero, but no column is ignored unsaid."""
+    """Refuse columns whose squared differences would underflow to zero."""
     width = np.atleast_1d(high - low)
     is_tiny = (width > 0) & (width < SMALLEST)
     if is_tiny.any():

@@ -1,20 +1,20 @@
 r"""Many small minimisations at once: batched L-BFGS.
 
-A structured machine answers a query by minimising a smooth function of the output. One
-at a time that is a loop of matrix-vector products; here all queries of a subdomain take
-their steps together, so that one evaluation is a few matrix products over the queries
-still under way. A round is one evaluation of every active query at its trial point: who
-finds enough descent there takes the step and gets a new direction
-:math:`-H_q \nabla f_q` from its own last few steps (two-loop recursion); who does not,
-tries a shorter step in the next round; who has converged leaves.
+A Twin GP predicts by minimising a smooth function of the output. For one query at a
+time, this is a loop of matrix-vector products. Here all queries of a subdomain take
+their steps together, so that one evaluation is a few matrix products over the active
+queries, those that have not converged. Each round evaluates every active query at its
+trial point. If the value there is low enough, the query takes the step and gets a new
+direction
+:math:`-H_q \nabla f_q` from its last few steps (two-loop recursion). If not, it tries a
+shorter step in the next round.
 
-A step that shows no curvature, or a negative one, says that the minimum lies farther on
-and nothing about how far: the next step is then as long as a step may be. Otherwise a
-problem would creep over a plateau between two valleys, by steps as small as the
-gradient there.
+A step with no curvature, or a negative one, shows that the minimum lies farther on, but
+not how far. The next step then has the largest allowed length. Otherwise a query would
+take very many steps on a plateau between two valleys, where the gradient is small.
 
-Nothing here knows what is minimised. Variables should be scaled so that a step of about
-one is sensible and gradients are of order one.
+Variables should be scaled so that steps are of about length one and gradients of order
+one.
 """
 
 from typing import NamedTuple
@@ -23,27 +23,27 @@ import numpy as np
 
 from ._linalg import compiled_loosely
 
-# Pairs of steps and gradient changes that make up a direction.
+# Number of past steps that determine a direction.
 MEMORY = 8
-# No step is longer: the next valley is not ours.
+# No step is longer, so that a query stays in its valley.
 LONGEST_STEP = 1.0
-# Share of the descent that the slope promises which a step must deliver.
+# A step must reach this share of the descent that the slope predicts.
 SUFFICIENT = 1e-4
-# A pair must show at least this much curvature (as a cosine) to be remembered.
+# Steps with less curvature (as a cosine) are not stored.
 LEAST_CURVATURE = 1e-8
-# Relative to the function: its rounding, or rather that of the products behind it.
+# Rounding of the function's value, relative to it.
 NOISE = 1e-10
-# Promises below this are not worth another evaluation.
+# A smaller predicted descent is not worth another evaluation.
 ROUNDING = np.finfo(float).eps
-# A start with a larger gradient may lie on a plateau, whatever the tolerance: one step
-# has to show curvature first.
+# A start with a larger gradient may lie on a plateau, whatever the tolerance, so it
+# takes at least one step.
 FLAT = 1e-7
 
 ACTIVE, CONVERGED, STALLED = 0, 1, 2
 
 
 class Minima(NamedTuple):
-    """What a batch of minimisations found."""
+    """The results of a batch of minimisations."""
 
     points: np.ndarray
     """Shape (n_problems, n_variables)."""
@@ -52,15 +52,15 @@ class Minima(NamedTuple):
     """Shape (n_problems,)."""
 
     n_evaluations: np.ndarray
-    """Of function and gradient, shape (n_problems,)."""
+    """Evaluations of function and gradient, shape (n_problems,)."""
 
     converged: np.ndarray
-    """Whether the gradient vanished, shape (n_problems,), bool. A problem that could
-    not be improved any further within rounding, or ran out of evaluations, has not."""
+    """Whether the gradient vanished, shape (n_problems,), bool. False if rounding
+    stopped the descent, or if the evaluations ran out."""
 
 
 class _Progress(NamedTuple):
-    """Where every problem stands; arrays, changed in place."""
+    """The state of every problem; arrays that change in place."""
 
     points: np.ndarray
     values: np.ndarray
@@ -70,22 +70,22 @@ class _Progress(NamedTuple):
     steps: np.ndarray
     status: np.ndarray
     moves: np.ndarray
-    """Remembered steps, shape (n_problems, MEMORY, n_variables)."""
+    """Stored steps, shape (n_problems, MEMORY, n_variables); a ring buffer."""
 
     changes: np.ndarray
-    """What they did to the gradient, same shape."""
+    """Changes of the gradient along the steps, same shape."""
 
     inverse_curvatures: np.ndarray
-    """Inverse of their products, shape (n_problems, MEMORY)."""
+    """Inverse products of both, shape (n_problems, MEMORY)."""
 
     n_moves: np.ndarray
-    """How many were ever remembered; a ring buffer."""
+    """Number of steps that were ever stored."""
 
 
 def minimize_batch(objective, starts, *, tolerance=1e-7, max_evaluations=200) -> Minima:
     """Minimise many functions of a few variables, each from its own start.
 
-    Memory: about ``2 * MEMORY + 5`` times that of `starts`, and the objective's own.
+    Memory: about ``2 * MEMORY + 5`` times that of `starts`, and that of the objective.
 
     Parameters
     ----------
@@ -96,10 +96,10 @@ def minimize_batch(objective, starts, *, tolerance=1e-7, max_evaluations=200) ->
     starts : ndarray of shape (n_problems, n_variables)
     tolerance : float
         A problem has converged when no entry of its gradient is larger, unless the
-        last step showed that it is still on a plateau. It then takes one more
-        quasi-Newton step, unseen; values and gradients are those before it.
+        last step showed that it is still on a plateau. It then takes a last
+        quasi-Newton step without another evaluation.
     max_evaluations : int
-        Of any one problem.
+        Limit for every problem.
 
     Returns
     -------
@@ -115,8 +115,7 @@ def minimize_batch(objective, starts, *, tolerance=1e-7, max_evaluations=200) ->
     [[1.0, 2.0], [-3.0, 0.5]]
     """
     n_problems = len(starts)
-    everyone = np.arange(n_problems)
-    values, gradients = objective(starts, everyone)
+    values, gradients = objective(starts, np.arange(n_problems))
     progress = _begin(starts, values, gradients)
     n_evaluations = np.ones(n_problems, dtype=np.int64)
     _aim_from_starts(progress, tolerance)
@@ -137,7 +136,7 @@ def minimize_batch(objective, starts, *, tolerance=1e-7, max_evaluations=200) ->
 
 def _begin(starts, values, gradients):
     n_problems, n_variables = starts.shape
-    remembered = (n_problems, MEMORY, n_variables)
+    buffer = (n_problems, MEMORY, n_variables)
     return _Progress(
         points=starts.astype(np.float64),
         values=values.copy(),
@@ -146,16 +145,16 @@ def _begin(starts, values, gradients):
         trials=np.empty_like(gradients),
         steps=np.empty(n_problems),
         status=np.full(n_problems, ACTIVE),
-        moves=np.empty(remembered),
-        changes=np.empty(remembered),
-        inverse_curvatures=np.empty(remembered[:2]),
+        moves=np.empty(buffer),
+        changes=np.empty(buffer),
+        inverse_curvatures=np.empty(buffer[:2]),
         n_moves=np.zeros(n_problems, dtype=np.int64),
     )
 
 
 @compiled_loosely
 def _aim_from_starts(p, tolerance):
-    """First directions: straight down."""
+    """First directions: minus the gradient."""
     for q in range(len(p.points)):
         if not np.isfinite(p.values[q]):
             p.status[q] = STALLED
@@ -172,7 +171,7 @@ def _advance(p, active, values, gradients, tolerance):
         step = p.steps[q]
         least = p.values[q] + SUFFICIENT * step * slope
         noise = NOISE * (1.0 + abs(p.values[q]))
-        # Where descent is too small to be seen, the gradient still tells.
+        # If rounding hides the descent, the gradient still shows it.
         flatter = np.max(np.abs(gradients[i])) < np.max(np.abs(p.gradients[q]))
         blind = -step * slope <= noise
         if values[i] <= least or (
@@ -189,7 +188,7 @@ def _advance(p, active, values, gradients, tolerance):
 
 @compiled_loosely
 def _remember(p, q, step, gradient):
-    """Keep a step and what it did to the gradient, if it shows curvature: does it?"""
+    """Store a step and its change of the gradient; False if it shows no curvature."""
     slot = p.n_moves[q] % MEMORY
     move, change = p.moves[q, slot], p.changes[q, slot]
     product = move_sq = change_sq = 0.0
@@ -208,17 +207,17 @@ def _remember(p, q, step, gradient):
 
 @compiled_loosely
 def _aim(p, q, tolerance, is_convex):
-    """A new direction and trial point; the last step, where the gradient vanishes.
+    """A new direction and trial point; or the last step, if the gradient vanishes.
 
-    `is_convex` is whether the last step showed curvature.
+    `is_convex` tells whether the previous step showed curvature.
     """
     _point_downhill(p, q)
     steepest = np.max(np.abs(p.gradients[q]))
     noise = NOISE * (1.0 + abs(p.values[q]))
-    # Rounding may hide curvature where nothing is left to descend.
+    # Rounding may hide curvature near the minimum.
     is_plateau = not is_convex and LONGEST_STEP * steepest > noise
     if steepest <= tolerance and not is_plateau:
-        # The quasi-Newton step is known by now, and a decade for nothing.
+        # This step costs no evaluation, and reduces the error by about ten.
         p.points[q] += p.directions[q]
         p.status[q] = CONVERGED
     else:
@@ -247,14 +246,14 @@ def _point_downhill(p, q):
         share = p.inverse_curvatures[q, slot] * np.dot(p.changes[q, slot], direction)
         direction += (shares[slot] - share) * p.moves[q, slot]
     if np.any(gradient) and not np.dot(direction, gradient) < 0:
-        # Rounding has spoilt the memory: start over, straight down.
+        # Rounding has corrupted the stored steps: start again along the gradient.
         p.n_moves[q] = 0
         direction[:] = -gradient
 
 
 @compiled_loosely
 def _start_step(p, q, least_length):
-    """The trial point of a new direction, at least so far away."""
+    """The trial point of a new direction, at least `least_length` away."""
     direction = p.directions[q]
     length = np.sqrt(np.dot(direction, direction))
     p.steps[q] = 1.0
@@ -265,7 +264,7 @@ def _start_step(p, q, least_length):
 
 @compiled_loosely
 def _shorten(p, q, slope, value):
-    """A shorter step: to the minimum of the parabola through what is known."""
+    """A shorter step: to the minimum of the parabola through values and slope."""
     step = p.steps[q]
     shorter = 0.1 * step
     if np.isfinite(value):
@@ -273,8 +272,8 @@ def _shorten(p, q, slope, value):
         if bend > 0:
             shorter = -0.5 * slope * step * step / bend
         shorter = min(max(shorter, 0.1 * step), 0.5 * step)
-    promised = -slope * shorter
-    if promised <= ROUNDING * (1.0 + abs(p.values[q])):
+    descent = -slope * shorter
+    if descent <= ROUNDING * (1.0 + abs(p.values[q])):
         _settle(p, q)
     else:
         p.steps[q] = shorter
@@ -283,7 +282,7 @@ def _shorten(p, q, slope, value):
 
 @compiled_loosely
 def _settle(p, q):
-    """Rounding hides any further descent: once more straight down, then stop."""
+    """Rounding hides further descent: try the gradient's direction once, then stop."""
     if p.n_moves[q] == 0:
         p.status[q] = STALLED
         return

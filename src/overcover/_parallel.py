@@ -1,11 +1,11 @@
 """Workers: many independent tasks on threads, with one BLAS thread each.
 
-One task is one subdomain, or a few, so tasks are coarse and spend their time in BLAS,
-NumPy and compiled loops, which release the interpreter lock; threads share the data and
-copy nothing. BLAS gets one thread per worker, so the machine is never oversubscribed;
-with one worker too, because its rounding depends on its number of threads, and results
-must not depend on `n_jobs`. (At 800 rows a second thread gains a Cholesky factorisation
-nothing.)
+A task is one subdomain or a few. It spends its time in BLAS, NumPy and compiled loops,
+which release the interpreter lock, so threads run in parallel and share the data
+without copies. BLAS always has one thread per worker. More would oversubscribe the
+processor, and the rounding of BLAS depends on its number of threads, whereas results
+must not depend on `n_jobs`. (At 800 rows, a second thread does not speed up a Cholesky
+factorisation.)
 """
 
 from collections import deque
@@ -19,21 +19,21 @@ from typing import Any
 from joblib import effective_n_jobs
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-# Tasks handed out before their results are wanted, for each worker.
+# Tasks per worker that are submitted before the caller takes their results.
 LOOKAHEAD = 4
 
 
 @cache
 def _threadpools() -> ThreadpoolController:
-    # Looking for the libraries takes milliseconds, so it is done once.
+    # The search for the libraries takes milliseconds, so it runs once.
     return ThreadpoolController()
 
 
 def _disown() -> None:
-    """Let any thread limit OpenBLAS, not only the one that did so first.
+    """Allow every thread to limit OpenBLAS, not only the first one that did.
 
-    Since threadpoolctl 3.8 that thread owns the limit as long as it lives, and limits
-    of others silently do nothing; but one that threads share is nobody's.
+    Since threadpoolctl 3.8 the first thread owns the limit as long as it lives, and
+    limits by other threads silently have no effect.
     """
     clear = getattr(OpenBLASController, "clear_controlling_thread", None)
     if clear is not None:
@@ -41,10 +41,10 @@ def _disown() -> None:
 
 
 class _SharedLimit:
-    """One BLAS thread as long as anybody wants it.
+    """One BLAS thread as long as any holder needs the limit.
 
-    BLAS counts its threads once per process: of two that limit it at the same time, the
-    one that ends first must not give the other its threads back.
+    The limit applies to the whole process: when one of two holders ends, it must not
+    remove the limit of the other.
     """
 
     def __init__(self):
@@ -71,8 +71,8 @@ _one_blas_thread = _SharedLimit()
 
 @contextmanager
 def one_thread_per_worker() -> Iterator[None]:
-    """Hold BLAS and OpenMP at one thread, so that rounding depends on nothing else."""
-    # OpenMP counts per thread, so whoever calls limits its own.
+    """Limit BLAS and OpenMP to one thread, so that rounding is always the same."""
+    # An OpenMP limit holds in the thread that sets it.
     with _one_blas_thread, _threadpools().limit(limits=1, user_api="openmp"):
         yield
 
@@ -80,15 +80,15 @@ def one_thread_per_worker() -> Iterator[None]:
 def run_tasks(
     function: Callable[..., Any], tasks: Iterable[tuple], n_jobs: int | None = None
 ) -> Iterator[Any]:
-    """Call ``function(*task)`` for every task, yielding results in the tasks' order.
+    """Call ``function(*task)`` for every task; yield results in the order of tasks.
 
     Parameters
     ----------
     function : callable
     tasks : iterable of tuples of arguments
-        Consumed lazily, so a generator keeps few arguments alive at a time.
+        Consumed lazily, so a generator keeps few arguments in memory at a time.
     n_jobs : int or None
-        Threads: 1 if None (or what a joblib context says), -1 for all cores.
+        Threads: 1 if None (or the number of a joblib context), -1 for all cores.
 
     Yields
     ------
@@ -115,12 +115,11 @@ def run_tasks(
                     waiting.append(pool.submit(function, *task))
                 while waiting:
                     yield waiting.popleft().result()
-            finally:  # an error, or nobody wants the rest
+            finally:  # after an error, or when the caller stops early
                 for future in waiting:
                     future.cancel()
 
 
 def _pin_openmp() -> None:
-    # An OpenMP limit holds only in the thread that sets it; worker threads end with the
-    # loop, so nothing has to be restored in them.
+    # Worker threads end with the loop, so their limit needs no reset.
     _threadpools().limit(limits=1, user_api="openmp")

@@ -1,22 +1,21 @@
-"""Parameters of a part that an estimator is given as None or by a name."""
+"""Nested parameters of a part of an estimator, also if the part is None or a name."""
 
 from sklearn.base import BaseEstimator
 
 
 class NestedPart(BaseEstimator):
-    """An estimator with another one inside, whose parameters nest in whatever form it
-    is given.
+    """An estimator with another one inside: an instance, a name or None.
 
-    ``part__x`` of scikit-learn needs an instance to set x on. None and names stand for
-    instances too: their parameters are listed, and setting one puts the instance in
-    their place. This class comes first among the bases.
+    scikit-learn's ``part__x`` needs an instance. Here None and names have the
+    parameters of the instance that they stand for, and `set_params` replaces them by
+    it. This class comes first among the bases.
     """
 
     _part = "machine"
     """The parameter that holds the part."""
 
-    def _part_from(self, given):
-        """The instance that None or a name stands for; None for anything else."""
+    def _part_from(self, value):
+        """The instance that None or a name stands for; None for other values."""
         raise NotImplementedError
 
     def get_params(self, deep=True):
@@ -44,8 +43,8 @@ class NestedPart(BaseEstimator):
         Parameters
         ----------
         **params : dict
-            By name; ``part__parameter`` for one of the part. A part that was given as
-            None or by a name becomes the instance that this stands for.
+            By name; ``part__parameter`` for one of the part. If the part is None or a
+            name, an instance replaces it.
 
         Returns
         -------
@@ -53,15 +52,15 @@ class NestedPart(BaseEstimator):
         """
         prefix = f"{self._part}__"
         nested = {k.removeprefix(prefix): k for k in params if k.startswith(prefix)}
-        given = params.get(self._part, getattr(self, self._part))
-        part = self._part_from(given) if nested else None
+        value = params.get(self._part, getattr(self, self._part))
+        part = self._part_from(value) if nested else None
         if part is not None:
             values = {name: params.pop(key) for name, key in nested.items()}
             params[self._part] = part.set_params(**values)
-        elif nested and not hasattr(given, "set_params"):
+        elif nested and not hasattr(value, "set_params"):
             names = ", ".join(nested.values())
             raise ValueError(
-                f"{self._part}={given!r} has no parameters, so {names} cannot be set. "
+                f"{self._part}={value!r} has no parameters, so {names} cannot be set. "
                 f"Give a {self._part} that has them."
             )
         return super().set_params(**params)

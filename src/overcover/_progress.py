@@ -1,8 +1,7 @@
-"""Progress of a fit: scikit-learn callbacks, seconds per stage, a bar if wanted.
+"""Progress of a fit: scikit-learn callbacks, seconds per stage, an optional bar.
 
-The only module that knows scikit-learn's callback API. A fit is a task with one
-subtask per stage of the data path; a stage that works through subdomains has one
-subtask for each.
+Only this module uses scikit-learn's callback API. A fit is a task with one subtask per
+stage. A stage that works on subdomains has one subtask for each.
 """
 
 import sys
@@ -22,10 +21,10 @@ class FitProgress:
     Parameters
     ----------
     estimator : CallbackSupportMixin
-        Whose `fit` is running, under `with_callbacks`.
+        The estimator of the fit, which runs under `with_callbacks`.
     n_stages : int
     verbose : int
-        Shows bars on standard error if positive; plain lines without rich.
+        If positive, show bars on standard error; plain lines without rich.
     """
 
     def __init__(self, estimator, n_stages, verbose=0):
@@ -51,18 +50,18 @@ class FitProgress:
         self.seconds[name] = time.perf_counter() - started
 
     def track(self, results: Iterable[Any]) -> Iterator[Any]:
-        """Pass results through, each of them one finished task of the stage."""
+        """Yield the results; each marks one completed task of the stage."""
         assert self.task is not None
         for result in results:
-            done = self.task.subcontext("subdomain")
-            done.call_on_fit_task_begin(estimator=self.estimator)
-            done.call_on_fit_task_end(estimator=self.estimator)
+            subtask = self.task.subcontext("subdomain")
+            subtask.call_on_fit_task_begin(estimator=self.estimator)
+            subtask.call_on_fit_task_end(estimator=self.estimator)
             if self.bar is not None:
                 self.bar.advance()
             yield result
 
     def finish(self):
-        """Tell the callbacks that the fit is done."""
+        """Tell the callbacks that the fit is complete."""
         self.root.call_on_fit_task_end(estimator=self.estimator)
 
 
@@ -95,15 +94,15 @@ class _PlainBar:
 
 
 def open_bar(name, n_tasks, as_share=False):
-    """A bar on standard error with the time left; lines where rich is missing.
+    """A bar on standard error with the remaining time; lines without rich.
 
     Parameters
     ----------
     name : str
     n_tasks : int
-        0 where it is not known.
+        0 if unknown.
     as_share : bool
-        Whether to show per cent, for tasks that nobody counts, such as bytes.
+        Whether to show per cent instead of a count, for instance for bytes.
     """
     try:
         from rich.console import Console

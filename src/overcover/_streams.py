@@ -1,8 +1,7 @@
-"""Rows that may be too many for memory: looked at in blocks, changed when looked at.
+"""Rows that may be too many for memory: blocks of rows, and views in other units.
 
-An array that is mapped from a file is read where it is indexed. What has to see all
-rows therefore walks over them in blocks of fixed size, and what wants them in other
-units gets a view that converts the rows asked for.
+An index into a mapped array reads the file. Functions that need all rows therefore work
+in blocks of fixed size, and `Rows` converts units only for the rows of an index.
 """
 
 from collections.abc import Iterator
@@ -14,27 +13,27 @@ BLOCK_NUMBERS = 2**21
 """Numbers in memory at a time: 16 MB."""
 
 FEW_CELLS, OUTWEIGHED = 0.005, 5.0
-"""The share of a column's cells that may be outlying, and what the deviation with them
-must be in deviations without them for them to count as outlying."""
+"""The share of a column's cells that may be outliers. They count as outliers if they
+make the standard deviation this many times as large as it is without them."""
 
 FARTHEST = 1e140
-"""Length scales from zero beyond which no query is: squares and their sums exist."""
+"""Queries are clipped at this many length scales from zero: squares stay finite."""
 
 NEAR_ENOUGH = 10.0
-"""Deviations from the mean to which `without_far_cells` brings such cells."""
+"""Standard deviations from the mean to which `without_far_cells` moves outliers."""
 
 LEAST_JUDGED, LEAST_SAMPLED = 10, 1000
-"""Fewer rows have no cell that counts as outlying. Of more at least so many are looked
-at, however wide they are."""
+"""With fewer rows than the first, no cell counts as an outlier. The sample has at least
+as many rows as the second, or all."""
 
 
 def rows_per_block(n_columns: int) -> int:
-    """How many rows make a block of at most `BLOCK_NUMBERS` numbers; at least one."""
+    """Number of rows in a block of at most `BLOCK_NUMBERS` numbers; at least one."""
     return max(1, BLOCK_NUMBERS // max(1, n_columns))
 
 
 def slices_of(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Successive slices of `n_rows` rows, a block each.
+    """Successive slices of `n_rows` rows, one per block.
 
     Examples
     --------
@@ -59,16 +58,16 @@ def blocks_of(rows) -> Iterator[np.ndarray]:
 
 
 class Moments(NamedTuple):
-    """What is known of columns, each of shape (n_columns,)."""
+    """Statistics of columns, each of shape (n_columns,)."""
 
     mean: np.ndarray
     deviation: np.ndarray
     is_constant: np.ndarray
-    """Columns that do not vary; rounding leaves 1e9 with a deviation of 1e-7."""
+    """Columns that do not vary, except by rounding."""
 
 
 def moments_of(X) -> Moments:
-    """Mean and deviation of every column; memory: a block.
+    """Mean and standard deviation of every column; memory: a block.
 
     Parameters
     ----------
@@ -103,12 +102,12 @@ def _measure(X):
 
 
 def typical_moments_of(X) -> Moments:
-    """As `moments_of`, but without the few cells that outweigh all others of a column.
+    """As `moments_of`, but without the outliers of a column.
 
-    One cell of 1e9 makes a deviation that says nothing about the other rows. Where the
-    farthest cells (`FEW_CELLS` of them, at least one) make it more than `OUTWEIGHED`
-    times what it is without them, mean and deviation are those of the other rows. All
-    other columns, and those that are constant but for such cells, are as they were.
+    A single cell of 1e9 would determine the standard deviation of its column. If the
+    farthest cells (a share `FEW_CELLS`, at least one) increase the standard deviation
+    by more than a factor `OUTWEIGHED`, mean and standard deviation are those of the
+    other cells. The exception are columns that are constant without their outliers.
 
     Memory: a block, and a sample of as many numbers.
 
@@ -123,7 +122,7 @@ def typical_moments_of(X) -> Moments:
     n_sampled = min(len(X), max(LEAST_SAMPLED, rows_per_block(X.shape[1])))
     if n_sampled < LEAST_JUDGED:
         return plain
-    # So few cells do not outweigh all others unless one of them is so far away.
+    # Without a cell beyond this distance, no column can have outliers.
     reach = 0.8 / np.sqrt(max(FEW_CELLS, 1.0 / len(X)))
     suspects = np.flatnonzero((farthest > reach * deviation) & ~plain.is_constant)
     if not len(suspects):
@@ -133,18 +132,18 @@ def typical_moments_of(X) -> Moments:
     offsets = np.abs(sample - np.median(sample, axis=0))
     n_kept = n_sampled - max(1, int(FEW_CELLS * n_sampled))
     near = np.argpartition(offsets, n_kept - 1, axis=0)[:n_kept]
-    found = moments_of(np.take_along_axis(sample, near, axis=0))
-    is_outweighed = deviation[suspects] > OUTWEIGHED * found.deviation
-    replaced = is_outweighed & ~found.is_constant
-    mean[suspects[replaced]] = found.mean[replaced]
-    deviation[suspects[replaced]] = found.deviation[replaced]
+    inner = moments_of(np.take_along_axis(sample, near, axis=0))
+    is_outweighed = deviation[suspects] > OUTWEIGHED * inner.deviation
+    replaced = is_outweighed & ~inner.is_constant
+    mean[suspects[replaced]] = inner.mean[replaced]
+    deviation[suspects[replaced]] = inner.deviation[replaced]
     return Moments(mean, deviation, plain.is_constant)
 
 
 def center_of(rows) -> np.ndarray:
-    """The mean row, but where few cells have pulled it away from all others.
+    """The mean row, without outliers in columns where they determine the mean.
 
-    Around it distances do not cancel, whatever a single cell holds.
+    Distances around it do not cancel, whatever the outliers.
 
     Examples
     --------
@@ -159,7 +158,7 @@ def center_of(rows) -> np.ndarray:
 class Rows:
     """A view of rows in other units: ``((X - shift) / scale)[:, columns]``.
 
-    As float64, whatever X is; only the rows asked for are read and made.
+    Always float64. An index reads and converts only its own rows.
 
     Parameters
     ----------
@@ -167,9 +166,9 @@ class Rows:
         In memory or mapped.
     scale, shift : ndarray of shape (n_features,) or float
     columns : ndarray of bool of shape (n_features,) or None
-        Which to show; None for all.
+        The columns of the view; None for all.
     bounds : tuple of two ndarrays of shape (n_features,), or None
-        What lower and higher values become, in the new units; None leaves them.
+        Limits in the new units, at which values are clipped; None for no limits.
 
     Examples
     --------
@@ -191,21 +190,21 @@ class Rows:
         return len(self.X)
 
     def __getitem__(self, rows):
-        taken = np.asarray(self.X[rows], dtype=np.float64)
-        made = (taken - self.shift) / self.scale
+        values = np.asarray(self.X[rows], dtype=np.float64)
+        values = (values - self.shift) / self.scale
         if self.bounds is not None:
-            np.clip(made, *self.bounds, out=made)
-        return made if self.columns is None else made[..., self.columns]
+            np.clip(values, *self.bounds, out=values)
+        return values if self.columns is None else values[..., self.columns]
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(self[:], dtype=dtype)
 
 
 def without_far_cells(X):
-    """The rows, but cells that outweigh all others of their column brought nearer.
+    """The rows, with outliers moved towards the mean of their column.
 
-    For partitions, covers and routers: a set of rows with such a cell would have its
-    mean far from all of them. Rows without one are returned as they are.
+    For partitions, covers and routers: the mean of a cluster with an outlier would be
+    far from all its rows. X itself is returned if it has no outliers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Input checks every public estimator shares; errors say what to do next."""
+"""Input checks for all public estimators; errors say what to do next."""
 
 from functools import wraps
 from numbers import Integral, Number, Real
@@ -12,12 +12,12 @@ from . import _notes as notes
 from ._numbers import EITHER_FLOAT, FLOAT64, numbers_of
 from ._weights import comparable
 
-# On fewer rows than this 95 % intervals may hold 88 %.
+# With fewer rows, the coverage of 95 % intervals can be as low as 88 %.
 FEW_ROWS = 20
 
 
 def all_or_nothing(fit):
-    """Decorate `fit` so that, if it fails, the estimator is what it was before."""
+    """Decorate `fit` so that a failure leaves the estimator unchanged."""
 
     @wraps(fit)
     def safe_fit(self, *args, **kwargs):
@@ -33,7 +33,7 @@ def all_or_nothing(fit):
 
 
 class TrainingData(NamedTuple):
-    """What there is to learn from."""
+    """Validated training data."""
 
     X: np.ndarray
     """Shape (n_used, n_features)."""
@@ -42,35 +42,35 @@ class TrainingData(NamedTuple):
     """Shape (n_used, n_outputs)."""
 
     weights: np.ndarray | None
-    """In units of a typical weight, shape (n_used,); None if they are all equal."""
+    """In units of a typical weight, shape (n_used,); None if all are equal."""
 
     rows: np.ndarray | None
-    """Which of the rows that were given these are, ascending; None for all."""
+    """Row numbers in the original data, ascending; None for all."""
 
 
 def check_training_data(
     estimator, X, y, sample_weight=None, keep_float32=False, merge=True
 ) -> TrainingData:
-    """Validated training arrays; remembers the shape of y for the answers.
+    """Validated training arrays; stores the shape of y for predictions.
 
-    Rows of weight zero are dropped, equal rows are merged and weights are scaled: see
+    Drops rows of weight zero, merges equal rows and scales weights; see
     `overcover._weights`.
 
     Parameters
     ----------
-    estimator : the estimator being fitted; gets ``n_features_in_``, ``n_outputs_``
+    estimator : the estimator of the fit; gets ``n_features_in_``, ``n_outputs_``
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
     sample_weight : array-like of shape (n_samples,), number or None
     keep_float32 : bool
-        For who converts the rows it looks at, and need not copy all of them.
+        Whether X may stay float32, for estimators that convert rows when they use them.
     merge : bool
-        False where it is known that no two rows are equal.
+        Whether to merge equal rows.
 
     Returns
     -------
     TrainingData
-        float64, but X is float32 if that is kept.
+        float64, except X if it stays float32.
     """
     check_names(list(getattr(X, "columns", [])), "X")
     dtypes = EITHER_FLOAT if keep_float32 else FLOAT64
@@ -87,7 +87,7 @@ def check_training_data(
         multi_output=True,
         estimator=estimator,
     )
-    # Names of the columns, which the array has lost.
+    # For the column names, which the array lacks.
     validate_data(estimator, X, skip_check_array=True)
     estimator._y_ndim = y.ndim
     Y = y.reshape(len(rows), -1)
@@ -101,7 +101,7 @@ def check_training_data(
 
 
 class FewRowsWarning(UserWarning):
-    """A model was fitted on so few rows that little can be said of its errors."""
+    """A fit had too few rows for reliable hyperparameters and intervals."""
 
 
 class DataWarning(UserWarning):
@@ -123,7 +123,7 @@ def warn_of_sequence(run_length):
 
 
 def warn_of_few_rows(n_rows):
-    """Say that intervals rest on little, if they do."""
+    """Warn if there are fewer than `FEW_ROWS` rows."""
     if n_rows < FEW_ROWS:
         notes.warn(
             f"{n_rows} rows are few: hyperparameters, standard deviations and "
@@ -136,9 +136,9 @@ def warn_of_few_rows(n_rows):
 
 def check_weights(sample_weight, rows):
     """One weight per row, shape (n_samples,), not negative and not all zero."""
-    given = numbers_of(sample_weight, "sample_weight", largest=np.finfo(float).max)
+    numbers = numbers_of(sample_weight, "sample_weight", largest=np.finfo(float).max)
     sample_weight = _check_sample_weight(
-        sample_weight if isinstance(sample_weight, Number) else given,
+        sample_weight if isinstance(sample_weight, Number) else numbers,
         rows,
         dtype=np.float64,
         ensure_non_negative=True,
@@ -152,13 +152,13 @@ def check_weights(sample_weight, rows):
 
 
 def check_names(names, where):
-    """Refuse columns of the same name: a name must say which column is meant.
+    """Refuse two columns with the same name.
 
     Parameters
     ----------
     names : list of str
     where : str
-        What has them, for the message.
+        The owner of the names, for the message.
     """
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
@@ -170,7 +170,7 @@ def check_names(names, where):
 def check_queries(estimator, X):
     """Validated query rows of shape (n_queries, n_features), float32 or float64.
 
-    float32 is kept: whoever works in chunks need not copy everything.
+    float32 stays float32, so that callers can convert it in chunks.
     """
     return check_rows(estimator, X, reset=False)
 
@@ -180,16 +180,16 @@ def check_rows(estimator, X, reset, name="X", dtypes=EITHER_FLOAT, order="C"):
 
     Parameters
     ----------
-    estimator : the estimator being fitted or asked
+    estimator : the estimator of the fit or prediction
     X : array-like of shape (n_rows, n_features)
     reset : bool
-        Whether the estimator learns its columns from X, or X must have its columns.
+        Whether the estimator takes its column names from X; otherwise X must have them.
     name : str
-        What to call X in messages.
+        The name of X in messages.
     dtypes : tuple of types
-        Which to leave as they are; others become the first.
+        Types that stay as they are; others become the first.
     order : {"C", None}
-        None leaves rows in memory as they are.
+        None keeps the memory layout.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def check_rows(estimator, X, reset, name="X", dtypes=EITHER_FLOAT, order="C"):
 
 
 def as_training_shape(estimator, values):
-    """Drop the output axis where y was one-dimensional in fit."""
+    """Drop the output axis if y was one-dimensional in fit."""
     return values[..., 0] if estimator._y_ndim == 1 else values
 
 

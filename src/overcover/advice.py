@@ -1,31 +1,26 @@
-r"""Advice: what a fitted model, its data and its answers give reason to say.
+"""Advice: findings about a fitted model, its data and its predictions.
 
-Beside the path. Each finding is a plain sentence or two: what was seen, what it means,
-what to do. Thresholds are constants below, with their reasons. A report and the command
-line show them; `advise` makes the list.
+Beside the path. A finding is a sentence or two: an observation, its meaning, and a
+remedy. Thresholds are constants below, with their reasons. `advise` makes the list of
+findings; reports and the command line show it.
 """
 
 import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from . import combination, routing
 from ._columns import find_needless
 from ._markup import number, percent
 from ._validation import check_observed, check_queries
-from .cover import Cover
-from .explain import homes, names_of_features, remoteness
-from .machines import Machine
-from .planning._findings import Finding, about_cover, about_variance
-from .regressor import OverlappingCoverRegressor
-from .tuning import twin
-from .tuning._problem import NOISE_BOUNDS
+from .alone import as_cover, is_alone
+from .consult import panel_of, rounds
+from .explain import names_of_features, remoteness
+from .planning.findings import Finding, about_cover, about_variance
+
+__all__ = ["Finding", "advise"]
 
 SEVERITIES = ("problem", "warning", "note")
-# Queries answered at a time.
-CHUNK = 2**15
 COVERAGE = 0.95
 # Intervals are called dishonest past three standard errors, and two points at least.
 STANDARD_ERRORS, LEAST_GAP = 3.0, 0.02
@@ -35,15 +30,15 @@ OUTSIDE = {"note": 0.01, "warning": 0.05, "problem": 0.3}
 # without.
 HARDLY = 0.01
 MANY_DUPLICATES = {"note": 0.1, "warning": 0.5}
-# A mean error that so few rows decide says little about the others.
+# With fewer test rows than this, errors are not judged.
 FEW_QUERIES = 20
 
 
 class Assessment(NamedTuple):
-    """Rows that a model has not been fitted on, and what it says of them."""
+    """Rows that a model has not been fitted on, and its predictions."""
 
     Y: np.ndarray
-    """What was observed, shape (n_queries, n_outputs)."""
+    """Observed outputs, shape (n_queries, n_outputs)."""
 
     mean: np.ndarray
     """Shape (n_queries, n_outputs)."""
@@ -52,7 +47,7 @@ class Assessment(NamedTuple):
     """None where the machine has no variance."""
 
     home: np.ndarray
-    """The subdomain with most say, shape (n_queries,)."""
+    """The subdomain with the largest weight, shape (n_queries,)."""
 
     remoteness: np.ndarray
     """Above one outside the cover, see `overcover.explain`, shape (n_queries,)."""
@@ -61,7 +56,7 @@ class Assessment(NamedTuple):
     """Of the outputs."""
 
     seconds: float
-    """What answering took."""
+    """Time that the predictions took."""
 
     def r2(self):
         """Share of each output's variance that is explained; NaN if it has none."""
@@ -77,11 +72,11 @@ class Assessment(NamedTuple):
 
 
 def assess(model, X, y) -> Assessment:
-    """Answer test rows, in chunks of bounded memory.
+    """Predict test rows, in rounds of bounded memory.
 
     Parameters
     ----------
-    model : OverlappingCoverRegressor
+    model : OverlappingCoverRegressor or Machine
         Fitted.
     X : array-like of shape (n_queries, n_features)
     y : array-like of shape (n_queries,) or (n_queries, n_outputs)
@@ -90,19 +85,18 @@ def assess(model, X, y) -> Assessment:
     -------
     Assessment
     """
-    check_is_fitted(model)
+    model = as_cover(model)
     X = check_queries(model, X)
     has_variance = model.machine_.has_variance
     parts: list[Any] = []
     seconds = 0.0
-    for i in range(0, len(X), CHUNK):
-        chunk = X[i : i + CHUNK].astype(np.float64)
-        started = time.perf_counter()
-        route, answers, weights = model._consult(chunk, has_variance)
-        said = combination.mixture(weights, answers.mean, answers.variance)
+    started = time.perf_counter()
+    for rows, consultation in rounds(panel_of(model), X, has_variance):
+        prediction = consultation.prediction()
         seconds += time.perf_counter() - started
-        home = homes(route, weights)
-        parts.append((*said, home, remoteness(model, chunk, home)))
+        home = consultation.homes()
+        parts.append((*prediction, home, remoteness(model, X[rows], home)))
+        started = time.perf_counter()
     means, stds, home, remote = zip(*parts)
     mean = np.concatenate(means)
     Y = check_observed(y, mean)
@@ -118,17 +112,17 @@ def assess(model, X, y) -> Assessment:
 
 
 def advise(model, X=None, y=None, X_test=None, y_test=None):
-    """What a fitted model, its data and its answers give reason to say.
+    """Findings about a fitted model, its data and its predictions.
 
     Parameters
     ----------
     model : OverlappingCoverRegressor or Machine
         Fitted. A machine that was fitted alone is taken as one subdomain.
     X : array-like of shape (n_samples, n_features), default=None
-        The rows it was fitted on; without them nothing is said about data.
+        The rows it was fitted on; without them there are no findings about data.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
     X_test : array-like of shape (n_queries, n_features), default=None
-        Rows it was not fitted on; without them nothing is said about answers.
+        Rows it was not fitted on; without them there are none about predictions.
     y_test : array-like of shape (n_queries,) or (n_queries, n_outputs), default=None
 
     Returns
@@ -150,62 +144,59 @@ model. GP alone does the same.
     """
     if (X_test is None) != (y_test is None):
         raise ValueError("Give both X_test and y_test, or neither.")
-    check_is_fitted(model)
-    alone = isinstance(model, Machine)
-    if alone:
-        model = as_cover(model, X)
-    elif not isinstance(model, OverlappingCoverRegressor):
-        raise TypeError(
-            "Advice is about an OverlappingCoverRegressor or a machine such as GP, not "
-            f"about a {type(model).__name__}. Of a pipeline, give its last step and "
-            "transformed rows."
-        )
+    model = as_cover(model, X)
     assessment = None if X_test is None else assess(model, X_test, y_test)
-    return findings(model, X, y, assessment, alone)
+    return findings(model, X, y, assessment)
 
 
-def findings(model, X=None, y=None, assessment=None, alone=False):
-    """`advise` where the test rows have been answered already.
+def findings(model, X=None, y=None, assessment=None):
+    """`advise` for test rows that are predicted already.
 
-    Nothing is said about the cover of a machine that was fitted alone.
+    There are no findings about the cover of a machine that was fitted alone.
     """
-    found = [*(about_variance if alone else about_cover)(model), *about_noise(model)]
+    alone = is_alone(model)
+    result = [*(about_variance if alone else about_cover)(model), *about_noise(model)]
     if X is not None:
-        found += about_inputs(model, np.asarray(X, dtype=np.float64))
+        result += about_inputs(model, np.asarray(X, dtype=np.float64))
     if y is not None:
-        found += about_outputs(y)
+        result += about_outputs(y)
     if assessment is not None:
-        found += about_answers(model, assessment)
-    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+        result += about_answers(model, assessment)
+    return most_severe_first(result)
 
 
-def with_notes(model, found):
-    """Findings, and those of the fit that a model carries with it, each once.
+def most_severe_first(findings):
+    """The findings, problems before warnings before notes."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def with_notes(model, findings):
+    """Findings together with the notes of the fit, each once.
 
     Parameters
     ----------
     model : OverlappingCoverRegressor
         Fitted; its ``notes_`` are findings as text.
-    found : list of Finding
+    findings : list of Finding
 
     Returns
     -------
     list of Finding
         The most severe first.
     """
-    known = {finding.text for finding in found}
+    known = {finding.text for finding in findings}
     for note in getattr(model, "notes_", None) or []:
         severity, _, text = str(note).partition(": ")
         if severity not in SEVERITIES:
             severity, text = "note", str(note)
         if text not in known:
-            found = [*found, Finding(severity, text)]
+            findings = [*findings, Finding(severity, text)]
             known.add(text)
-    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+    return most_severe_first(findings)
 
 
 def unchecked(assessment):
-    """A sentence on what could not be looked at; "" if all of it was."""
+    """A sentence on what was not checked; "" if everything was."""
     if assessment is not None:
         return ""
     return (
@@ -214,74 +205,35 @@ def unchecked(assessment):
     )
 
 
-def as_cover(machine, X=None):
-    """A machine that was fitted alone, as the cover of one subdomain that it is.
-
-    Parameters
-    ----------
-    machine : Machine
-        Fitted.
-    X : array-like of shape (n_samples, n_features) or None
-        The rows it was fitted on, for a machine that keeps none.
-
-    Returns
-    -------
-    OverlappingCoverRegressor
-        Its `machine_` is the one given.
-    """
-    rows = machine.recall_inputs(machine.state_)
-    if rows is None and X is None:
-        raise ValueError(
-            f"{type(machine).__name__} keeps no training rows. Give X, the rows it was "
-            "fitted on."
-        )
-    rows = check_queries(machine, X).astype(np.float64) if rows is None else rows
-    model = OverlappingCoverRegressor(machine, subdomain_size=len(rows))
-    for name in ("n_features_in_", "feature_names_in_", "n_outputs_", "_y_ndim"):
-        if hasattr(machine, name):
-            setattr(model, name, getattr(machine, name))
-    model.machine_, model.states_ = machine, [machine.state_]
-    model.length_scales_ = machine.length_scales(rows)
-    model.cover_ = Cover([np.arange(len(rows))], np.array([len(rows)]))
-    model.n_subdomains_, model.subdomain_size_ = 1, len(rows)
-    mean = (rows / model.length_scales_).mean(axis=0, keepdims=True)
-    model.router_ = routing.EuclideanRouter(mean)
-    return model
-
-
 def names_of_outputs(y, Y):
-    """What the outputs are called: as in the data frame, else y0, y1, ..., or y."""
-    named = getattr(y, "columns", None)
-    if named is not None:
-        return [str(name) for name in named]
+    """Names of the outputs: as in the data frame, else y0, y1, ..., or y."""
+    columns = getattr(y, "columns", None)
+    if columns is not None:
+        return [str(name) for name in columns]
     if Y.shape[1] == 1:
         return [str(getattr(y, "name", None) or "y")]
     return [f"y{j}" for j in range(Y.shape[1])]
 
 
 def about_noise(model):
-    """Noise that tuning found at the end of what it may be."""
+    """Noise that tuning set to a bound."""
     machine = model.machine_
-    for name, (low, high) in (
-        ("noise", NOISE_BOUNDS),
-        ("input_noise", twin.NOISE_BOUNDS),
-        ("output_noise", twin.NOISE_BOUNDS),
-    ):
-        asked = getattr(machine, name, None)
-        if not (isinstance(asked, str) and asked == "auto"):
+    for name, (low, high) in machine.description.noises.items():
+        option = getattr(machine, name)
+        if not (isinstance(option, str) and option == "auto"):
             continue
-        found = np.atleast_1d(getattr(machine, f"{name}_"))
-        if np.any(found >= 0.99 * high):
+        noise = np.atleast_1d(getattr(machine, f"{name}_"))
+        if np.any(noise >= 0.99 * high):
             yield Finding(
                 "warning",
-                f"{name} was found at its upper bound, {number(high)}: the inputs say "
-                "little about the outputs, or not in a smooth way. Look for missing "
+                f"{name} is at its upper bound, {number(high)}: the inputs explain "
+                "little of the outputs, or not in a smooth way. Look for missing "
                 "features, or for rows whose outputs are mixed up.",
             )
-        if np.any(found <= 1.01 * low):
+        if np.any(noise <= 1.01 * low):
             yield Finding(
                 "note",
-                f"{name} was found at its lower bound, {number(low)}: the outputs look "
+                f"{name} is at its lower bound, {number(low)}: the outputs look "
                 "free of noise. That is right for simulations; for measurements, look "
                 "for rows that are nearly copies of each other.",
             )
@@ -308,7 +260,7 @@ def about_inputs(model, X):
         yield Finding(
             severity,
             f"{percent(share, 0)} of the rows repeat the inputs of another row: a "
-            "subdomain then sees less than its size suggests. Give a larger "
+            "subdomain then holds less than its size suggests. Give a larger "
             "subdomain_size.",
         )
 
@@ -359,7 +311,7 @@ def about_answers(model, assessment):
         yield Finding(
             "problem",
             f"For {listed(names, useless)}, the mean of the test outputs would be a "
-            "better answer than what is predicted.",
+            "better answer than the predictions.",
         )
     one_row = (spread > 0) & (error_sq.max(axis=0) > 0.5 * error_sq.sum(axis=0))
     if one_row.any():
@@ -372,7 +324,7 @@ def about_answers(model, assessment):
         )
     yield from about_subdomains(model, assessment, error_sq, spread)
     if assessment.std is not None:
-        held = assessment.held(model.machine_.half_width(COVERAGE)).mean(axis=0)
+        held = assessment.held(model.errors_.half_width(COVERAGE)).mean(axis=0)
         varied = np.flatnonzero(spread > 0)
         names = [names[j] for j in varied]
         yield from about_intervals(held[varied], n_queries, names)
@@ -456,8 +408,8 @@ def listed(names, chosen, most=5):
     >>> listed(list("abcdefgh"), np.ones(8, dtype=bool))
     'a, b, c, d, e and 3 more'
     """
-    found = [name for name, is_one in zip(names, chosen) if is_one]
-    if len(found) > most:
-        found = [*found[:most], f"{len(found) - most} more"]
-    *first, last = found
+    words = [name for name, is_chosen in zip(names, chosen) if is_chosen]
+    if len(words) > most:
+        words = [*words[:most], f"{len(words) - most} more"]
+    *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

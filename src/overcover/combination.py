@@ -5,35 +5,44 @@ r"""Combination: the answers of the subdomains a query consulted become one.
 
 .. math:: \mu = \sum_i a_i \mu_i, \qquad
     \sigma^2 = \sum_i a_i (\sigma_i^2 + \mu_i^2) - \mu^2, \qquad
-    a_i > 0, \ \sum_i a_i = 1 .
+    a_i \ge 0, \ \sum_i a_i = 1 .
 
-The variance is that of the mixture: where the consulted disagree, it grows.
+The variance is that of the mixture: where the answers differ, it grows. The weights
+:math:`a_i` follow a rule:
 
-A query that consults one subdomain by variance asks a few candidates; those about as
-certain as the most certain share its answer, `soft_choice`, so that predictions do not
-jump where one candidate overtakes another.
+- "certainty": :math:`a_i \propto (\eta_{\min} / \eta_i)^{16}` with :math:`\eta_i` the
+  posterior variance of subdomain i. The most certain subdomain decides, but predictions
+  do not jump where another one overtakes it;
+- "inverse-distance": :math:`a_i \propto 1 / d_i`, the paper's rule, with the distances
+  of the router; posterior standard deviations where certainty decides who answers;
+- "precision": :math:`a_i \propto 1 / \sigma_i^2`, output by output;
+- "nearest": the nearest alone, that is the most certain where certainty decides.
 """
 
 import numpy as np
 
-from .machines.base import Prediction
+from .machines import Prediction
 
-RULES = ("inverse-distance", "precision", "nearest")
-# How sharply certainty decides between candidates: a tenth more doubt is a fifth of the
-# weight. Chosen on training rows held out, `benchmarks/constants.py`.
+RULES = ("certainty", "inverse-distance", "precision", "nearest")
+# Rules for which machines need a variance.
+NEED_VARIANCE = ("certainty", "precision")
+# How sharply certainty decides between candidates: a tenth more posterior variance is a
+# fifth of the weight. Chosen on training rows held out, `benchmarks/constants.py`.
 SHARPNESS = 16
 
 
-def weights_of(rule, distances, variances=None):
-    """The a_i of every query.
+def weights_of(rule, distances, variances=None, certainties=None):
+    """The a_i of every query; a distance or variance of zero takes all the weight.
 
     Parameters
     ----------
-    rule : {"inverse-distance", "precision", "nearest"}
-        "inverse-distance" is the paper's; a distance of zero takes all the weight.
-        "precision" weighs by the inverse predictive variance, output by output.
+    rule : one of `RULES`
     distances : ndarray of shape (n_queries, n_consulted)
+        Nearest first.
     variances : ndarray of shape (n_queries, n_consulted, n_outputs) or None
+        Predictive variances, for "precision".
+    certainties : ndarray of shape (n_queries, n_consulted, 1) or None
+        Posterior variances, for "certainty"; infinite for no candidate.
 
     Returns
     -------
@@ -50,6 +59,8 @@ def weights_of(rule, distances, variances=None):
         weights = np.zeros((*distances.shape, 1))
         weights[:, 0] = 1.0
         return weights
+    if rule == "certainty":
+        return _shares(_smallest_over(certainties) ** SHARPNESS)
     spread = distances[..., None] if rule == "inverse-distance" else variances
     return _shares(_smallest_over(spread))
 
@@ -69,55 +80,7 @@ def _shares(weights):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def combine(rule, distances, means, variances=None):
-    """One prediction per query from those of the subdomains it consulted.
-
-    Parameters
-    ----------
-    rule : {"inverse-distance", "precision", "nearest"}
-    distances : ndarray of shape (n_queries, n_consulted)
-    means : ndarray of shape (n_queries, n_consulted, n_outputs)
-    variances : ndarray of means' shape or None
-
-    Returns
-    -------
-    Prediction
-        With `std` of None if `variances` is.
-    """
-    return mixture(weights_of(rule, distances, variances), means, variances)
-
-
-def soft_choice(doubts, means, variances):
-    r"""The most certain candidate's answer, shared with those about as certain.
-
-    .. math:: a_i \propto (\eta_{\min} / \eta_i)^{16}
-
-    Parameters
-    ----------
-    doubts : ndarray of shape (n_queries, n_candidates, 1)
-        Infinite for nobody; a doubt of zero takes all the weight.
-    means, variances : ndarray of shape (n_queries, n_candidates, n_outputs)
-
-    Returns
-    -------
-    Prediction
-
-    Examples
-    --------
-    >>> doubts = np.array([[[0.1], [0.2], [np.inf]]])
-    >>> means = np.array([[[3.0], [4.0], [np.inf]]])
-    >>> soft_choice(doubts, means, np.ones((1, 3, 1))).mean.round(3).tolist()
-    [[3.0]]
-    """
-    return mixture(soft_weights(doubts), means, variances)
-
-
-def soft_weights(doubts):
-    """The a_i of `soft_choice`, of the shape of `doubts`; zero for nobody."""
-    return _shares(_smallest_over(doubts) ** SHARPNESS)
-
-
-def mixture(weights, means, variances=None):
+def mixture(weights, means, variances=None) -> Prediction:
     """Mean and std of a mixture of answers.
 
     Parameters
@@ -130,8 +93,10 @@ def mixture(weights, means, variances=None):
     Returns
     -------
     Prediction
+        With `std` of None if `variances` is.
     """
-    # What nobody says is infinite, and must not be multiplied with its weight of zero.
+    # Where there is no candidate the mean is infinite and the weight zero: the product
+    # would be NaN.
     means = np.where(weights > 0, means, 0.0)
     mean = np.sum(weights * means, axis=1)
     if variances is None:

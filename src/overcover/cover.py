@@ -8,23 +8,170 @@ Cluster :math:`C_i` and what it borrows, :math:`O_i`, make subdomain
 :math:`r = \lceil t\,p / (1-p) \rceil` clusters with the nearest centres lend, each in
 proportion to the inverse distance of its centre, its rows nearest to :math:`\mu_i`.
 
-Notation: M is ``size``, p ``overlap``, t ``spread``, r ``n_lenders``, K the number of
-subdomains.
+`CoverShape` decides M, p, t, K and r, for every kind of fit and before any work.
+
+Notation: M is ``size``, p ``overlap``, t ``spread``, r ``n_lenders``, K
+``n_subdomains``.
 """
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 
-from ._neighbors import nearest_centers
+from ._neighbors import distance_flops, nearest_centers
 from ._parallel import run_tasks
+from ._records import record, whole
+from ._validation import check_count
 from .partition import Partition
 
+DEFAULT_SIZE, DEFAULT_OVERLAP, DEFAULT_SPREAD = 800, 0.9, 3.0
 # 0.9 / (1 - 0.9) is 9.000000000000002 in floating point, and its ceiling 10.
 CEILING_GUARD = 1e-9
+# Sizes to choose among.
+SIZES = (100, 150, 200, 300, 400, 600, 800, 1200, 1600)
+# "auto": multiply-adds of all machines (a minute or two of one core), and the size
+# below which a local machine knows too little to be worth the haste.
+AUTO_WORK, LEAST_AUTO = 1e12, 400
+# Up to this size, times the root of 1 / (1 - p), the full model takes no more work than
+# a cover.
+WHOLE = 800
+# Bytes of the factors of all subdomains together that a fit may keep unless told to.
+KEPT_BYTES = 4 * 2**30
 
 
+class CoverShape(NamedTuple):
+    """All sizes of a cover, known before it is made."""
+
+    n_samples: int
+    size: int
+    """M: rows of a subdomain, at most `n_samples`."""
+
+    overlap: float
+    """p: share of a subdomain's rows that other clusters own."""
+
+    spread: float
+    """t: how many times the least number of neighbouring clusters lend."""
+
+    n_subdomains: int
+    """K."""
+
+    @property
+    def n_lenders(self) -> int:
+        """The paper's r."""
+        return count_lenders(self.overlap, self.spread, self.n_subdomains)
+
+    @classmethod
+    def of(cls, model, n_samples, n_outputs=1) -> "CoverShape":
+        """The shape that the parameters of a model decide.
+
+        Parameters
+        ----------
+        model : OverlappingCoverRegressor
+            Or anything with its `subdomain_size`, `overlap`, `spread` and `machine`.
+        n_samples, n_outputs : int
+
+        Returns
+        -------
+        CoverShape
+
+        Raises
+        ------
+        ValueError
+            If a parameter makes no sense.
+
+        Examples
+        --------
+        >>> from overcover import OverlappingCoverRegressor
+        >>> CoverShape.of(OverlappingCoverRegressor(), 36_000)[1:]
+        (800, 0.9, 3.0, 450)
+        """
+        size, overlap, spread = model.subdomain_size, model.overlap, model.spread
+        check_cover_options(size, overlap, spread)
+        if isinstance(size, str):
+            size = auto_size(n_samples, n_outputs, overlap, model.machine)
+        return cls.at(n_samples, size, overlap, spread)
+
+    @classmethod
+    def at(cls, n_samples, size, overlap=DEFAULT_OVERLAP, spread=DEFAULT_SPREAD):
+        """The shape of a cover whose size is a number."""
+        size = min(size, n_samples)
+        n_subdomains = count_subdomains(n_samples, size, overlap)
+        return cls(n_samples, size, overlap, spread, n_subdomains)
+
+
+def check_cover_options(subdomain_size, overlap, spread=DEFAULT_SPREAD):
+    """Refuse an M, p or t that makes no sense."""
+    if not isinstance(subdomain_size, str):
+        check_count("subdomain_size", subdomain_size, 1, "Or give 'auto'.")
+    elif subdomain_size != "auto":
+        raise ValueError(
+            f"subdomain_size={subdomain_size!r} must be a number of rows such as "
+            f"{DEFAULT_SIZE}, or 'auto'."
+        )
+    if not isinstance(overlap, Real) or not 0 <= float(overlap) < 1:
+        raise ValueError(
+            f"overlap={overlap!r} must be at least 0 and below 1: the share of a "
+            "subdomain's rows that other clusters own. 0.9 is accurate, 0 a plain "
+            "partition."
+        )
+    if not isinstance(spread, Real) or not 1 <= float(spread) < np.inf:
+        raise ValueError(
+            f"spread={spread!r} must be a number >= 1: 1 borrows from as few "
+            "neighbouring clusters as can lend enough."
+        )
+
+
+def auto_size(n_samples, n_outputs=1, overlap=DEFAULT_OVERLAP, machine=None) -> int:
+    r"""The size of subdomains that ``subdomain_size="auto"`` stands for.
+
+    A rule of counts alone, so that it is the same on every computer:
+
+    1. all rows, :math:`M = N`, while the full model takes no more work than a cover of
+       subdomains of 800, :math:`N \le 800 / \sqrt{1 - p}`;
+    2. else the largest of 400, 600, 800, 1200, 1600 for which the machines take at most
+       :math:`10^{12}` multiply-adds, :math:`G N M^2 / (1 - p)`, and their factors at
+       most 4 GiB, :math:`4 G N M / (1 - p)` bytes;
+    3. 400 where none does; factors that take more than 4 GiB are then not kept (see
+       `GP`), unless ``keep_factors=True``, with which M falls to 100 if need be.
+
+    G is one, or the number of outputs with ``GP(per_output=True)``.
+
+    Parameters
+    ----------
+    n_samples, n_outputs : int
+    overlap : float in [0, 1)
+    machine : Machine, str or None
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> [auto_size(n) for n in (2000, 10_000, 100_000, 1_000_000)]
+    [2000, 1600, 800, 400]
+    """
+    n_groups = n_outputs if getattr(machine, "per_output", False) else 1
+    members = n_groups * n_samples / (1.0 - overlap)
+    if n_samples * np.sqrt(1.0 - overlap) <= WHOLE:
+        return max(1, int(n_samples))
+    must_keep = getattr(machine, "keep_factors", "auto") is True
+    allowed = [
+        size
+        for size in SIZES
+        if (members * size**2 <= AUTO_WORK or size <= LEAST_AUTO)
+        and (4 * members * size <= KEPT_BYTES or (size <= LEAST_AUTO and not must_keep))
+        and 2 * size <= n_samples
+    ]
+    return max(allowed, default=SIZES[0])
+
+
+@record(
+    members=[whole("n", 0, "N")],
+    n_owned=whole("K", 1),
+)
 class Cover(NamedTuple):
     """Which rows each subdomain holds."""
 
@@ -55,7 +202,7 @@ class Cover(NamedTuple):
         Parameters
         ----------
         n_rows : int
-            All rows that were given to the fit, or those alone that it used.
+            All rows of the fit's X, or those alone that it used.
 
         Returns
         -------
@@ -139,15 +286,15 @@ def quotas(distances, capacities, wanted):
     # Coincident centres: infinitely near is as good as very near, and finite.
     least = 1e-9 * distances[-1] if distances[-1] > 0 else 1.0
     share = 1.0 / np.maximum(distances, least)
-    given = np.floor(wanted * share / share.sum()).astype(np.intp)
-    given[: wanted - given.sum()] += 1
-    given = np.minimum(given, capacities)
-    for lender in range(len(given)):
-        missing = wanted - given.sum()
+    counts = np.floor(wanted * share / share.sum()).astype(np.intp)
+    counts[: wanted - counts.sum()] += 1
+    counts = np.minimum(counts, capacities)
+    for lender in range(len(counts)):
+        missing = wanted - counts.sum()
         if missing == 0:
             break
-        given[lender] += min(missing, capacities[lender] - given[lender])
-    return given
+        counts[lender] += min(missing, capacities[lender] - counts[lender])
+    return counts
 
 
 def lenders_of(i, centers, sizes, wanted, nearest):
@@ -179,7 +326,7 @@ def lenders_of(i, centers, sizes, wanted, nearest):
 
 
 class Clusters(NamedTuple):
-    """Rows by cluster, read when they are asked for."""
+    """Rows by cluster, read when they are needed."""
 
     X: np.ndarray
     """Shape (n_samples, n_features); may be mapped."""
@@ -206,7 +353,7 @@ class Lending(NamedTuple):
     """Rows of every cluster, shape (n_clusters,)."""
 
     size: int
-    """Rows of a subdomain; 0 where nobody borrows."""
+    """Rows of a subdomain; 0 where no cluster borrows."""
 
     n_lenders: int
 
@@ -219,7 +366,7 @@ def lending_of(centers, sizes, size, overlap, spread) -> Lending:
     return Lending(centers, sizes, min(size, int(sizes.sum())), n_lenders)
 
 
-def borrow(center, clusters, lenders, given):
+def borrow(center, clusters, lenders, counts):
     """The rows that lenders give: of each its nearest to `center`.
 
     Parameters
@@ -227,15 +374,15 @@ def borrow(center, clusters, lenders, given):
     center : ndarray of shape (n_features,)
     clusters : Clusters
     lenders : ndarray of int
-    given : ndarray of int
+    counts : ndarray of int
         How many rows each lender gives.
 
     Returns
     -------
-    ndarray of shape (sum of given,)
+    ndarray of shape (sum of counts,)
     """
     loans = []
-    for lender, count in zip(lenders, given):
+    for lender, count in zip(lenders, counts):
         numbers = clusters.numbers(lender)
         if count < len(numbers):
             dist_sq = np.sum((clusters.rows(lender) - center) ** 2, axis=1)
@@ -279,8 +426,8 @@ def extend_clusters(clusters, lending, start, stop, n_jobs=None):
         # Among coincident centres a cluster may be missing from its own list.
         others = listed[listed != i][:n_lenders]
         lenders, distances = lenders_of(i, centers, sizes, wanted, others)
-        given = quotas(distances, sizes[lenders], wanted)
-        return np.concatenate([own, borrow(centers[i], clusters, lenders, given)])
+        counts = quotas(distances, sizes[lenders], wanted)
+        return np.concatenate([own, borrow(centers[i], clusters, lenders, counts)])
 
     return list(run_tasks(extend, ((i,) for i in range(start, stop)), n_jobs))
 
@@ -316,3 +463,13 @@ def cover_partition(X, partition: Partition, size, overlap, spread, n_jobs=None)
     lending = lending_of(partition.centers, n_owned, size, overlap, spread)
     clusters = Clusters(X, members)
     return Cover(extend_clusters(clusters, lending, 0, len(members), n_jobs), n_owned)
+
+
+def cover_flops(shape: CoverShape, n_features):
+    """Operations of a cover, see `overcover._linalg.dense_flops`.
+
+    Distances between centres, and those of lenders' rows, which are sorted.
+    """
+    sorted_row = 75_000.0 + 150.0 * n_features
+    n_members = shape.n_subdomains * shape.size
+    return n_members * sorted_row + shape.n_subdomains**2 * distance_flops(n_features)

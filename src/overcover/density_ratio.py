@@ -1,4 +1,4 @@
-r"""Density ratio: how much a training row counts for the inputs that will be asked.
+r"""Density ratio: how much a training row counts for the inputs of queries.
 
     X_train, X_target -> standard units -> H, h -> tau, nu -> theta -> weights
 
@@ -173,9 +173,9 @@ def effective_sample_size(weights):
     return float(np.sum(weights / peak) ** 2 / np.sum((weights / peak) ** 2))
 
 
-def given_or(choices, given):
-    """The choices if "auto" is given, else an array of just the number given."""
-    return choices if isinstance(given, str) else np.array([float(given)])
+def candidates_for(choices, value):
+    """The choices for "auto", else an array of the value alone."""
+    return choices if isinstance(value, str) else np.array([float(value)])
 
 
 class RelativeDensityRatio(BaseEstimator):
@@ -209,7 +209,7 @@ class RelativeDensityRatio(BaseEstimator):
     effective_sample_size_ : float
         ``(sum w)^2 / sum w^2`` of the ratios, at most n_train; 0 if all are negligible.
     length_scale_, ridge_ : float
-        tau and nu, as given or found.
+        tau and nu, as passed or selected.
     grid_ : tuple of ndarrays of shape (n_length_scales,) and (n_ridges,)
         What they were chosen from.
     scores_ : ndarray of shape (n_length_scales, n_ridges)
@@ -261,7 +261,7 @@ class RelativeDensityRatio(BaseEstimator):
         ----------
         X_train : array-like of shape (n_train, n_features)
         X_target : array-like of shape (n_target, n_features)
-            Inputs as they will be asked; no outputs are needed.
+            Inputs of queries; no outputs are needed.
 
         Returns
         -------
@@ -311,8 +311,8 @@ class RelativeDensityRatio(BaseEstimator):
         multiples, ridges = MULTIPLES, RIDGES
         if n_folds == 1:
             multiples, ridges = np.ones(1), np.array([DEFAULT_RIDGE])
-        taus = given_or(median * multiples, self.length_scale)
-        ridges = given_or(ridges, self.ridge)
+        taus = candidates_for(median * multiples, self.length_scale)
+        ridges = candidates_for(ridges, self.ridge)
         self.grid_ = taus, ridges
         n_folds = n_folds if len(taus) * len(ridges) > 1 else 1
         H, h = fold_moments(train, target, centers, taus, float(self.alpha), n_folds)

@@ -2,8 +2,8 @@ r"""Kernels: similarity as a function of the squared distance.
 
 A stationary kernel is a function :math:`\kappa(s)` of the squared scaled distance
 :math:`s = \sum_f (x_f - x'_f)^2 / \rho_f^2`, with :math:`\kappa(0) = 1`. Named kernels
-work on inputs that are already divided by the length scales; a scikit-learn kernel
-object sees the inputs as they are and may have any diagonal.
+take inputs divided by the length scales. A scikit-learn kernel object takes inputs in
+their own units and may have any diagonal.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def apply(name, dist_sq):
     if name == "rbf":
         dist_sq *= -0.5
         return np.exp(dist_sq, out=dist_sq)
-    # Scaled distances with their sign turned, ready for the exponential.
+    # Negative scaled distances, for the exponential.
     r = np.sqrt(dist_sq, out=dist_sq)
     r *= {"matern12": -1.0, "matern32": -np.sqrt(3.0), "matern52": -np.sqrt(5.0)}[name]
     if name == "matern12":
@@ -72,9 +72,9 @@ def apply_with_slope(name, dist_sq):
     Returns
     -------
     values, slopes : ndarray
-        :math:`\kappa(s)` and :math:`d\kappa/ds`. The slope of "matern12" is infinite at
-        zero distance; it is returned as 0 there, where every input derivative of the
-        distance vanishes too.
+        :math:`\kappa(s)` and :math:`d\kappa/ds`. The slope of "matern12" at distance
+        zero is infinite; it is returned as 0, since the derivatives of the distance
+        vanish there.
     """
     if name == "rbf":
         values = np.exp(-0.5 * dist_sq)
@@ -130,9 +130,9 @@ def gram(kernel, A):
 
 
 def gram_lower(kernel, A):
-    """`gram`, filled on and below the diagonal: all that a factorisation reads.
+    """`gram` on and below the diagonal, which is all that a factorisation reads.
 
-    Made in blocks of rows that stay in cache, and half the work.
+    It takes half the work, in blocks of rows that stay in cache.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def gram_lower(kernel, A):
 
     Returns
     -------
-    ndarray of shape (n, n); what is above the diagonal means nothing
+    ndarray of shape (n, n); values above the diagonal are arbitrary
     """
     if is_object(kernel):
         return kernel(A)
@@ -156,10 +156,10 @@ def gram_lower(kernel, A):
 def weighted_differences(Q, slopes, A, B):
     r"""Sums :math:`\sum_{ab} W_{ab} (A_{af} - B_{bf})^2`, :math:`W = Q \circ \kappa'`.
 
-    What a derivative by length scales comes down to: with Q the derivative by kernel
-    values, :math:`\partial / \partial \log \rho_f` is -2 times it. A matrix product
-    instead of a tensor of shape (n, m, d), but for pairs so close that their slope is
-    steep, where it would cancel: that of "matern12" has no bound.
+    Derivatives by length scales need it: if Q is the derivative by kernel values,
+    :math:`\partial / \partial \log \rho_f` is -2 times this sum. A matrix product
+    replaces a tensor of shape (n, m, d). It would cancel for close pairs with a steep
+    slope (that of "matern12" has no bound), which are summed as differences instead.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def weighted_differences(Q, slopes, A, B):
 
 @compiled_loosely
 def take_steep(Q, slopes, A, B):
-    """The part of `weighted_differences` due to steep slopes, which become zero."""
+    """The part of `weighted_differences` from steep slopes, which it sets to zero."""
     sums = np.zeros(A.shape[1])
     for i in range(slopes.shape[0]):
         for j in range(slopes.shape[1]):
@@ -210,18 +210,36 @@ def diagonal(kernel, A):
 
 
 def with_theta(kernel, theta):
-    """The kernel with log hyperparameters `theta`; a name carries none of its own."""
+    """The kernel with log hyperparameters `theta`; a name stays as it is."""
     return kernel.clone_with_theta(theta[:-1]) if is_object(kernel) else kernel
 
 
+def count_hyperparameters(kernel, n_features):
+    """Hyperparameters of a kernel object, if it can compare rows of so many columns.
+
+    Raises
+    ------
+    ValueError
+    """
+    row = np.zeros((1, n_features))
+    try:
+        n_hyperparameters = len(kernel.theta)
+        values = kernel.clone_with_theta(kernel.theta)(row, row), kernel.diag(row)
+    except Exception as error:  # whatever scikit-learn says of what is no kernel
+        raise ValueError(f"Its kernel makes no sense: {error!r}.") from error
+    if [np.shape(value) for value in values] != [(1, 1), (1,)]:
+        raise ValueError("Its kernel makes no sense.")
+    return n_hyperparameters
+
+
 def in_units(kernel, theta, X):
-    """The kernel with log hyperparameters `theta`, and rows as it wants them.
+    """The kernel with log hyperparameters `theta`, and rows in its units.
 
     Parameters
     ----------
     kernel : str or scikit-learn kernel
     theta : ndarray of shape (n_hyperparameters + 1,)
-        The last one, the log noise, is not the kernel's.
+        The last one is the log noise, which does not belong to the kernel.
     X : ndarray of shape (n, d)
 
     Returns
@@ -235,7 +253,7 @@ def in_units(kernel, theta, X):
 
 
 def similarity(kernel, K, A, B):
-    """Kernel values scaled to lie in [0, 1]; those of a named kernel do already.
+    """Kernel values scaled to [0, 1], where those of a named kernel already are.
 
     Parameters
     ----------

@@ -81,10 +81,10 @@ def mean_joint_error(
     Two joints, one of them 5 mm off:
 
     >>> from overcover.metrics import mean_joint_error
-    >>> truth, said = [[0, 0, 0, 10, 10, 10]], [[3, 4, 0, 10, 10, 10]]
-    >>> mean_joint_error(truth, said)
+    >>> truth, predicted = [[0, 0, 0, 10, 10, 10]], [[3, 4, 0, 10, 10, 10]]
+    >>> mean_joint_error(truth, predicted)
     2.5
-    >>> mean_joint_error(truth, said, multioutput="raw_values").tolist()
+    >>> mean_joint_error(truth, predicted, multioutput="raw_values").tolist()
     [5.0, 0.0]
     """
     check_count("n_dims", n_dims, advice="Joints in space have 3.")
@@ -174,7 +174,7 @@ def mean_interval_score(
     y, low, high : array-like of shape (n_samples,) or (n_samples, n_outputs)
         What was observed, and the ends ``model.predict_interval(X, coverage)`` gives.
     coverage : float, default=0.95
-        The probability the intervals were asked for.
+        Probability that the intervals promise.
     sample_weight : array-like of shape (n_samples,) or None
     multioutput : {"uniform_average", "raw_values"} or array-like of shape (n_outputs,)
 
@@ -212,7 +212,7 @@ def _as_joints(Y, name, n_dims):
         raise ValueError(
             f"{name} of shape {Y.shape} does not hold joints of {n_dims} coordinates. "
             f"Give (n_samples, {n_dims} * n_joints) or (n_samples, n_joints, "
-            f"{n_dims}), or say n_dims."
+            f"{n_dims}), or pass n_dims."
         )
     return Y
 
@@ -244,7 +244,7 @@ def _as_intervals(y, low, high):
 
 
 def _as_numbers(Y, name, may_be_infinite=False):
-    """A float64 array without NaN, with as many dimensions as given."""
+    """A float64 array without NaN, with this number of dimensions."""
     return check_array(
         numbers_of(Y, name, largest=np.inf if may_be_infinite else LARGEST),
         ensure_all_finite=False,
@@ -257,8 +257,8 @@ def _as_numbers(Y, name, may_be_infinite=False):
 def _check_same_shape(arrays):
     shapes = {name: Y.shape for name, Y in arrays.items()}
     if len(set(shapes.values())) > 1:
-        said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise ValueError(f"Shapes differ: {said}. Give one row per sample in all.")
+        text = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ValueError(f"Shapes differ: {text}. Give one row per sample in all.")
 
 
 def _mean(errors, sample_weight, multioutput):

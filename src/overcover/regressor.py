@@ -4,19 +4,12 @@ X, Y -> metric -> partition -> cover -> machines -> routing -> combination
 -> prediction
 """
 
-from numbers import Real
-from typing import NamedTuple
-
-import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from . import combination, routing
+from . import consult, routing
 from ._markup import element
 from ._notes import keep_notes
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
-from ._streams import FARTHEST, Rows, without_far_cells
 from ._validation import (
     all_or_nothing,
     check_choice,
@@ -25,37 +18,23 @@ from ._validation import (
     check_training_data,
     warn_of_few_rows,
 )
-from .cover import count_lenders, count_subdomains, cover_partition
-from .explain import explain, summary
-from .machines import Answer, Prediction, TakesMachine, make_machine
-from .machines.base import Predictor
-from .partition import partition_rows
-from .planning._findings import Shape, warn_of_poor_choices
-from .planning._result import describe_fit
-from .planning._sizes import DEFAULT_OVERLAP, DEFAULT_SIZE, auto_size, check_auto
-from .subdomains import InMemory, ask, ask_doubts, fit_machines
-
-# Queries are answered in rounds, so that memory is flat however many there are. What
-# the answers to a round may occupy; and where factors need not be made again, how many
-# queries there are for each subdomain, because more of them would gain little.
-ROUND_BYTES, ROUND_QUERIES = 2**27, 512
-
-
-class Consultation(NamedTuple):
-    """Who was asked about some queries, what they said, and what it counts."""
-
-    route: routing.Route
-
-    answers: Answer
-    """With an axis for the consulted, see `ask`."""
-
-    weights: np.ndarray
-    """Shares, shape (n_queries, n_consulted, 1 or n_outputs)."""
+from .cover import (
+    DEFAULT_OVERLAP,
+    DEFAULT_SIZE,
+    DEFAULT_SPREAD,
+    CoverShape,
+    check_cover_options,
+)
+from .explain import summary
+from .fitting import Fit, InMemory, Recipe
+from .machines import FullModel, TakesMachine, make_machine
+from .planning.findings import warn_of_poor_choices
+from .planning.result import describe_fit
 
 
 class OverlappingCoverRegressor(
     TakesMachine,
-    Predictor,
+    FullModel,
     CallbackSupportMixin,
     MultiOutputMixin,
     RegressorMixin,
@@ -91,10 +70,13 @@ default="kmeans"
         See `overcover.partition.partition_rows`.
     router : {"variance", "mahalanobis", "euclidean", "neighbors", "density"}, \
 default="variance"
-        See `overcover.routing`. A machine without a variance is routed by Euclidean
-        distance where this says "variance".
-    combine : {"inverse-distance", "precision", "nearest"}, default="inverse-distance"
-        How several answers become one; see `overcover.combination`.
+        Which subdomains answer a query; see `overcover.routing`. With a machine that
+        has no variance, "variance" is "euclidean".
+    combine : {"auto", "certainty", "inverse-distance", "precision", "nearest"}, \
+default="auto"
+        How several answers become one; see `overcover.combination`. "auto" is
+        "certainty" with the router "variance" and ``n_consulted=1``: candidates that
+        are about equally certain share the answer. Else it is "inverse-distance".
     n_jobs : int or None, default=None
         Threads that work on different subdomains, each with one BLAS thread. Results
         do not depend on it.
@@ -148,11 +130,11 @@ default="variance"
         *,
         subdomain_size=DEFAULT_SIZE,
         overlap=DEFAULT_OVERLAP,
-        spread=3.0,
+        spread=DEFAULT_SPREAD,
         n_consulted=1,
         partition="kmeans",
         router="variance",
-        combine="inverse-distance",
+        combine="auto",
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -204,58 +186,60 @@ default="variance"
     @all_or_nothing
     @with_callbacks
     @keep_notes
-    def _fit(self, X, y, sample_weight, X_target, work, groups=None):
-        """`fit`, keeping what it does in `work`: `InMemory`, or a draft on disk."""
-        merge = not work.is_merged and make_machine(self.machine).takes_weights
+    def _fit(self, X, y, sample_weight, X_target, runner, groups=None):
+        """`fit`, by a runner of its stages; see `overcover.fitting`."""
+        merge = not runner.is_merged and make_machine(self.machine).takes_weights
         groups = check_groups(groups, X)
-        X, Y, weight, rows = check_training_data(self, X, y, sample_weight, True, merge)
-        groups = groups if groups is None or rows is None else groups[rows]
-        warn_of_few_rows(len(X))
-        rows = work.rows if rows is None else rows
-        self._check_options()
-        size = self._size(len(X), Y.shape[1])
-        n_subdomains = count_subdomains(len(X), size, self.overlap)
-        if isinstance(self.partition, str):  # a clusterer may make more, or fewer
-            self._check_consulted(n_subdomains)
-        asked = Shape(len(X), X.shape[1], Y.shape[1], size, self.overlap, n_subdomains)
-        warn_of_poor_choices(asked, self.machine, isinstance(work, InMemory))
-        rng, n_jobs = check_random_state(self.random_state), self.n_jobs
+        data = check_training_data(self, X, y, sample_weight, True, merge)
+        if groups is not None and data.rows is not None:
+            groups = groups[data.rows]
+        if data.rows is None:
+            data = data._replace(rows=runner.rows)
+        warn_of_few_rows(len(data.X))
+        fit = Fit(self._recipe(data, runner.in_memory), data, X_target, groups)
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
 
         with progress.stage("tuning"):
-            machine, weight = work.stage(
-                "metric", rng, self._tune, X, Y, weight, X_target, size, rng, groups
-            )
-            scales = machine.length_scales(X)
-            X_metric = without_far_cells(Rows(X, scales))
+            runner.run(fit, "tune")
         with progress.stage("partition"):
-            wanted = n_subdomains, self.partition
-            partition = work.stage(
-                "partition", rng, partition_rows, X_metric, *wanted, n_jobs, rng
-            )
+            runner.run(fit, "partition")
         with progress.stage("cover"):
-            shape = size, self.overlap, self.spread
-            cover = work.stage(
-                "cover", rng, cover_partition, X_metric, partition, *shape, n_jobs
-            )
-            self._check_consulted(len(cover.members))
-            known = self._router_name(machine), X_metric, cover, partition.labels
-            router = work.stage("router", rng, routing.make_router, *known, n_jobs)
-        with progress.stage("machines", len(cover.members)):
-            fits = fit_machines(
-                machine, X, Y, weight, cover, n_jobs, work, rows, groups
-            )
-            states = work.gathered(machine, progress.track(fits))
-            machine.calibrate(states)
+            runner.run(fit, "cover")
+            consult.check_consulted(self.n_consulted, fit.n_subdomains)
+            runner.run(fit, "router")
+        with progress.stage("machines", fit.n_subdomains):
+            runner.run(fit, "machines", progress.track)
+            runner.run(fit, "calibrate")
 
-        self.machine_, self.length_scales_ = machine, scales
-        self.cover_ = cover.renumbered(rows)
-        self.states_, self.router_ = states, router
-        self.n_subdomains_, self.subdomain_size_ = len(states), size
-        self.n_lenders_ = count_lenders(self.overlap, self.spread, len(states))
+        self.machine_, self.length_scales_ = fit.machine, fit.length_scales
+        self.cover_ = fit.cover.renumbered(data.rows)
+        self.states_, self.router_ = fit.results["machines"], fit.results["router"]
+        shape = fit.recipe.shape._replace(n_subdomains=fit.n_subdomains)
+        self.n_subdomains_, self.subdomain_size_ = shape.n_subdomains, shape.size
+        self.n_lenders_ = shape.n_lenders
         self.timings_ = progress.seconds
         progress.finish()
         return self
+
+    def _recipe(self, data, in_memory) -> Recipe:
+        """What the stages need besides the rows; refuses wrong parameters."""
+        self._check_options()
+        n_outputs = data.Y.shape[1]
+        shape = CoverShape.of(self, len(data.X), n_outputs)
+        if isinstance(self.partition, str):  # a clusterer may make more, or fewer
+            consult.check_consulted(self.n_consulted, shape.n_subdomains)
+        sizes = data.X.shape[1], n_outputs
+        warn_of_poor_choices(shape, *sizes, self.machine, in_memory)
+        machine = make_machine(self.machine)
+        consult.check_rule(self.combine, machine)
+        return Recipe(
+            machine=self.machine,
+            shape=shape,
+            partition=self.partition,
+            router=routing.router_for(self.router, machine),
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
 
     @property
     def plan_(self):
@@ -264,22 +248,6 @@ default="variance"
             raise AttributeError("plan_ is there after fit; overcover.plan before.")
         return describe_fit(self)
 
-    def explain(self, X, n_neighbors=5):
-        """Say why: who answered, with how much say, and which rows are near.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features) or (n_features,)
-        n_neighbors : int, default=5
-            Nearest training rows to list. Every training row is looked at.
-
-        Returns
-        -------
-        Explanation, or a tuple of them if X has two axes
-            With plain attributes; see `overcover.explain.Explanation`. Print it.
-        """
-        return explain(self, X, n_neighbors)
-
     def _html_repr(self):
         # scikit-learn's diagram, and what came of the fit.
         diagram = super()._html_repr()
@@ -287,134 +255,19 @@ default="variance"
             return diagram
         return f"{diagram}\n{element('p', summary(self))}"
 
-    def _size(self, n_samples, n_outputs):
-        """M: as asked for, or by the rule of "auto"."""
-        if not isinstance(self.subdomain_size, str):
-            return min(self.subdomain_size, n_samples)
-        return auto_size(n_samples, n_outputs, self.overlap, self.machine)
-
-    def _tune(self, X, Y, weight, X_target, size, rng, groups):
-        """The machine with its hyperparameters, and the weights of the rows."""
-        machine = make_machine(self.machine)
-        weight = machine.weigh(X, weight, X_target, rng)
-        machine.tune(X, Y, weight, size, rng, self.n_jobs, groups)
-        return machine, weight
-
-    def save(self, path, dtype=None, notes=None):
-        """Write the fitted model to a directory that `overcover.load` opens.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Made if there is none, replaced if it is a store, refused otherwise.
-        dtype : {None, "float64", "float32"}, default=None
-            None is exact; "float32" halves the size. See `overcover.store.save`.
-        notes : dict or None, default=None
-            Plain values to keep beside the model; `overcover.store.inspect` gives them
-            back.
-        """
-        from .store import save  # which makes models, so it imports this module
-
-        check_is_fitted(self)
-        save(self, path, dtype, notes)
-
     def __sklearn_is_fitted__(self):
         return hasattr(self, "states_")
 
-    def _asked(self):
-        return self.machine_
+    @property
+    def errors_(self):
+        """How errors are distributed, see `overcover.machines.errors`."""
+        return self.machine_.errors_
 
     def _predict_rows(self, X, return_std):
-        # Within a round all queries of a subdomain go together.
-        step = self._rows_per_round()
-        rounds = [
-            self._predict_round(X[i : i + step], return_std)
-            for i in range(0, len(X), step)
-        ]
-        mean = np.concatenate([answered.mean for answered in rounds])
-        if not return_std:
-            return Prediction(mean, None)
-        return Prediction(mean, np.concatenate([answered.std for answered in rounds]))
-
-    def _predict_round(self, X, return_std) -> Prediction:
-        _, answers, weights = self._consult(X, return_std)
-        return combination.mixture(weights, answers.mean, answers.variance)
-
-    def _rows_per_round(self):
-        """How many queries to answer together."""
-        n_listed = max(self.router_.n_listed, self.n_consulted)
-        is_asked_first = isinstance(self.router_, routing.VarianceRouter)
-        is_asked_first = is_asked_first and not self.machine_.doubts_first
-        n_asked = n_listed if is_asked_first else self.n_consulted
-        # Names and distances of candidates; mean and variance of those asked, and once
-        # more of their mixture.
-        numbers = 4 * n_listed + (n_asked + 1) * 2 * self.n_outputs_
-        n_rows = max(1, ROUND_BYTES // (8 * numbers))
-        # The same for a model that was loaded, so that it answers bit by bit the same.
-        if self.machine_.keeps_factors(self.n_subdomains_, self.subdomain_size_):
-            n_rows = min(n_rows, ROUND_QUERIES * self.n_subdomains_)
-        return n_rows
-
-    def _consult(self, X, return_std) -> Consultation:
-        self._check_consulted(self.n_subdomains_)  # it may have been changed since
-        n_consulted, machine = self.n_consulted, self.machine_
-        # Threads take longer to start than a few answers.
-        n_jobs = self.n_jobs if len(X) > 8 else 1
-        by_variance = isinstance(self.router_, routing.VarianceRouter)
-        Z = Rows(X, self.length_scales_, bounds=(-FARTHEST, FARTHEST))
-        X = Rows(X)
-        route = self.router_.route(Z, n_consulted, n_jobs)
-        if by_variance and machine.doubts_first:
-            doubts = ask_doubts(machine, self.states_, X, route, n_jobs)
-            route, _ = routing.most_certain(route, doubts, n_consulted)
-            by_variance = False
-        variance = return_std or by_variance or self.combine == "precision"
-        answers = ask(machine, self.states_, X, route, variance, n_jobs)
-        if by_variance and n_consulted == 1:
-            weights = combination.soft_weights(answers.doubt)
-            return Consultation(route, answers, weights)
-        if by_variance:
-            route, kept = routing.most_certain(route, answers.doubt, n_consulted)
-            answers = Answer(*(np.take_along_axis(a, kept, axis=1) for a in answers))
-        weights = combination.weights_of(
-            self.combine, route.distances, answers.variance
-        )
-        return Consultation(route, answers, weights)
-
-    def _router_name(self, machine):
-        if self.combine == "precision" and not machine.has_variance:
-            raise ValueError(
-                f"combine='precision' weighs answers by their variance, which "
-                f"{machine!r} does not have. Choose 'inverse-distance' or 'nearest'."
-            )
-        if self.router == "variance" and not machine.has_variance:
-            return "euclidean"
-        return self.router
-
-    def _check_consulted(self, n_subdomains):
-        if self.n_consulted > n_subdomains:
-            raise ValueError(
-                f"n_consulted={self.n_consulted} is more than the number of "
-                f"subdomains, {n_subdomains}. Give n_consulted={n_subdomains} or less, "
-                "or cover the rows with more and smaller subdomains (subdomain_size)."
-            )
+        return consult.predict(consult.panel_of(self), X, return_std)
 
     def _check_options(self):
-        if isinstance(self.subdomain_size, str):
-            check_auto(self.subdomain_size)
-        else:
-            check_count("subdomain_size", self.subdomain_size, 1, "Or give 'auto'.")
+        check_cover_options(self.subdomain_size, self.overlap, self.spread)
         check_count("n_consulted", self.n_consulted, 1, "1 suits a large overlap.")
-        if not isinstance(self.overlap, Real) or not 0 <= float(self.overlap) < 1:
-            raise ValueError(
-                f"overlap={self.overlap!r} must be at least 0 and below 1: the share "
-                "of a subdomain's rows that other clusters own. 0.9 is accurate, 0 a "
-                "plain partition."
-            )
-        if not isinstance(self.spread, Real) or not 1 <= float(self.spread) < np.inf:
-            raise ValueError(
-                f"spread={self.spread!r} must be a number >= 1: 1 borrows from as few "
-                "neighbouring clusters as can lend enough."
-            )
-        check_choice("router", self.router, routing.NAMES)
-        check_choice("combine", self.combine, combination.RULES)
+        check_choice("router", self.router, tuple(routing.ROUTERS))
+        check_choice("combine", self.combine, consult.CHOICES)

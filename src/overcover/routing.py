@@ -3,8 +3,8 @@ r"""Routing: which subdomains answer a query, and from how far away.
     X, Y -> metric -> partition -> cover -> machines -> [routing] -> combination
     -> prediction
 
-Everything here happens in the machine's metric: rows divided by its length scales.
-A subdomain is summarised by the mean (and covariance) of its members:
+All distances are in the machine's metric: rows divided by its length scales. A
+subdomain is summarised by the mean (and the covariance) of its members:
 
 - "euclidean": :math:`\lVert x - \mu'_k \rVert` (the paper's mode 1);
 - "mahalanobis": :math:`\lVert L_k^{-1} (x - \mu'_k) \rVert` with
@@ -14,15 +14,19 @@ A subdomain is summarised by the mean (and covariance) of its members:
   consults, out of the set C of all that it consults, is the root of
   :math:`\lVert L_k^{-1} (x - \mu'_k) \rVert^2 + \log |\Sigma'_k|
   - \min_{c \in C} \log |\Sigma'_c|`;
-- "neighbors": the clusters that own most of the query's nearest rows (mode 2), of as
-  many the owner of the nearest;
-- "variance": of the nearest few, those least in doubt; the machines decide, see
-  `most_certain`, and `overcover.combination.soft_choice` where one is wanted.
+- "neighbors": the clusters that own most of the query's nearest rows (mode 2); of
+  clusters with equally many, the owner of the nearest row;
+- "variance": the nearest few are candidates, and the posterior variances of their
+  machines decide between them; see `most_certain` and `overcover.consult`.
+
+A router describes itself: see `Router`. To add one, write a subclass here and give it a
+name in `ROUTERS`.
 
 Notation: the paper's :math:`K'` is ``n_consulted``. Ties go to the lower index.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -33,19 +37,18 @@ from ._neighbors import nearest_centers
 from ._parallel import run_tasks
 from ._streams import slices_of
 
-NAMES = ("variance", "mahalanobis", "euclidean", "neighbors", "density")
 # Candidates among which the variance decides: the nearest by Euclidean distance, as
 # long as they are not much farther than the nearest of all. Three within a tenth are
 # fewer than two on average: asking more costs more than it gains (docs/routing.md).
 N_CANDIDATES, REACH = 3, 1.1
-# Candidates by Euclidean distance for which a covariance is looked at.
+# Candidates by Euclidean distance whose covariances are compared.
 SHORTLIST = 64
 # Directions in which covariances are kept.
 MOST_DIRECTIONS = 64
 # Variance of members that all coincide: a millionth of a length scale, squared.
 LEAST_VARIANCE = 1e-12
 N_NEIGHBORS = 16
-# Rows a principal subspace is found from.
+# Rows that decide a principal subspace.
 PRINCIPAL_ROWS = 5000
 
 
@@ -53,22 +56,68 @@ class Route(NamedTuple):
     """For each query, the subdomains to consult, nearest first."""
 
     subdomains: np.ndarray
-    """Subdomain indices, shape (n_queries, n_consulted); -1 for nobody."""
+    """Subdomain indices, shape (n_queries, n_consulted); -1 for no candidate."""
 
     distances: np.ndarray
     """Distances to those subdomains as the router measures them, same shape."""
 
 
-class EuclideanRouter(NamedTuple):
+class Router:
+    """Base of all routers: what a router says of itself, and what it does."""
+
+    shapes: ClassVar[dict[str, str]]
+    """The arguments of its constructor, arrays that a store keeps, and their shapes:
+    K subdomains, N rows, d features, s directions."""
+
+    means: np.ndarray
+    """Mean of the rows of every subdomain, shape (n_subdomains, n_features)."""
+
+    measure: ClassVar[str] = "distance as the router measures it"
+    """What its distances are, in a few words for people."""
+
+    certainty_decides: ClassVar[bool] = False
+    """Whether it lists candidates, of which the most certain answer."""
+
+    n_listed: ClassVar[int] = 1
+    """Candidates that it compares for each query, at least `n_consulted`: decides how
+    much memory a query takes."""
+
+    @classmethod
+    def summarize(cls, X, cover, labels, means, n_jobs=None) -> "Router":
+        """Make a router of training rows; parameters as in `make_router`."""
+        raise NotImplementedError
+
+    def route(self, X, n_consulted, n_jobs=None) -> Route:
+        """Subdomains for each query.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_queries, n_features)
+            In the machine's metric.
+        n_consulted : int
+        n_jobs : int or None
+
+        Returns
+        -------
+        Route
+            With `n_consulted` columns; if certainty decides, with at least as many.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class EuclideanRouter(Router):
     """By distance to the subdomains' means."""
 
     means: np.ndarray
-    """Shape (n_subdomains, n_features)."""
 
-    @property
-    def n_listed(self):
-        """Candidates it looks at for each query."""
-        return 1
+    shapes = {"means": "K d"}
+    measure = "distance to the mean of the subdomain"
+
+    @classmethod
+    def summarize(cls, X, cover, labels, means, n_jobs=None):
+        """The means alone."""
+        return cls(means)
 
     def route(self, X, n_consulted, n_jobs=None) -> Route:
         """Nearest subdomains of each query; memory O(n_queries * n_consulted)."""
@@ -76,49 +125,58 @@ class EuclideanRouter(NamedTuple):
         return Route(ids, np.sqrt(dist_sq))
 
 
-class VarianceRouter(NamedTuple):
-    """Candidates by distance to the means; how much they doubt decides later."""
+class VarianceRouter(EuclideanRouter):
+    """Candidates by distance to the means; their posterior variances decide later."""
 
-    means: np.ndarray
-    """Shape (n_subdomains, n_features)."""
-
-    @property
-    def n_listed(self):
-        """Candidates it looks at for each query."""
-        return N_CANDIDATES
+    certainty_decides = True
+    n_listed = N_CANDIDATES
 
     def route(self, X, n_consulted, n_jobs=None) -> Route:
-        """Subdomains worth asking: the nearest, and rivals within `REACH` of it.
+        """Candidates: the nearest subdomain, and others within `REACH` of it.
 
-        At least `n_consulted` of them; -1 stands for nobody.
+        At least `n_consulted` of them; -1 stands for no candidate.
         """
         n_listed = min(max(N_CANDIDATES, n_consulted), len(self.means))
-        ids, dist_sq = nearest_centers(X, self.means, n_listed, n_jobs)
-        distances = np.sqrt(dist_sq)
-        too_far = distances > REACH * distances[:, :1]
+        route = super().route(X, n_listed, n_jobs)
+        too_far = route.distances > REACH * route.distances[:, :1]
         too_far[:, :n_consulted] = False
-        return Route(np.where(too_far, -1, ids), distances)
+        return Route(np.where(too_far, -1, route.subdomains), route.distances)
 
 
-class GaussianRouter(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class GaussianRouter(Router):
     """By each subdomain's own covariance, in a common principal subspace."""
 
     means: np.ndarray
-    """Shape (n_subdomains, n_features)."""
 
     directions: np.ndarray
-    """Orthonormal columns, shape (n_features, n_directions)."""
+    """Orthonormal columns."""
 
     whiteners: np.ndarray
-    """``L_k^-1`` of the projected covariances, shape (K, n_directions, n_directions)"""
+    """``L_k^-1`` of the projected covariances."""
 
     log_volumes: np.ndarray
-    """``log |Sigma_k|`` if it counts, else zeros; shape (n_subdomains,)."""
+    """``log |Sigma_k|`` if it counts, else zeros."""
 
-    @property
-    def n_listed(self):
-        """Candidates it looks at for each query."""
-        return SHORTLIST
+    shapes = {
+        "means": "K d",
+        "directions": "d s",
+        "whiteners": "K s s",
+        "log_volumes": "K",
+    }
+    measure = "distance by the subdomain's covariance"
+    n_listed = SHORTLIST
+    counts_volumes: ClassVar[bool] = False
+
+    @classmethod
+    def summarize(cls, X, cover, labels, means, n_jobs=None):
+        """Means and covariances; volumes count if `counts_volumes`."""
+        directions = principal_directions(X)
+        tasks = ((X[members] @ directions,) for members in cover.members)
+        whiteners, volumes = map(np.array, zip(*run_tasks(_whitener, tasks, n_jobs)))
+        if not cls.counts_volumes:
+            volumes = np.zeros(len(means))
+        return cls(means, directions, whiteners, volumes)
 
     def route(self, X, n_consulted, n_jobs=None) -> Route:
         """Nearest of a Euclidean shortlist; memory O(n_queries * shortlist)."""
@@ -141,21 +199,34 @@ class GaussianRouter(NamedTuple):
         return Route(consulted, np.sqrt(nearest - least))
 
 
-class NeighborsRouter:
+class DensityRouter(GaussianRouter):
+    """By each subdomain's covariance and volume: a wide one is not near everything."""
+
+    measure = "distance by the subdomain's covariance and volume"
+    counts_volumes = True
+
+
+class NeighborsRouter(Router):
     """By vote of the query's nearest rows over the clusters that own them."""
 
-    # Candidates it looks at for each query, and the memory of their votes.
-    n_listed = 4 * N_NEIGHBORS
+    shapes = {"rows": "N d", "labels": "N", "means": "K d"}
+    measure = "distance: one over the votes of the nearest rows"
+    n_listed = 4 * N_NEIGHBORS  # their votes take memory too
 
     def __init__(self, rows, labels, means):
         self.rows, self.labels, self.means = rows, labels, means
         self.index = NearestNeighbors(n_neighbors=min(N_NEIGHBORS, len(rows)))
         self.index.fit(rows)
 
+    @classmethod
+    def summarize(cls, X, cover, labels, means, n_jobs=None):
+        """All rows, with their owners."""
+        return cls(np.asarray(X), labels, means)
+
     def route(self, X, n_consulted, n_jobs=None) -> Route:
         """Most votes first; clusters without a vote follow by distance.
 
-        Of as many votes the owner of the nearest row comes first.
+        Of clusters with equally many, the owner of the nearest row comes first.
         """
         blocks = [self.index.kneighbors(X[block]) for block in slices_of(*X.shape)]
         row_distances, near = (np.concatenate(parts) for parts in zip(*blocks))
@@ -181,12 +252,22 @@ class NeighborsRouter:
         return Route(subdomains, distances)
 
 
-def make_router(name, X, cover, labels, n_jobs=None, means=None):
+ROUTERS: dict[str, type[Router]] = {
+    "variance": VarianceRouter,
+    "mahalanobis": GaussianRouter,
+    "euclidean": EuclideanRouter,
+    "neighbors": NeighborsRouter,
+    "density": DensityRouter,
+}
+"""Every router, by the name that users give."""
+
+
+def make_router(name, X, cover, labels, n_jobs=None, means=None) -> Router:
     """Summarise the subdomains for the router called `name`.
 
     Parameters
     ----------
-    name : one of `NAMES`
+    name : a name in `ROUTERS`
     X : ndarray of shape (n_samples, n_features)
         Training rows in the machine's metric; may be mapped.
     cover : Cover
@@ -194,27 +275,28 @@ def make_router(name, X, cover, labels, n_jobs=None, means=None):
         The cluster that owns each row.
     n_jobs : int or None
     means : ndarray of shape (n_subdomains, n_features) or None
-        What `subdomain_means` gives, if it is known.
+        The result of `subdomain_means`, if it is known.
+    """
+    means = subdomain_means(X, cover.members) if means is None else means
+    return ROUTERS[name].summarize(X, cover, labels, means, n_jobs)
+
+
+def router_for(name, machine) -> str:
+    """The name of the router that serves a machine.
+
+    Parameters
+    ----------
+    name : a name in `ROUTERS`
+        As the user gave it.
+    machine : Machine
 
     Returns
     -------
-    an object with ``route(X, n_consulted, n_jobs) -> Route``
+    str
+        "euclidean" where certainty should decide and the machine has no variance.
     """
-    means = subdomain_means(X, cover.members) if means is None else means
-    if name == "variance":
-        return VarianceRouter(means)
-    if name == "euclidean":
-        return EuclideanRouter(means)
-    if name == "neighbors":
-        return NeighborsRouter(np.asarray(X), labels, means)
-    directions = principal_directions(X)
-    tasks = ((X[members] @ directions,) for members in cover.members)
-    shapes = list(run_tasks(_whitener, tasks, n_jobs))
-    whiteners = np.array([whitener for whitener, _ in shapes])
-    log_volumes = np.array([log_volume for _, log_volume in shapes])
-    if name == "mahalanobis":
-        log_volumes = np.zeros(len(means))
-    return GaussianRouter(means, directions, whiteners, log_volumes)
+    needs_variance = ROUTERS[name].certainty_decides
+    return "euclidean" if needs_variance and not machine.has_variance else name
 
 
 def subdomain_means(X, members):
@@ -258,7 +340,7 @@ def _whitener(Z):
 
 
 def grouped(subdomains):
-    """Queries of each subdomain, from a table of who consults whom.
+    """Queries of each subdomain, from the subdomains that every query consults.
 
     Parameters
     ----------
@@ -285,25 +367,25 @@ def grouped(subdomains):
             yield int(k), np.divmod(where, subdomains.shape[1])
 
 
-def most_certain(route, doubts, n_consulted):
-    """Of the candidates, those least in doubt.
+def most_certain(route, variances, n_consulted):
+    """The candidates with the smallest posterior variances.
 
     Parameters
     ----------
     route : Route
         Candidates, nearest first.
-    doubts : ndarray of shape (n_queries, n_candidates, 1)
-        Posterior input variance of each candidate; infinite for nobody.
+    variances : ndarray of shape (n_queries, n_candidates, 1)
+        Posterior variance of each candidate; infinite for no candidate.
     n_consulted : int
 
     Returns
     -------
     route : Route
-        With the roots of `doubts` as distances.
+        With posterior standard deviations, the roots of `variances`, as distances.
     kept : ndarray of shape (n_queries, n_consulted, 1)
-        Which candidates these are.
+        Which columns of the old route these are.
     """
-    kept = np.argsort(doubts, axis=1, kind="stable")[:, :n_consulted]
+    kept = np.argsort(variances, axis=1, kind="stable")[:, :n_consulted]
     subdomains = np.take_along_axis(route.subdomains, kept[..., 0], axis=1)
-    distances = np.sqrt(np.take_along_axis(doubts, kept, axis=1)[..., 0])
+    distances = np.sqrt(np.take_along_axis(variances, kept, axis=1)[..., 0])
     return Route(subdomains, distances), kept

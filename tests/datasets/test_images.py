@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from overcover.datasets._camera import Camera, make_cameras
-from overcover.datasets._features import hog
-from overcover.datasets._motion import MOTIONS
-from overcover.datasets._sequence import make_subject, perform
-from overcover.datasets._shape_contexts import (
+from overcover.datasets.pose._camera import Camera, make_cameras
+from overcover.datasets.pose._features import hog
+from overcover.datasets.pose._motion import MOTIONS
+from overcover.datasets.pose._sequence import make_subject, perform
+from overcover.datasets.pose._shape_contexts import (
     bag_of_shape_contexts,
     learn_codebook,
     shape_contexts,
 )
-from overcover.datasets._silhouette import (
+from overcover.datasets.pose._silhouette import (
     SIZE,
     draw_silhouettes,
     fit_to_image,
     image_seeds,
     limbs_seen,
 )
-from overcover.datasets._skeleton import make_bodies
+from overcover.datasets.pose._skeleton import make_bodies
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from overcover.datasets._motion import GAITS, MOTIONS, Wander
-from overcover.datasets._sequence import make_subject, perform
-from overcover.datasets._skeleton import (
+from overcover.datasets.pose._motion import GAITS, MOTIONS, Wander
+from overcover.datasets.pose._sequence import make_subject, perform
+from overcover.datasets.pose._skeleton import (
     BONES,
     JOINT_NAMES,
     JOINTS,

@@ -8,9 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from overcover._linalg import squared_distances
-from overcover.datasets import PoseData, _making, _pose_store, make_pose
-from overcover.datasets._presets import PRESETS, choose_settings
-from overcover.datasets._scene import Scene
+from overcover.datasets import PoseData, make_pose
+from overcover.datasets.pose import _cache, _make, _rows
+from overcover.datasets.pose._presets import PRESETS, choose_settings
+from overcover.datasets.pose._scene import Scene
 
 ARRAYS = ("X_train", "Y_train", "X_test", "Y_test")
 
@@ -144,7 +145,7 @@ def test_features_are_those_of_the_silhouettes():
     images = data.silhouettes([5, 2], part="test")
     assert images.shape == (2, 3, 96, 96)
     assert set(np.unique(images)) == {0, 1}
-    features = _making.hog(images.reshape(-1, 96, 96), 6, 5).reshape(2, -1)
+    features = _rows.hog(images.reshape(-1, 96, 96), 6, 5).reshape(2, -1)
     assert_array_equal(features, data.X_test[[5, 2]])
 
 
@@ -203,12 +204,12 @@ def test_more_cameras_resolve_ambiguity():
 
 @pytest.mark.parametrize("preset", ["humaneva", "poser"])
 def test_data_do_not_depend_on_workers_or_chunks(preset, monkeypatch):
-    monkeypatch.setattr("overcover.datasets._shape_contexts.MOST_CONTEXTS", 2000)
+    monkeypatch.setattr("overcover.datasets.pose._shape_contexts.MOST_CONTEXTS", 2000)
     options = {"segmentation_noise": 0.5, "occlusion": 0.3}
     data = small(preset, **options)
     check_equal(data, small(preset, **options))
     check_equal(data, small(preset, n_jobs=2, **options))
-    monkeypatch.setattr(_making, "CHUNK", 7)
+    monkeypatch.setattr(_rows, "CHUNK", 7)
     check_equal(data, small(preset, n_jobs=2, **options))
 
 
@@ -243,13 +244,13 @@ def test_fewer_frames_thin_the_same_sequences():
 def fills(monkeypatch):
     """How often data were made."""
     made = []
-    fill = _making.fill_rows
+    fill = _rows.fill_rows
 
     def counted(*args):
         made.append(args)
         return fill(*args)
 
-    monkeypatch.setattr("overcover.datasets.pose.fill_rows", counted)
+    monkeypatch.setattr(_make, "fill_rows", counted)
     return made
 
 
@@ -272,7 +273,7 @@ def test_what_data_depend_on_is_part_of_the_key(tmp_path, fills, monkeypatch):
     small(**options, motions=["walk", "box"])
     small(**options, motions=("box", "walk"))
     assert len(fills) == 4
-    monkeypatch.setattr("overcover.datasets.pose.VERSION", -1)
+    monkeypatch.setattr(_make, "VERSION", -1)
     small(**options)
     assert len(fills) == 5
     kept = [json.loads(p.read_text()) for p in tmp_path.rglob("settings.json")]
@@ -298,7 +299,7 @@ def test_nothing_half_written_is_left_or_taken(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("overcover.datasets.pose.fill_rows", fail)
+        patch.setattr(_make, "fill_rows", fail)
         with pytest.raises(KeyboardInterrupt):
             small(folder=tmp_path)
     assert not list(tmp_path.iterdir())
@@ -318,7 +319,7 @@ def test_a_full_disk_and_a_place_that_is_a_file_are_said(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="cannot be written"):
         small(folder=tmp_path / "file" / "below")
-    monkeypatch.setattr(_pose_store, "RESERVE", 2**62)
+    monkeypatch.setattr(_cache, "RESERVE", 2**62)
     with pytest.raises(OSError, match="lower n_frames"):
         small(folder=tmp_path)
     assert not list(tmp_path.glob(".pose*"))

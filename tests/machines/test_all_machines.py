@@ -23,7 +23,9 @@ from overcover import (
     SharmaMittalTwinGP,
     TwinGP,
 )
+from overcover.advice import advise
 from overcover.machines import Machine, make_machine
+from overcover.report import write_report
 
 FIXED = {"length_scale": 1.5, "noise": 0.02}
 TWIN = (1.2, 0.8, 0.02, 0.01)
@@ -71,18 +73,19 @@ def check_machine(machine, X, Y, queries):
         assert isinstance(state, tuple) and hasattr(state, "_fields")
         answer = machine.answer(state, queries)
         assert answer.mean.shape == (len(queries), Y.shape[1])
-        assert answer.variance is None and answer.doubt is None
+        assert answer.variance is None and answer.posterior is None
         sure = machine.answer(state, queries, variance=True)
         assert_allclose(sure.mean, answer.mean)
         copied = pickle.loads(pickle.dumps(state))
         assert_array_equal(machine.answer(copied, queries).mean, answer.mean)
         if machine.has_variance:
             assert sure.variance.shape == answer.mean.shape
-            assert sure.doubt.shape == (len(queries),)
-            assert (sure.variance > 0).all() and (sure.doubt > 0).all()
+            assert sure.posterior.shape == (len(queries),)
+            assert (sure.variance > 0).all() and (sure.posterior > 0).all()
         else:
-            assert sure.variance is None and sure.doubt is None
-    assert np.all(machine.half_width(0.9) > machine.half_width(0.5))
+            assert sure.variance is None and sure.posterior is None
+    wide, narrow = (machine.errors_.half_width(share) for share in (0.9, 0.5))
+    assert (wide > narrow).all()
 
 
 def halves(X):
@@ -141,6 +144,31 @@ def test_every_machine_is_known_by_make_machine(machine):
     made = make_machine(machine)
     assert isinstance(made, Machine) and made is not machine
     assert str(made) == str(machine)
+
+
+@pytest.mark.parametrize("machine", [GP(**FIXED), TwinGP(*TWIN)], ids=str)
+def test_a_machine_alone_is_explained_advised_and_reported(
+    machine, two_outputs, queries, tmp_path
+):
+    X, Y = (array[:80] for array in two_outputs)
+    alone = clone(machine).fit(X, Y)
+    for page, mean in zip(alone.explain(queries[:3]), alone.predict(queries[:3])):
+        assert_allclose(page.mean, mean, rtol=1e-6)
+        assert len(page.neighbors) == 5 and page.subdomains.tolist() == [0]
+    assert isinstance(advise(alone, X, Y, X, Y), list)
+    path = write_report(alone, tmp_path / "report.html", X_test=X, y_test=Y)
+    assert "Seconds to fit" not in path.read_text(encoding="utf-8")
+
+
+def test_a_machine_that_keeps_no_rows_is_advised_and_reported_with_them(
+    surface, tmp_path
+):
+    X, y = (array[:80] for array in surface)
+    alone = AnyRegressor().fit(X, y)
+    assert isinstance(advise(alone, X, y), list)
+    assert write_report(alone, tmp_path / "report.html", X, y).exists()
+    with pytest.raises(ValueError, match="keeps no training rows"):
+        alone.explain(X[0])
 
 
 # -- any regressor --------------------------------------------------------------------

@@ -20,6 +20,10 @@ few = settings(deadline=None, max_examples=25)
 positive = st.floats(1e-6, 1e6)
 
 
+def errors_of(calibration):
+    return errors.Calibrated(calibration.quantiles, calibration.tail, calibration.width)
+
+
 def calibrated(ratios):
     """Calibration where there is only one way to localise."""
     return in_all_ways(ratios[None])
@@ -52,7 +56,7 @@ def test_the_factor_maximises_the_gaussian_log_density(ratios):
 @given(arrays(float, (30, 2), elements=positive), st.floats(0.01, 0.98))
 def test_half_widths_hold_their_share_of_the_residuals(ratios, coverage):
     found = calibrated(ratios)
-    half = errors.half_width(found.quantiles, coverage)
+    half = errors_of(found).half_width(coverage)
     inside = np.sqrt(ratios / found.factor) <= half * (1 + 1e-9)
     # Quantiles interpolate between residuals, so one of thirty may be missing.
     assert (inside.mean(axis=0) >= coverage - 1.5 / 30).all()
@@ -63,13 +67,13 @@ def test_gaussian_residuals_have_gaussian_half_widths():
     found = calibrated(9.0 * z**2)
     assert_allclose(found.factor, 9.0, rtol=1e-3)
     for coverage in (0.5, 0.9, 0.95, 0.99):
-        half = errors.half_width(found.quantiles, coverage)
+        half = errors_of(found).half_width(coverage)
         assert_allclose(half, norm.ppf(0.5 + 0.5 * coverage), rtol=5e-3)
 
 
 def test_heavy_tails_widen_wide_intervals():
     z = np.random.default_rng(0).standard_t(3, size=(20_000, 1))
-    half = errors.half_width(calibrated(z**2).quantiles, 0.995)
+    half = errors_of(calibrated(z**2)).half_width(0.995)
     assert half > 1.1 * norm.ppf(0.9975)
 
 
@@ -81,7 +85,7 @@ def test_outputs_have_factors_of_their_own():
 def test_residuals_of_zero_leave_the_variance_alone():
     found = calibrated(np.zeros((100, 1)))
     assert_array_equal(found.factor, [1.0])
-    assert_array_equal(errors.half_width(found.quantiles, 0.95), [1.0])
+    assert_array_equal(errors_of(found).half_width(0.95), [1.0])
 
 
 @pytest.mark.parametrize("n_rows", [2, 5, 10, 40])
@@ -121,14 +125,14 @@ def test_densities_integrate_to_one_and_fit_the_residuals(freedom, deviation):
     found = calibrated(z[:, None] ** 2)
     std = np.full((200_001, 1), deviation)
     error = np.linspace(-60, 60, 200_001)[:, None] * deviation
-    density = np.exp(errors.log_density(found.tail, found.width, error, std))
+    density = np.exp(errors_of(found).log_density(error, std))
     step = 120 * deviation / 200_000
     assert np.sum(density) * step == pytest.approx(1.0, abs=5e-3)
     # As good as the truth, whose density they were drawn from.
     z = z[:, None] / np.sqrt(found.factor)
     scale = 1 / np.sqrt(found.factor[0])
     truth = student.logpdf(z, freedom if freedom < np.inf else 1e9, scale=scale)
-    fitted = errors.log_density(found.tail, found.width, z, np.ones_like(z))
+    fitted = errors_of(found).log_density(z, np.ones_like(z))
     assert np.mean(fitted) >= np.mean(truth) - 0.01
 
 
@@ -137,17 +141,13 @@ def test_an_outlier_costs_less_where_outliers_are_known():
     error, std = np.full((1, 1), 50.0), np.ones((1, 1))
     heavy = calibrated(rng.standard_t(2, size=(2000, 1)) ** 2)
     light = calibrated(rng.normal(size=(2000, 1)) ** 2)
-    densities = [
-        errors.log_density(c.tail, c.width, error, std)[0, 0] for c in (heavy, light)
-    ]
+    densities = [errors_of(c).log_density(error, std)[0, 0] for c in (heavy, light)]
     assert densities[0] > densities[1] + 10
 
 
 def test_a_deviation_of_zero_has_a_finite_log_density():
     found = calibrated(np.random.default_rng(0).normal(size=(50, 1)) ** 2)
-    assert np.isfinite(
-        errors.log_density(found.tail, found.width, *np.zeros((2, 3, 1)))
-    ).all()
+    assert np.isfinite(errors_of(found).log_density(*np.zeros((2, 3, 1)))).all()
 
 
 # -- local scales ---------------------------------------------------------------------
@@ -268,3 +268,12 @@ def test_constant_outputs_have_a_finite_log_density(value, rng):
         assert_allclose(mean, value, atol=1e-9)
         assert (std > 0).all()
         assert np.isfinite(model.log_density(X, np.full(40, value))).all()
+
+
+def test_away_from_noise_free_rows_intervals_are_as_wide_as_the_prior():
+    """Most residuals are tiny beside those at the border, which make the variance."""
+    X = np.linspace(-3, 3, 400)[:, None]
+    model = GP(length_scale=4.5, noise=1e-8).fit(X, np.sin(X[:, 0]))
+    low, high = model.predict_interval([[10.0], [30.0]])
+    _, std = model.predict([[10.0], [30.0]], return_std=True)
+    assert (high - low > 1.9 * std).all() and (std > 0.5).all()

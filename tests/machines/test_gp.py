@@ -15,6 +15,7 @@ from sklearn.gaussian_process.kernels import (
 import reference
 from overcover import GP, OverlappingCoverRegressor
 from overcover._weights import in_typical_units
+from overcover.consult import consult, panel_of
 from overcover.kernels import NAMES
 from overcover.machines import base, calibration
 
@@ -38,8 +39,8 @@ def few(two_outputs):
     return X[:30], Y[:30]
 
 
-def doubt_of(model, X):
-    return model.answer(model.state_, X, variance=True).doubt
+def posterior_of(model, X):
+    return model.answer(model.state_, X, variance=True).posterior
 
 
 # -- hyperparameters as given ---------------------------------------------------------
@@ -70,7 +71,7 @@ def test_mean_and_doubt_match_the_textbook(kernel, few, queries):
     )
     assert_allclose(model.predict(queries), mean, rtol=TOLERANCE, atol=TOLERANCE)
     # The square root in Matern-1/2 turns the rounding of distances into 1e-8.
-    assert_allclose(doubt_of(model, queries), variance, rtol=1e-6)
+    assert_allclose(posterior_of(model, queries), variance, rtol=1e-6)
 
 
 @each_kernel
@@ -82,7 +83,7 @@ def test_mean_and_doubt_match_scikit_learn(kernel, surface, queries):
     ).fit(X, y - y.mean())
     mean, std = theirs.predict(queries, return_std=True)
     assert_allclose(model.predict(queries), mean + y.mean(), rtol=1e-6, atol=1e-7)
-    assert_allclose(doubt_of(model, queries), std**2 + NOISE, rtol=1e-6)
+    assert_allclose(posterior_of(model, queries), std**2 + NOISE, rtol=1e-6)
 
 
 @each_kernel
@@ -111,12 +112,12 @@ def test_variance_is_doubt_times_local_scale_times_factor(kernel, few, queries):
     everyone = np.arange(len(X))
     # A row that is left out has no part in its own scale.
     left = [ratios[i] / scale_at(X[i], everyone != i) for i in everyone]
-    doubt = reference.DenseGP(kernel, LENGTHS, NOISE).fit(X, Y).predict(queries)[1]
+    posterior = reference.DenseGP(kernel, LENGTHS, NOISE).fit(X, Y).predict(queries)[1]
     expected = [np.mean(left, axis=0) * scale_at(x, everyone) for x in queries]
     _, std = model.predict(queries, return_std=True)
-    near = doubt <= np.quantile(variances, calibration.REACH)
+    near = posterior <= np.quantile(variances, calibration.REACH)
     assert 0 < near.sum() < len(near)
-    assert_allclose(std[near] ** 2, (expected * doubt[:, None])[near], rtol=1e-5)
+    assert_allclose(std[near] ** 2, (expected * posterior[:, None])[near], rtol=1e-5)
 
 
 @each_kernel
@@ -165,16 +166,16 @@ def test_far_from_the_data_the_answer_is_the_prior(few):
     model = GP(length_scale=LENGTHS, noise=NOISE).fit(X, Y)
     far = np.array([[1e6, -1e6]])
     assert_allclose(model.predict(far)[0], Y.mean(axis=0))
-    assert_allclose(doubt_of(model, far), 1 + NOISE)
+    assert_allclose(posterior_of(model, far), 1 + NOISE)
 
 
 def test_doubt_never_falls_below_the_noise_nor_rises_above_the_prior(few, queries):
     X, Y = few
-    doubt = doubt_of(
+    posterior = posterior_of(
         GP(length_scale=LENGTHS, noise=NOISE).fit(X, Y), np.vstack([X, queries])
     )
-    assert (doubt >= NOISE).all()
-    assert (doubt <= 1 + NOISE + TOLERANCE).all()
+    assert (posterior >= NOISE).all()
+    assert (posterior <= 1 + NOISE + TOLERANCE).all()
 
 
 # -- leave one out --------------------------------------------------------------------
@@ -210,7 +211,7 @@ def test_a_weight_divides_the_noise_of_its_row(few, queries):
     dense = reference.DenseGP("matern32", LENGTHS, NOISE, weights).fit(X, Y)
     mean, variance = dense.predict(queries)
     assert_allclose(model.predict(queries), mean, rtol=TOLERANCE)
-    assert_allclose(doubt_of(model, queries), variance, rtol=1e-6)
+    assert_allclose(posterior_of(model, queries), variance, rtol=1e-6)
 
 
 def test_an_integer_weight_is_that_many_equal_rows(few, queries):
@@ -218,10 +219,10 @@ def test_an_integer_weight_is_that_many_equal_rows(few, queries):
     weights = np.arange(len(X)) % 4
     machine = GP(length_scale=LENGTHS, noise=NOISE)
     weighted = machine.fit(X, Y, sample_weight=weights)
-    mean, doubt = weighted.predict(queries), doubt_of(weighted, queries)
+    mean, posterior = weighted.predict(queries), posterior_of(weighted, queries)
     repeated = machine.fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights, axis=0))
     assert_allclose(repeated.predict(queries), mean, rtol=1e-7)
-    assert_allclose(doubt_of(repeated, queries), doubt, rtol=1e-6)
+    assert_allclose(posterior_of(repeated, queries), posterior, rtol=1e-6)
 
 
 def test_equal_weights_of_one_change_nothing(few, queries):
@@ -285,14 +286,14 @@ NOISY = NOISY + WhiteKernel(0.01, "fixed")
 
 def doubts_in_both(machine, X, Y, weights, queries):
     """In float64 and in float32."""
-    doubts = []
+    posteriors = []
     for dtype in ("float64", "float32"):
         machine.factor_dtype = dtype
         state = machine.fit_state(X, Y, weights, n_owned=20)
         assert state.factor.dtype == dtype
         machine.calibrate([state])
-        doubts.append(machine.doubt(state, queries))
-    return *doubts, state.left_out[0, 0]
+        posteriors.append(machine.posterior_variance(state, queries))
+    return *posteriors, state.left_out[0, 0]
 
 
 @pytest.mark.parametrize("least_weight", [1.0, 1e-2, 1e-6, 1e-8])
@@ -396,7 +397,9 @@ def test_a_white_kernel_is_noise(surface, queries):
     white = RBF(1.5, "fixed") + WhiteKernel(0.9 * NOISE, "fixed")
     white = GP(white, noise=0.1 * NOISE).fit(X, y)
     assert_allclose(white.predict(queries), plain.predict(queries), rtol=1e-6)
-    assert_allclose(doubt_of(white, queries), doubt_of(plain, queries), rtol=1e-6)
+    assert_allclose(
+        posterior_of(white, queries), posterior_of(plain, queries), rtol=1e-6
+    )
 
 
 def test_a_kernel_that_is_not_stationary_sees_the_origin(queries):
@@ -466,10 +469,11 @@ def test_subdomains_that_learn_compare_variances_in_common_units():
         overlap=0.5,
         random_state=0,
     ).fit(X, y)
-    _, answers, _ = model._consult(rng.uniform(-3, 3, (200, 1)), True)
-    asked = np.isfinite(answers.doubt[..., 0])
-    doubts, variances = answers.doubt[asked][:, 0], answers.variance[asked][:, 0]
-    apart = np.ptp(np.log(variances / doubts))
+    answers = consult(panel_of(model), rng.uniform(-3, 3, (200, 1)), True).answers
+    asked = np.isfinite(answers.posterior[..., 0])
+    posterior = answers.posterior[asked][:, 0]
+    variances = answers.variance[asked][:, 0]
+    apart = np.ptp(np.log(variances / posterior))
     assert np.ptp(np.log(variances)) > np.log(1e4)
     assert apart < np.log(10.0), "local scales are all that is left"
 

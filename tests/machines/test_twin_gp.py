@@ -101,7 +101,7 @@ def test_where_rows_explain_a_query_the_answer_is_the_minimum(rows):
     X, Y = rows
     model = TwinGP(*FIXED).fit(X, Y)
     points = model.search(model.state_, X).points
-    assert (model.doubt(model.state_, X) < 0.5).all()
+    assert (model.posterior_variance(model.state_, X) < 0.5).all()
     assert_allclose(model.predict(X), model.state_.rows.back(points), rtol=1e-12)
 
 
@@ -171,20 +171,20 @@ def test_on_the_way_out_the_answer_becomes_that_of_a_gp(rows):
     gp = GP(kernel="rbf", length_scale=FIXED[0], noise=FIXED[2]).fit(X, Y)
     gap = np.abs(twin.predict(way) - gp.predict(way)).max(axis=1)
     assert gap[0] > 1e-4
-    unexplained = twin.doubt(twin.state_, way) - FIXED[2]
+    unexplained = twin.posterior_variance(twin.state_, way) - FIXED[2]
     assert (gap[unexplained > 1 - 1e-4] < 1e-3).all()
     # No jump where the answer begins to move.
     steps = np.abs(np.diff(twin.predict(way), axis=0)).max(axis=1)
     assert steps.max() < 0.3
 
 
-def test_doubt_is_the_posterior_input_variance(rows, many_queries):
+def test_it_gives_the_posterior_input_variance(rows, many_queries):
     model = TwinGP(*FIXED).fit(*rows)
     slow, inputs = dense_and_inputs(model, many_queries)
-    doubt = model.doubt(model.state_, many_queries)
-    assert_allclose(doubt, [slow.eta(a) for a in inputs], rtol=1e-8)
+    posterior = model.posterior_variance(model.state_, many_queries)
+    assert_allclose(posterior, [slow.eta(a) for a in inputs], rtol=1e-8)
     answer = model.answer(model.state_, many_queries, variance=True)
-    assert_allclose(answer.doubt, doubt, rtol=1e-12)
+    assert_allclose(answer.posterior, posterior, rtol=1e-12)
 
 
 def test_the_printed_form_answers_nearly_the_same_among_the_data(rows):
@@ -264,7 +264,7 @@ def test_residuals_are_those_of_rows_left_out(rows):
     X, Y = rows
     model = TwinGP(*FIXED, rank="full").fit(X, Y)
     state, slow_eta = model.state_, []
-    said = model.answer_left_out(state.rows, np.arange(len(X)))
+    said = model.make_search().answer_left_out(state.rows, np.arange(len(X)))
     for i in range(len(X)):
         rest = np.arange(len(X)) != i
         slow = reference_twin.DenseTwin(

@@ -39,8 +39,8 @@ def make(name, few, is_weighted=False, rank="full", left=NOBODY):
     machine = kind(1.1, [0.9, 1.4], rank=rank, **NOISES, **options)
     machine.tune(X, Y, None, len(X), None, None)
     weights = np.linspace(0.3, 3.0, len(X)) if is_weighted else np.ones(len(X))
-    rows = machine.in_kernel_units(X, Y, weights)
-    return machine, rows, *machine._make_core(rows, left)
+    rows = machine.make_search().rows(X, Y, weights)
+    return machine, rows, *machine.make_search().make_core(rows, left)
 
 
 def dense(name, rows):
@@ -88,8 +88,8 @@ def test_similarities_are_gaussian():
 def test_values_are_those_of_the_printed_formula(name, is_weighted, few, queries, rng):
     machine, rows, core, _ = make(name, few, is_weighted)
     slow = dense(name, rows)
-    looks = machine._look(core, rows.similarities(queries), rows.Z)
-    objective = machine._objective(core, looks)
+    looks = machine.make_search().look(core, rows.similarities(queries), rows.Z)
+    objective = machine.make_search().objective(core, looks)
     points = looks.means + 0.5 * rng.normal(size=looks.means.shape)
     values, _ = objective(points, np.arange(len(queries)))
     for x, z, value in zip(queries, points, values):
@@ -103,10 +103,10 @@ def test_leaving_a_row_out_is_refitting_without_it(name, is_weighted, few, rng):
     """In closed form: u, eta, what a GP says, and every value of the objective."""
     left = np.arange(0, 40, 3)
     machine, rows, core, looks = make(name, few, is_weighted, left=left)
-    objective = machine._objective(core, looks)
+    objective = machine.make_search().objective(core, looks)
     points = rows.Z[left] + 0.4 * rng.normal(size=(len(left), 2))
     values, _ = objective(points, np.arange(len(left)))
-    eta = machine._eta(looks)
+    eta = machine.make_search().eta(looks)
     for n, i in enumerate(left):
         slow, a = dense(name, without(rows, i)), rows.A[i]
         assert_allclose(np.delete(looks.U[n], i), slow.weights_of(a), atol=1e-8)
@@ -122,12 +122,12 @@ def test_leaving_a_row_out_is_refitting_without_it(name, is_weighted, few, rng):
 def test_what_is_said_of_a_row_left_out_is_what_a_refit_says(name, is_weighted, few):
     everyone = np.arange(40)
     machine, rows, *_ = make(name, few, is_weighted)
-    said = machine.answer_left_out(rows, everyone)
+    said = machine.make_search().answer_left_out(rows, everyone)
     for i in everyone[::3]:
         rest = without(rows, i)
-        core, _ = machine._make_core(rest, NOBODY)
-        looks = machine._look(core, rest.similarities(few[0][[i]]), rest.Z)
-        expected = rest.back(machine._search(core, looks, rest.Z).points)[0]
+        core, _ = machine.make_search().make_core(rest, NOBODY)
+        looks = machine.make_search().look(core, rest.similarities(few[0][[i]]), rest.Z)
+        expected = rest.back(machine.make_search().points(core, looks, rest.Z))[0]
         assert_allclose(said[i], expected, atol=1e-6)
 
 
@@ -163,9 +163,9 @@ def test_gradients_of_queries_agree_with_finite_differences(
     name, rank, few, queries, rng
 ):
     machine, rows, core, _ = make(name, few, rank=rank)
-    looks = machine._look(core, rows.similarities(queries[:15]), rows.Z)
+    looks = machine.make_search().look(core, rows.similarities(queries[:15]), rows.Z)
     points = looks.means + 0.5 * rng.normal(size=looks.means.shape)
-    check_gradient(machine._objective(core, looks), points)
+    check_gradient(machine.make_search().objective(core, looks), points)
 
 
 @each_machine
@@ -174,13 +174,15 @@ def test_gradients_of_rows_left_out_agree_with_finite_differences(name, rank, fe
     left = np.arange(0, 40, 3)
     machine, rows, core, looks = make(name, few, True, rank, left)
     points = rows.Z[left] + 0.5 * rng.normal(size=(len(left), 2))
-    check_gradient(machine._objective(core, looks), points)
+    check_gradient(machine.make_search().objective(core, looks), points)
 
 
 def test_the_gradient_is_the_printed_one(few, queries):
     machine, rows, core, _ = make("twin", few)
-    looks = machine._look(core, rows.similarities(queries), rows.Z)
-    _, gradients = machine._objective(core, looks)(looks.means, np.arange(len(queries)))
+    looks = machine.make_search().look(core, rows.similarities(queries), rows.Z)
+    _, gradients = machine.make_search().objective(core, looks)(
+        looks.means, np.arange(len(queries))
+    )
     slow = dense("twin", rows)
     for x, z, gradient in zip(queries, looks.means, gradients):
         a = x / rows.input_scales - rows.center
@@ -189,8 +191,8 @@ def test_the_gradient_is_the_printed_one(few, queries):
 
 def test_a_batch_may_hold_any_queries_in_any_order(few, queries, rng):
     machine, rows, core, _ = make("twin", few)
-    looks = machine._look(core, rows.similarities(queries), rows.Z)
-    objective = machine._objective(core, looks)
+    looks = machine.make_search().look(core, rows.similarities(queries), rows.Z)
+    objective = machine.make_search().objective(core, looks)
     points = rng.normal(size=(len(queries), 2))
     values, gradients = objective(points, np.arange(len(queries)))
     some = rng.permutation(len(queries))[:9]

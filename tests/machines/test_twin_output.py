@@ -191,12 +191,12 @@ def test_answers_are_bounded_by_the_range_of_all_rows():
     model = TwinGP(0.5, 1.0, 0.1, 0.1, rank=1).fit(X, Y)
     core, rows = model.state_.core, model.state_.rows
     assert len(core.pivots) == 1
-    looks = model._look(core, rows.similarities(X), rows.Z)
+    looks = model.make_search().look(core, rows.similarities(X), rows.Z)
     looks = looks._replace(
         means=1e3 * np.ones_like(looks.means), unexplained=np.ones(100)
     )
     low, high = rows.Z.min(axis=0), rows.Z.max(axis=0)
-    points = model._search(core, looks, rows.Z).points
+    points = model.make_search().points(core, looks, rows.Z)
     assert_allclose(points, np.tile(high + 0.5 * (high - low), (100, 1)))
 
 

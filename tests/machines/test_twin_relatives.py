@@ -76,10 +76,15 @@ def test_an_integer_weight_is_that_many_equal_rows(kind, rows, queries):
     weights = 1 + np.arange(len(X)) % 3
     machine = kind(*FIXED, **EXACT)
     weighted = machine.fit(X, Y, sample_weight=weights)
-    mean, doubt = weighted.predict(queries), weighted.doubt(weighted.state_, queries)
+    mean, posterior = (
+        weighted.predict(queries),
+        weighted.posterior_variance(weighted.state_, queries),
+    )
     repeated = machine.fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights, axis=0))
     assert_allclose(repeated.predict(queries), mean, atol=SEARCH)
-    assert_allclose(repeated.doubt(repeated.state_, queries), doubt, rtol=1e-6)
+    assert_allclose(
+        repeated.posterior_variance(repeated.state_, queries), posterior, rtol=1e-6
+    )
 
 
 def test_a_weighted_kernel_is_more_noise_for_lighter_rows(rows, queries, targets):
@@ -91,12 +96,12 @@ def test_a_weighted_kernel_is_more_noise_for_lighter_rows(rows, queries, targets
     weights = state.rows.weights
     assert np.ptp(weights) > 0.5 and weights.min() >= LEAST_WEIGHT
     K, K_xq = reference_twin.gram(state.rows.A), state.rows.similarities(queries)
-    looks = model._look(state.core, K_xq, state.rows.Z)
+    looks = model.make_search().look(state.core, K_xq, state.rows.Z)
     for q in range(len(queries)):
         u, eta = reference_twin.importance_weighted(K, K_xq[:, q], weights, noise)
         assert_allclose(looks.U[q], u, atol=ROUNDING)
         assert_allclose(looks.unexplained[q] + noise, eta, rtol=ROUNDING)
-    assert_allclose(model.doubt(state, queries), looks.unexplained + noise)
+    assert_allclose(model.posterior_variance(state, queries), looks.unexplained + noise)
 
 
 def test_targets_are_weights_by_density_ratio(rows, queries, targets):

@@ -1,4 +1,4 @@
-"""Baselines: the systems a cover is compared with, one file each."""
+"""Baselines: other methods, for comparison with a cover; one file each."""
 
 from .committee import CommitteeGP
 from .domain_decomposition import DomainDecompositionGP

@@ -1,9 +1,9 @@
-r"""Hyperparameters of a sparse GP, learned through its own marginal likelihood.
+r"""Hyperparameters of a sparse GP from its own marginal likelihood.
 
 Notation as in `overcover.baselines.sparse_gp`; ``theta`` is ``[log length scales...,
-log noise]``. With :math:`C = Q + \Lambda`, :math:`g = \mathrm{diag}(K - Q)`, what the
-inducing points miss, and the best amplitude :math:`s_j^2 = y_j^\top C^{-1} y_j / n`
-put in, the negative log likelihood of all outputs is, up to a constant,
+log noise]``. Let :math:`C = Q + \Lambda`, and :math:`g = \mathrm{diag}(K - Q)`, the
+part that the inducing points miss. With the best amplitude :math:`s_j^2 = y_j^\top
+C^{-1} y_j / n`, the negative log likelihood of all outputs is, up to a constant,
 
 .. math:: F = \tfrac n2 \sum_j \log s_j^2 + \tfrac{d_Y}{2} \log|C| + \tfrac{d_Y}{2}
     \sum_i (c_i - 1) \log(w_i \Lambda_{ii}), \qquad n = \textstyle\sum_i c_i ,
@@ -11,7 +11,7 @@ put in, the negative log likelihood of all outputs is, up to a constant,
 with :math:`c_i = \min(w_i, 1)` (see `overcover.tuning.likelihood`), where
 :math:`w_i \Lambda_{ii}` is :math:`g_i + \nu` for fic and :math:`\nu` otherwise.
 The variational bound of Titsias (2009), for dtc, sor and nystrom, adds
-:math:`\tfrac{d_Y}{2 \nu} \sum_i w_i g_i`, the price of what is missed: :math:`F` is
+:math:`\tfrac{d_Y}{2 \nu} \sum_i w_i g_i`, a penalty for the missing part: :math:`F` is
 then never below that of the full GP.
 
 Its gradient needs no n x n matrix. With :math:`S = \partial F / \partial C = \tfrac12
@@ -19,10 +19,10 @@ Its gradient needs no n x n matrix. With :math:`S = \partial F / \partial C = \t
 and :math:`T = K_{mm}^{-1} K_{mn}`,
 
 .. math:: dF = 2 \langle (S - \mathrm{diag}\,h) T^\top, dK_{nm} \rangle - \langle T (S -
-    \mathrm{diag}\,h) T^\top, dK_{mm} \rangle + \text{what the noise adds},
+    \mathrm{diag}\,h) T^\top, dK_{mm} \rangle + \text{terms of the noise},
 
-and by Woodbury :math:`C^{-1} V^\top = \Lambda^{-1} V^\top B^{-1}`, so all of it is made
-of chunks of V.
+and by Woodbury :math:`C^{-1} V^\top = \Lambda^{-1} V^\top B^{-1}`, so all terms are
+sums over chunks of V.
 """
 
 from functools import reduce
@@ -41,21 +41,21 @@ from .._weights import evidence_of
 from ..tuning._problem import START_NOISE, descend, standardize
 from ._sparse import fit_diagonal, make_inducing, squared_norms
 
-# Steps that scale all lengths by one factor, and steps of all of them.
+# Iterations with one common factor of all length scales, and iterations of each.
 TIED_ITER, MAX_ITER = 15, 40
 
 
 def climb_bound(method, machine, X, Y, weights, points, n_jobs):
-    """Log hyperparameters from those of `machine` up the approximate likelihood.
+    """Log hyperparameters that maximise the likelihood, from those of `machine`.
 
     A step costs O(n m^2); memory is that of `fit_diagonal`.
 
     Parameters
     ----------
     method : {"fic", "dtc", "sor", "nystrom", "pic"}
-        "pic" is judged as "fic": the rows it treats exactly depend on the metric.
+        "pic" uses the likelihood of "fic", because its blocks depend on the metric.
     machine : GP
-        Tuned; what its user fixed does not move.
+        Tuned; hyperparameters that the user fixed do not change.
     X : ndarray of shape (n, n_features)
     Y : ndarray of shape (n, n_outputs)
     weights : ndarray of shape (n,)
@@ -67,9 +67,9 @@ def climb_bound(method, machine, X, Y, weights, points, n_jobs):
     -------
     ndarray of shape (n_features + 1,)
     """
-    asked = machine.hyperparameters_asked_for(X.shape[1])
+    fixed = machine.hyperparameters_asked_for(X.shape[1])
     problem, _, restore = standardize(
-        machine.used_kernel_, X, Y, weights, asked, n_jobs
+        machine.used_kernel_, X, Y, weights, fixed, n_jobs
     )
     if not problem.free.any() or problem.Y.shape[1] == 0 or len(X) < 2:
         return machine.theta_[0]
@@ -88,17 +88,17 @@ def climb_bound(method, machine, X, Y, weights, points, n_jobs):
             return 1e10, np.zeros(len(theta))
 
     start = restore.inverse(machine.theta_[0])
-    # Where little is noise to local machines, much is to a few inducing points, and
-    # the first step from a bound of thousands would lead anywhere.
+    # A few inducing points need more noise than local machines. With too little, the
+    # bound is in the thousands, and the first step from there would be arbitrary.
     wide = start.copy()
     wide[-1] = max(start[-1], np.log(START_NOISE)) if problem.free[-1] else start[-1]
     wide = descend(problem, wide, objective, True, TIED_ITER)
-    found = min(start, wide, key=lambda theta: objective(theta)[0])
-    return restore(descend(problem, found, objective, False, MAX_ITER))
+    better = min(start, wide, key=lambda theta: objective(theta)[0])
+    return restore(descend(problem, better, objective, False, MAX_ITER))
 
 
 def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
-    """F per number observed, and its gradient.
+    """F per observed output value, and its gradient.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
     kernel : str
     X : ndarray of shape (n, n_features)
     Y : ndarray of shape (n, n_outputs)
-        Centred, and no column constant.
+        Centred, without constant columns.
     weights : ndarray of shape (n,)
     Z : ndarray of shape (m, n_features)
         Inducing points.
@@ -125,13 +125,13 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
     method = "fic" if rule == "fic" else "dtc"
     state, energy = fit_diagonal(method, inducing, A, Y, weights, n_jobs)
     scale = np.sqrt(energy / n)
-    # The inverses are of m x m factors, and multiplied by chunk after chunk.
+    # Inverses of m x m factors, for products with every chunk.
     B_inv = inverse_from_cholesky(state.L_B)
     L_inv = solve_lower(inducing.L, np.eye(len(Z)))
     right = state.alpha / scale
 
     def backpropagate(rows):
-        """What some rows add: to F, to its slopes, and ``V diag(h) V^T``."""
+        """Terms of some rows: of F, of its slopes, and of ``V diag(h) V^T``."""
         dist_sq = squared_distances(A[rows], A_Z)
         K_nm, slopes = kernels.apply_with_slope(kernel, dist_sq)
         V, w = inducing.whiten(K_nm), weights[rows]
@@ -157,7 +157,7 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
         return value, by_scale, by_noise, (V * by_missed) @ V.T
 
     parts = run_tasks(backpropagate, zip(inducing.chunks(len(A))), n_jobs)
-    # Summed as they come: no more than a few m x m matrices are alive.
+    # Summed one by one, so that only a few m x m matrices exist at a time.
     value, by_scale, by_noise, spread = reduce(_add, parts)
     inner = 0.5 * n_outputs * add_to_diagonal(-B_inv, 1.0) - spread
     W = L_inv.T @ inner @ L_inv - 0.5 * right @ right.T

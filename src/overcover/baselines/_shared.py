@@ -1,4 +1,4 @@
-"""What the GP baselines share: one kernel for all rows, found as a cover finds it."""
+"""Functions of the GP baselines: one kernel for all rows, tuned as for a cover."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ..machines import GP, make_machine
 
 
 def shared_gp(machine) -> GP:
-    """A fresh GP whose hyperparameters hold everywhere.
+    """A new GP with the same hyperparameters everywhere.
 
     Parameters
     ----------
@@ -21,14 +21,14 @@ def shared_gp(machine) -> GP:
     ValueError
         If it is no GP, or has hyperparameters per output or per subdomain.
     """
-    made = make_machine(machine)
-    if not isinstance(made, GP) or made.per_output is True or made.per_subdomain:
+    gp = make_machine(machine)
+    if not isinstance(gp, GP) or gp.per_output is True or gp.per_subdomain:
         raise ValueError(
             f"machine={machine!r} must be a GP whose hyperparameters all rows and "
             "outputs share: GP(), GP(kernel='rbf'), GP(length_scale=2.0, noise=0.1), "
             "or None."
         )
-    return made.set_params(per_output=False)
+    return gp.set_params(per_output=False)
 
 
 def row_noises(noise, n_samples, weights):

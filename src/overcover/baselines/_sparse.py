@@ -1,4 +1,4 @@
-"""Arithmetic of sparse GPs: inducing points, condensed rows, answers.
+"""Arithmetic of sparse GPs: inducing points, condensed rows, predictions.
 
 Notation as in `overcover.baselines.sparse_gp`, which has the formulas.
 """
@@ -15,13 +15,15 @@ from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
 from .._neighbors import nearest_centers
 from .._parallel import one_thread_per_worker, run_tasks
+from .._streams import without_far_cells
 
-# Rows or queries looked at together, unless there are more inducing points.
+# Rows or queries in a chunk, unless there are more inducing points.
 CHUNK = 2048
-# Of the kernel's own variance. Inducing points crowd, and rounding in K_mm must stay
-# below what is added to its diagonal, or Q exceeds K; a smaller Lambda drowns B.
+# Relative to the variance of the kernel. Inducing points may be close to each other;
+# the rounding in K_mm must stay below this number on its diagonal, or Q would exceed K.
+# With a smaller Lambda, rounding would dominate B.
 LEAST_NOISE = 1e-10
-# Past so many rows k-means sees them in batches.
+# With more rows, k-means works in batches.
 MANY_ROWS = 20_000
 MOST_SEED = np.iinfo(np.int32).max
 
@@ -30,17 +32,17 @@ class Inducing(NamedTuple):
     """The inducing points, and the noise."""
 
     kernel: Any
-    """A name, or a scikit-learn kernel with the hyperparameters found."""
+    """A name, or a scikit-learn kernel with its tuned hyperparameters."""
 
     A: np.ndarray
-    """Points as the kernel wants them, shape (m, n_features); so is every A here."""
+    """Points in units of the kernel, shape (m, n_features), as every A here."""
 
     L: np.ndarray
     """Cholesky factor of their kernel matrix, shape (m, m)."""
 
     noise: float
     least_noise: float
-    """Lambda has no smaller diagonal."""
+    """Lower limit of the diagonal of Lambda."""
 
     def cross(self, A):
         """``K_nm``, shape (n, m)."""
@@ -59,19 +61,19 @@ class Inducing(NamedTuple):
         return kernels.diagonal(self.kernel, A) - squared_norms(V)
 
     def chunks(self, n_rows):
-        """Slices of rows; no shorter than m, so that m x m sums do not dominate."""
+        """Slices of at least m rows, so that m x m sums do not dominate."""
         step = max(len(self.A), CHUNK)
         return [slice(i, i + step) for i in range(0, n_rows, step)]
 
 
 def squared_norms(A):
-    """Of the columns."""
+    """Squared norms of the columns."""
     return np.einsum("ij,ij->j", A, A)
 
 
 def make_inducing(kernel, A, noise) -> Inducing:
     """Factorise the kernel matrix of the inducing points."""
-    # Between two sets, a kernel object leaves out the white noise it may hold.
+    # With two arguments, a kernel object leaves out its white noise.
     is_object = kernels.is_object(kernel)
     K_mm = kernel(A, A) if is_object else kernels.gram(kernel, A)
     least = LEAST_NOISE * float(np.mean(np.diag(K_mm)))
@@ -80,7 +82,7 @@ def make_inducing(kernel, A, noise) -> Inducing:
 
 
 class Projected(NamedTuple):
-    """fic, dtc, sor: the rows summed up in the inducing points; none is kept."""
+    """fic, dtc, sor: the inducing points represent the rows; no row is kept."""
 
     inducing: Inducing
     L_B: np.ndarray
@@ -98,14 +100,14 @@ class Projected(NamedTuple):
         if not variance:
             return K_qm @ self.alpha, None
         V = self.inducing.whiten(K_qm)
-        doubt = squared_norms(solve_lower(self.L_B, V)) + self.inducing.noise
+        eta = squared_norms(solve_lower(self.L_B, V)) + self.inducing.noise
         if not self.is_degenerate:
-            doubt += np.maximum(self.inducing.missed(A, V), 0.0)
-        return K_qm @ self.alpha, doubt
+            eta += np.maximum(self.inducing.missed(A, V), 0.0)
+        return K_qm @ self.alpha, eta
 
 
 class Nystrom(NamedTuple):
-    """nystrom: every row is kept, and looked at through the inverse of Q + Lambda."""
+    """nystrom: all rows, with the inverse of Q + Lambda."""
 
     inducing: Inducing
     L_B: np.ndarray
@@ -117,7 +119,7 @@ class Nystrom(NamedTuple):
     """``(Q + Lambda)^-1 Y``, shape (n, n_outputs)."""
 
     def answer(self, A, X_metric, variance):
-        """Mean and variance of queries, before the amplitude; may be negative."""
+        """Mean and variance of queries, before the amplitude; it may be negative."""
         inducing, chunks = self.inducing, self.inducing.chunks(len(self.A))
         mean = np.zeros((len(A), self.P.shape[1]))
         right = np.zeros((len(inducing.A), len(A)))
@@ -129,7 +131,7 @@ class Nystrom(NamedTuple):
                 right += inducing.cross(self.A[rows]).T @ K_rq
         if not variance:
             return mean, None
-        # k^T (Q + Lambda)^-1 k as a sum of squares, as that of y in `fit_diagonal`.
+        # k^T (Q + Lambda)^-1 k as a sum of squares, as for y in `fit_diagonal`.
         b = solve_cholesky(self.L_B, solve_lower(inducing.L, right))
         energy, alpha = squared_norms(b), inducing.unwhiten(b)
         for rows in chunks:
@@ -140,7 +142,7 @@ class Nystrom(NamedTuple):
 
 
 class Block(NamedTuple):
-    """pic: one block of rows, within which the covariance is exact."""
+    """pic: a block of rows with exact covariance."""
 
     A: np.ndarray
     L: np.ndarray
@@ -157,7 +159,7 @@ class Block(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """pic: inducing points for what is far, a block of rows for what is near."""
+    """pic: a block of rows near the query, and inducing points for the others."""
 
     inducing: Inducing
     L_B: np.ndarray
@@ -169,13 +171,13 @@ class Blocked(NamedTuple):
         """Mean and variance of queries, before the amplitude."""
         nearest = nearest_centers(X_metric, self.centers, 1, 1)[0][:, 0]
         mean = np.empty((len(A), self.blocks[0].P.shape[1]))
-        doubt = np.empty(len(A)) if variance else None
+        eta = np.empty(len(A)) if variance else None
         for s in np.unique(nearest):
-            asked = nearest == s
-            mean[asked], found = self._answer_one(self.blocks[s], A[asked], variance)
-            if doubt is not None:
-                doubt[asked] = found
-        return mean, doubt
+            here = nearest == s
+            mean[here], eta_here = self._answer_one(self.blocks[s], A[here], variance)
+            if eta is not None:
+                eta[here] = eta_here
+        return mean, eta
 
     def _answer_one(self, block, A, variance):
         K_qm = self.inducing.cross(A)
@@ -229,7 +231,7 @@ def fit_diagonal(method, inducing, A, Y, weights, n_jobs):
     chunks = inducing.chunks(len(A))
     L_B, b = solve_condensed(run_tasks(condense, zip(chunks), n_jobs))
     alpha = inducing.unwhiten(b)
-    # A sum of squares cannot cancel; y^T Lambda^-1 y alone may be 1e7 times as large.
+    # A sum of squares does not cancel; y^T Lambda^-1 y may be 1e7 times as large.
     energy = squared_norms(b) + sum(run_tasks(settle, zip(chunks), n_jobs))
     if method == "nystrom":
         return Nystrom(inducing, L_B, A, lam, P), energy
@@ -237,7 +239,7 @@ def fit_diagonal(method, inducing, A, Y, weights, n_jobs):
 
 
 def fit_blocks(inducing, A, Y, weights, partition, n_jobs):
-    """Solve with a block diagonal Lambda; as `fit_diagonal`, for a `Partition`.
+    """Solve with a block diagonal Lambda; like `fit_diagonal`, for a `Partition`.
 
     Blocks of `size` rows cost O(n (m + size)^2) time and O(n (m + size)) memory.
     """
@@ -277,8 +279,8 @@ def solve_condensed(parts):
 def choose_inducing(how, X, scales, weights, n_inducing, rng):
     """Inducing points in the units of X, shape (at most n_inducing, n_features).
 
-    Rows of equal input count once, so neither their order nor whether they are
-    repeated or weighted changes the choice.
+    Rows with equal inputs count once, so the choice does not depend on the order of
+    rows, on copies or on weights that replace copies.
 
     Parameters
     ----------
@@ -302,9 +304,10 @@ def choose_inducing(how, X, scales, weights, n_inducing, rng):
     kmeans = kind(
         n_inducing, n_init=1, max_iter=50, random_state=rng.randint(MOST_SEED)
     )
+    rows = np.asarray(without_far_cells(rows))
     mean = rows.mean(axis=0)
     with warnings.catch_warnings(), one_thread_per_worker():
-        # Near-coincident rows may leave a centre without any: one point fewer.
+        # Rows that nearly coincide may leave a centre without rows: one point fewer.
         warnings.simplefilter("ignore", ConvergenceWarning)
         kmeans.fit(rows - mean, sample_weight=np.bincount(owner.ravel(), weights))
     centers = np.unique(kmeans.cluster_centers_, axis=0) + mean

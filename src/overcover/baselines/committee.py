@@ -1,4 +1,4 @@
-r"""Committees of Gaussian processes: every expert answers every query.
+r"""Committees of Gaussian processes: all experts predict every query.
 
     X, Y -> metric -> partition -> a GP on each cluster -> all of them combined
 
@@ -9,19 +9,19 @@ weights :math:`\beta_i`,
 .. math:: s^{-2} = \sum_i \beta_i s_i^{-2} + \gamma s_0^{-2}, \qquad
     \mu = s^2 \sum_i \beta_i s_i^{-2} \mu_i ,
 
-- "poe" (product of experts): :math:`\beta_i = 1, \gamma = 0`; overconfident, the more
-  experts the more, far from the data too;
-- "gpoe" (generalised): :math:`\beta_i = 1 / K, \gamma = 0`; far away, the prior;
+- "poe" (product of experts): :math:`\beta_i = 1, \gamma = 0`; overconfident, more so
+  with more experts, and also far from the data;
+- "gpoe" (generalised): :math:`\beta_i = 1 / K, \gamma = 0`; the prior, far away;
 - "bcm" (Bayesian committee machine): :math:`\beta_i = 1, \gamma = 1 - K`;
 - "rbcm" (robust BCM): :math:`\beta_i = \tfrac12 (\log s_0^2 - \log s_i^2)`, the
-  information an expert has gained, :math:`\gamma = 1 - \sum_i \beta_i`. One expert
-  alone is then *not* the full GP, unless its :math:`\beta` happens to be one;
-- "grbcm" (generalised robust): an expert c on random rows stands in for the prior,
-  every other expert also sees those rows; the first has :math:`\beta = 1`, the others
+  information of an expert about the query, :math:`\gamma = 1 - \sum_i \beta_i`. A
+  single expert is then *not* the full GP, unless its :math:`\beta` is one by chance;
+- "grbcm" (generalised robust): an expert c on random rows replaces the prior, and every
+  other expert also trains on these rows. The first has :math:`\beta = 1`, the others
   :math:`\tfrac12 (\log s_c^2 - \log s_i^2)`. Consistent, at four times the cost.
 
-A query costs all experts, :math:`O(N M)` for a standard deviation, where a cover asks
-two. Memory is :math:`O(N M / 2)`.
+A query needs all experts, :math:`O(N M)` for a standard deviation, whereas a cover uses
+about two machines. Memory is :math:`O(N M / 2)`.
 """
 
 from typing import NamedTuple
@@ -40,7 +40,7 @@ from .._linalg import (
     solve_cholesky,
 )
 from .._parallel import run_tasks
-from .._streams import center_of
+from .._streams import center_of, without_far_cells
 from .._validation import (
     all_or_nothing,
     check_choice,
@@ -48,15 +48,14 @@ from .._validation import (
     check_training_data,
 )
 from .._weights import evidence_of
-from ..machines import Machine, Prediction, TakesMachine
-from ..machines.base import Predictor
+from ..machines import Prediction, Predictor, TakesMachine
 from ..partition import partition_rows
 from ._shared import row_noises, shared_gp
 
 RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
-# Queries answered at a time, whatever the number of experts.
+# Queries in a chunk, whatever the number of experts.
 CHUNK = 2048
-# Posterior variances are no smaller share of the prior's: their inverses must exist.
+# Lower limit of posterior variances, relative to the prior's: inverses must exist.
 LEAST_SHARE = 1e-12
 
 
@@ -64,7 +63,7 @@ class Expert(NamedTuple):
     """A GP on some rows."""
 
     A: np.ndarray
-    """Rows as the kernel wants them, shape (size, n_features)."""
+    """Rows in units of the kernel, shape (size, n_features)."""
 
     alpha: np.ndarray
     """Shape (size, n_outputs)."""
@@ -81,8 +80,8 @@ class CommitteeGP(
 ):
     """Experts on disjoint clusters, combined by a rule.
 
-    A reference to compare with; see `overcover.baselines.committee` for the rules.
-    Choose "grbcm" if you need one: the others are over- or underconfident.
+    A baseline for comparisons; `overcover.baselines.committee` explains the rules. If
+    you need a committee, choose "grbcm": the others are over- or underconfident.
 
     Parameters
     ----------
@@ -90,27 +89,26 @@ class CommitteeGP(
         Kernel and hyperparameters, shared by all experts; None is ``GP()``.
     rule : {"rbcm", "poe", "gpoe", "bcm", "grbcm"}, default="rbcm"
     expert_size : int, default=500
-        Rows that one expert sees; twice as many for "grbcm".
+        Rows that train one expert; twice as many for "grbcm".
     partition : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
 default="kmeans"
-        Who gets which rows; see `overcover.partition.partition_rows`.
+        Divides the rows among experts; see `overcover.partition.partition_rows`.
     n_jobs : int or None, default=None
         Threads that work on different experts. Results do not depend on it.
     random_state : int, RandomState or None, default=None
-        Decides the rows that tuning looks at, the partition, and the common rows of
-        "grbcm".
+        Determines the samples of tuning, the partition, and the common rows of "grbcm".
 
     Attributes
     ----------
     machine_ : GP
-        With the hyperparameters found.
+        With its tuned hyperparameters.
     experts_ : list of Expert
-        For "grbcm" the one on common rows comes first.
+        For "grbcm" the expert on common rows comes first.
     amplitude_sq_ : ndarray of shape (n_outputs,)
-        Variance of the signal, from the experts' marginal likelihoods together.
+        Variance of the signal, from the marginal likelihoods of all experts.
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        When X was a data frame with string column names.
+        If X was a data frame with string column names.
 
     Examples
     --------
@@ -177,7 +175,7 @@ default="kmeans"
         self.experts_ = list(
             run_tasks(fit_expert, ((rows,) for rows in sets), self.n_jobs)
         )
-        # The common rows of "grbcm" are in every expert: its first adds nothing.
+        # All experts of "grbcm" have the common rows, so leave out the first.
         first = 1 if self.rule == "grbcm" else 0
         counts = np.ones(len(X)) if weight is None else evidence_of(weight)
         n_counted = sum(counts[rows].sum() for rows in sets[first:])
@@ -187,21 +185,16 @@ default="kmeans"
         return self
 
     def _sets(self, X_metric, rng):
-        """Rows of each expert; for "grbcm" the common ones first, and in all."""
+        """Rows of each expert; for "grbcm" the common rows first, and in all others."""
         n_experts = max(1, -(-len(X_metric) // self.expert_size))
-        parts = partition_rows(X_metric, n_experts, self.partition, self.n_jobs, rng)
+        rows = without_far_cells(X_metric)
+        parts = partition_rows(rows, n_experts, self.partition, self.n_jobs, rng)
         clusters = parts.clusters()
         if self.rule != "grbcm":
             return clusters
         n_common = min(self.expert_size, len(X_metric))
         common = np.sort(rng.permutation(len(X_metric))[:n_common])
         return [common, *(np.union1d(common, rows) for rows in clusters)]
-
-    def _asked(self):
-        return self.machine_
-
-    def _judge_of_errors(self):
-        return Machine()
 
     def _predict_rows(self, X, return_std):
         parts = [
@@ -253,7 +246,7 @@ def make_expert(kernel, A, Y, row_noise) -> Expert:
 
 
 def combine(rule, means, variances, prior):
-    """One latent mean and variance from those of all experts.
+    """Latent mean and variance from those of all experts.
 
     Parameters
     ----------
@@ -269,7 +262,7 @@ def combine(rule, means, variances, prior):
 
     Examples
     --------
-    Two experts that agree make a product of experts twice as sure:
+    Two equal experts halve the variance of a product of experts:
 
     >>> means, variances = np.ones((2, 1, 1)), np.full((2, 1), 0.5)
     >>> combine("poe", means, variances, np.ones(1))[1].tolist()

@@ -1,24 +1,26 @@
-r"""Domain decomposition: local GPs on a grid, tied at points on the shared borders.
+r"""Domain decomposition: local GPs on a grid that agree at points on common borders.
 
     X, Y -> metric -> cells of a regular grid -> a GP on each -> values at the borders
     -> prediction by the query's cell
 
-After Park, Huang and Ding. Cells know only their own rows. On every border between two
-cells lie *control points* :math:`B`, whose values :math:`r` both cells must agree on:
-with :math:`\mu_j, C_j` posterior mean and covariance of cell j at its control points,
+The method of Park, Huang and Ding. A cell trains on its own rows only. On every border
+between two cells lie *control points* :math:`B`, and both cells must agree on the
+values
+:math:`r` there: with :math:`\mu_j, C_j` the posterior mean and covariance of cell j at
+its control points,
 
 .. math:: r = \arg\min_r \sum_j (r_j - \mu_j)^\top C_j^{-1} (r_j - \mu_j), \qquad
     \Sigma_r^{-1} = \sum_j P_j^\top C_j^{-1} P_j ,
 
-and a query in cell j gets that cell's posterior, given these values: with
+and a query in cell j has the posterior of this cell, conditioned on these values: with
 :math:`c = \operatorname{cov}_j(x, B_j)` and :math:`w = C_j^{-1} c`,
 
 .. math:: \mu(x) = \mu_j(x) + w^\top (r_j - \mu_j), \qquad
     s^2(x) = s_j^2(x) - c^\top w + w^\top [\Sigma_r]_{jj} w .
 
-Predictions agree exactly at the control points, and nearly so between them. A border in
-d dimensions needs a number of control points that grows like a power of d - 1, and a
-grid of cells like a power of d: one- and two-dimensional inputs only.
+Predictions of neighbouring cells are equal at the control points, and nearly equal
+between them. The number of control points on a border grows with the power d - 1, and
+the number of cells with the power d, so there may be one or two inputs only.
 """
 
 from typing import NamedTuple
@@ -32,24 +34,23 @@ from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
 from .._parallel import run_tasks
 from .._validation import all_or_nothing, check_count, check_training_data
 from .._weights import evidence_of
-from ..machines import Machine, Prediction, TakesMachine
-from ..machines.base import Predictor
+from ..machines import Prediction, Predictor, TakesMachine
 from ._shared import row_noises, shared_gp
 
 MOST_FEATURES = 2
-# Their covariance is a dense matrix.
+# The covariance of all control points is a dense matrix.
 MOST_CONTROL_POINTS = 5000
 CHUNK = 2**14
 LEAST_VARIANCE = 1e-12
-# Control points of one cell may nearly determine each other.
+# For control points that nearly determine each other.
 CONTROL_JITTER = 1e-10
 
 
 class Cell(NamedTuple):
-    """A GP on the rows of one cell, and what it says at its control points."""
+    """A GP on the rows of one cell, and its posterior at its control points."""
 
     A: np.ndarray
-    """Rows as the kernel wants them, shape (size, n_features)."""
+    """Rows in units of the kernel, shape (size, n_features)."""
 
     L: np.ndarray
     """Cholesky factor of the kernel matrix with noise, shape (size, size)."""
@@ -58,10 +59,10 @@ class Cell(NamedTuple):
     """``L^-1 Y``, shape (size, n_outputs)."""
 
     control: np.ndarray
-    """Which control points are its own, shape (n_control,)."""
+    """Indices of its control points, shape (n_control,)."""
 
     B: np.ndarray
-    """Where they are, shape (n_control, n_features)."""
+    """Their positions, shape (n_control, n_features)."""
 
     half: np.ndarray
     """``L^-1 K_xB``, shape (size, n_control)."""
@@ -76,29 +77,29 @@ class Cell(NamedTuple):
 class DomainDecompositionGP(
     TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
-    """Local GPs on a regular grid, tied at control points on their borders.
+    """Local GPs on a regular grid that agree at control points on their borders.
 
-    A reference to compare with, for one- or two-dimensional inputs: wider ones are
-    refused. See `overcover.baselines.domain_decomposition`.
+    A baseline for comparisons, for one or two inputs; it refuses more. See
+    `overcover.baselines.domain_decomposition`.
 
     Parameters
     ----------
     machine : GP or None, default=None
         Kernel and hyperparameters, shared by all cells; None is ``GP()``.
     cell_size : int, default=500
-        Rows per cell, on average: cells are equally large, so their numbers of rows
-        differ as the data do.
+        Mean number of rows per cell. Cells have equal volume, so their numbers of rows
+        differ.
     n_control : int, default=5
-        Control points on each border of two cells; one in one dimension.
+        Control points on each border of two cells; one for a single input.
     n_jobs : int or None, default=None
         Threads that work on different cells. Results do not depend on it.
     random_state : int, RandomState or None, default=None
-        Decides the rows that tuning looks at.
+        Determines the samples of tuning.
 
     Attributes
     ----------
     machine_ : GP
-        With the hyperparameters found.
+        With its tuned hyperparameters.
     cells_ : list of Cell
     n_cells_ : tuple of int
         Cells along each axis.
@@ -106,7 +107,7 @@ class DomainDecompositionGP(
     control_values_ : ndarray of shape (n_control_points, n_outputs_)
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        When X was a data frame with string column names.
+        If X was a data frame with string column names.
 
     Examples
     --------
@@ -140,7 +141,7 @@ class DomainDecompositionGP(
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
-        """Tune the kernel, lay the grid, fit the cells, agree on the borders.
+        """Tune the kernel, lay the grid, fit the cells, find values at the borders.
 
         Memory: the factors, ``8 * N * cell_size`` bytes, and the square of the number
         of control points.
@@ -192,12 +193,12 @@ class DomainDecompositionGP(
         return self
 
     def _in_units(self, machine, X):
-        """The kernel, and rows as it wants them, near the origin if it allows."""
+        """The kernel, and rows in its units; a named kernel allows a shift of rows."""
         center = 0.0 if kernels.is_object(machine.used_kernel_) else self._low
         return kernels.in_units(machine.used_kernel_, self._theta, X - center)
 
     def _cell_of(self, X):
-        """The cell of each row, the nearest one outside the grid; shape (n,)."""
+        """The cell of each row, or the nearest cell outside the grid; shape (n,)."""
         width = np.where(self._width > 0, self._width, 1.0)
         counts = np.array(self.n_cells_)
         place = np.floor((X - self._low) / width * counts)
@@ -205,7 +206,7 @@ class DomainDecompositionGP(
         return np.ravel_multi_index(tuple(place.T), self.n_cells_)
 
     def _control_points(self):
-        """Where cells meet, (n_points, n_features), and which two do, (n_points, 2)."""
+        """Points, shape (n_points, n_features), and their cells, (n_points, 2)."""
         counts, d = np.array(self.n_cells_), len(self.n_cells_)
         along = (np.arange(self.n_control) + 0.5) / self.n_control if d > 1 else [0.5]
         points, sides = [], []
@@ -230,12 +231,6 @@ class DomainDecompositionGP(
         together = np.array(sides, dtype=np.intp).reshape(-1, 2)
         return np.array(points).reshape(-1, d), together
 
-    def _asked(self):
-        return self.machine_
-
-    def _judge_of_errors(self):
-        return Machine()
-
     def _predict_rows(self, X, return_std):
         mean = np.empty((len(X), self.n_outputs_))
         latent = np.empty(len(X))
@@ -244,8 +239,8 @@ class DomainDecompositionGP(
             owner = self._cell_of(block)
             for j in np.unique(owner):
                 rows = np.flatnonzero(owner == j)
-                said = self._answer(self.cells_[j], block[rows])
-                mean[start + rows], latent[start + rows] = said
+                posterior = self._answer(self.cells_[j], block[rows])
+                mean[start + rows], latent[start + rows] = posterior
         mean += self._Y_mean
         if not return_std:
             return Prediction(mean, None)
@@ -272,9 +267,9 @@ class DomainDecompositionGP(
         check_count("n_control", self.n_control, 1, "5 suits most data.")
         if n_features > MOST_FEATURES:
             raise ValueError(
-                f"X has {n_features} features, but borders can be tied at control "
-                f"points in at most {MOST_FEATURES} dimensions: there would be far too "
-                "many of them. Use OverlappingCoverRegressor(), which has no borders."
+                f"X has {n_features} features, but this method allows at most "
+                f"{MOST_FEATURES}: borders would need far too many control points. Use "
+                "OverlappingCoverRegressor(), which has no borders."
             )
 
 
@@ -310,7 +305,7 @@ def make_cell(kernel, A, Y, row_noise, control, B) -> Cell:
 
 
 def agree(cells, n_points, n_outputs):
-    """Values at all control points that the cells together find likeliest.
+    """The most likely values at all control points, according to all cells.
 
     Parameters
     ----------

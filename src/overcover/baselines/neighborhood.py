@@ -1,10 +1,10 @@
-r"""The NN scheme: a machine per query, fitted on the query's own nearest rows.
+r"""The NN scheme: a machine per query, fitted to the query's nearest rows.
 
     X, Y -> metric -> neighbours of each query -> a machine on them -> prediction
 
-No partition, no cover, nothing precomputed: every query pays for a machine on its M
-rows, :math:`O(M^3)` for a GP, where a cover pays :math:`O(M^2)` or less. It is the
-yardstick of every speed-up, so it does no work that a careful author would not do.
+There is no partition and no cover. Every query needs a machine on its M nearest rows,
+:math:`O(M^3)` for a GP, whereas a cover needs :math:`O(M^2)` or less. Speed-ups are
+relative to this scheme, so it avoids all unnecessary work.
 With :math:`A = K + \nu\,\mathrm{diag}(1/w) = L L^\top` on the neighbours, n the sum of
 their weights and m their mean output, one forward substitution
 :math:`[z_y, z_q] = L^{-1} [Y - m, k_q]` gives
@@ -31,15 +31,20 @@ from .._validation import (
     check_count,
     check_training_data,
 )
-from ..machines import Machine, Prediction, TakesMachine, make_machine
-from ..machines.base import Predictor
+from ..machines import (
+    Machine,
+    Prediction,
+    Predictor,
+    TakesMachine,
+    make_machine,
+)
 
-# Distances held at once by each worker: 8 MB.
+# Distances in memory per worker: 8 MB.
 BLOCK_DISTANCES = 2**20
-# Few enough queries per task that workers finish together.
+# Small tasks, so that workers finish at about the same time.
 MOST_QUERIES = 64
-# A tree beats comparing with every row only in few dimensions and many rows: measured
-# at 400 neighbours it is 3 times faster for 300,000 x 2, slower for 300,000 x 8.
+# A tree is faster than brute force only for few features and many rows: with 400
+# neighbours, it is 3 times faster for 300,000 x 2, and slower for 300,000 x 8.
 MOST_TREE_FEATURES, LEAST_TREE_ROWS = 4, 100_000
 
 
@@ -50,7 +55,7 @@ class TreeIndex:
         self.tree = KDTree(rows)
 
     def nearest(self, queries, n_neighbors):
-        """As `BruteIndex.nearest`, but ties go where the tree has put them."""
+        """As `BruteIndex.nearest`, but with ties in the order of the tree."""
         near = self.tree.query(
             queries, n_neighbors, return_distance=False, sort_results=False
         )
@@ -58,7 +63,7 @@ class TreeIndex:
 
 
 def make_index(rows):
-    """The quicker of the two indices for these rows."""
+    """The faster of the two indices for these rows."""
     n_samples, n_features = rows.shape
     if n_features <= MOST_TREE_FEATURES and n_samples >= LEAST_TREE_ROWS:
         return TreeIndex(rows)
@@ -70,40 +75,40 @@ class NeighborhoodRegressor(
 ):
     """A local machine for every query, on the query's nearest rows.
 
-    The reference that `overcover.OverlappingCoverRegressor` is measured against:
-    nothing is precomputed, so `fit` only tunes the machine, and every query costs a
-    fit, O(M^3) for a `GP`. Choose it for a handful of queries, or as a yardstick of
-    accuracy; choose the cover when queries are many.
+    The baseline for the speed-ups of `overcover.OverlappingCoverRegressor`. `fit` only
+    tunes the machine, and every query costs a fit of a machine, O(M^3) for a `GP`.
+    Choose it for a handful of queries, or as a reference for accuracy; choose the cover
+    for many queries.
 
     Parameters
     ----------
     machine : Machine, {"gp", "tgp", "iwtgp", "smtgp"} or None, default=None
-        What is fitted for every query; None is ``GP()``. Any scikit-learn regressor
-        will do too (it becomes an `AnyRegressor`).
+        The model that is fitted for every query; None is ``GP()``. It can also be any
+        scikit-learn regressor, which becomes an `AnyRegressor`.
     n_neighbors : int, default=800
-        The paper's M: rows that one machine sees, nearest in the machine's own metric;
+        The paper's M: the number of rows that train one machine, nearest in its metric;
         all rows if there are fewer.
     n_jobs : int or None, default=None
         Threads that work on different queries, each with one BLAS thread. Results do
         not depend on it.
     random_state : int, RandomState or None, default=None
-        Decides the rows that tuning looks at.
+        Determines the samples of tuning.
 
     Attributes
     ----------
     machine_ : Machine
-        With the hyperparameters found.
+        With its tuned hyperparameters.
     length_scales_ : ndarray of shape (n_features_in_,)
-        The machine's metric: nearness is meant between rows of ``X / length_scales_``.
+        The machine's metric: distances are those in ``X / length_scales_``.
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        When X was a data frame with string column names.
+        If X was a data frame with string column names.
 
     Notes
     -----
-    The standard deviation of a GP is the textbook one, with the amplitude of the
-    neighbours' marginal likelihood; intervals are Gaussian. The cover's own variances
-    are calibrated by leave-one-out residuals instead, which cost an inverse.
+    The standard deviation of a GP is that of textbooks, with the amplitude of the
+    neighbours' marginal likelihood; intervals are Gaussian. A cover calibrates its
+    variances by leave-one-out residuals, which would need an inverse for every query.
 
     Examples
     --------
@@ -128,18 +133,18 @@ class NeighborhoodRegressor(
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None, X_target=None):
-        """Tune the machine, remember the rows, index them.
+        """Tune the machine, copy the rows and index them.
 
-        Memory: twice that of the rows. While predicting, for each worker: 8 MB of
-        distances, or those of one query if that is more, and what the machine needs
-        for `n_neighbors` rows.
+        Memory: twice that of the rows. `predict` needs, per worker, 8 MB of distances,
+        or those of one query if these are more, and the memory of a machine on
+        `n_neighbors` rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-            As in `overcover.GP.fit`; whatever its weight, a row is one neighbour.
+            As in `overcover.GP.fit`; a row of any weight is one neighbour.
         X_target : array-like of shape (n_targets, n_features), default=None
             As in `overcover.OverlappingCoverRegressor.fit`.
 
@@ -158,17 +163,10 @@ class NeighborhoodRegressor(
         machine.tune(X, Y, weight, size, rng, self.n_jobs)
         self.length_scales_ = machine.length_scales(X)
         self._index = make_index(X / self.length_scales_)
-        # Copies, because X and Y may be the user's arrays, which may change.
+        # Copies, because the user may change X and Y later.
         self._X, self._Y, self._weight = X.copy(), Y.copy(), weight
         self.machine_: Machine = machine
         return self
-
-    def _asked(self):
-        return self.machine_
-
-    def _judge_of_errors(self):
-        # Gaussian: nothing here is calibrated by leave-one-out errors.
-        return Machine()
 
     def _predict_rows(self, X, return_std):
         X = X.astype(np.float64, copy=False)
@@ -185,7 +183,7 @@ class NeighborhoodRegressor(
         return Prediction(mean, None if variance is None else np.sqrt(variance))
 
     def _answer_block(self, X, rows, mean, variance):
-        """Fill in the answers to some consecutive queries."""
+        """Fill in the predictions of some consecutive queries."""
         size = min(self.n_neighbors, len(self._X))
         neighbors = self._index.nearest(
             X[rows.start : rows.stop] / self.length_scales_, size

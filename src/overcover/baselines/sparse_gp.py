@@ -1,12 +1,12 @@
-r"""Sparse GPs: one Gaussian process for all rows, seen through m inducing points.
+r"""Sparse GPs: one Gaussian process for all rows, through m inducing points.
 
     X, Y -> metric -> inducing points -> one m x m system -> prediction
 
-Where a cover cuts the rows into local machines, these approximate the kernel of all of
-them. With :math:`K_{mm} = L L^\top`, :math:`V = L^{-1} K_{mn}` and
-:math:`Q = V^\top V \approx K`, noise :math:`\nu`, weights w and centred outputs Y, all
-solve with :math:`Q + \Lambda`, through :math:`B = I + V \Lambda^{-1} V^\top = L_B
-L_B^\top` and :math:`b = B^{-1} V \Lambda^{-1} Y`:
+A cover divides the rows among local machines; these methods approximate the kernel
+matrix of all rows. Let :math:`K_{mm} = L L^\top`, :math:`V = L^{-1} K_{mn}` and
+:math:`Q = V^\top V \approx K`, with noise :math:`\nu`, weights w and centred outputs Y.
+All methods solve with :math:`Q + \Lambda`, by means of :math:`B = I + V \Lambda^{-1}
+V^\top = L_B L_B^\top` and :math:`b = B^{-1} V \Lambda^{-1} Y`:
 
 - dtc, sor, nystrom: :math:`\Lambda = \nu\,\mathrm{diag}(1/w)`;
 - fic: :math:`\Lambda = \mathrm{diag}(((K - Q)_{ii} + \nu) / w_i)`;
@@ -24,10 +24,10 @@ whose mean is nearest, a query has the mean :math:`\mu` and the variance :math:`
 - nystrom: :math:`k_{qn} (Q + \Lambda)^{-1} Y` and
   :math:`\nu + k_{qq} - k_{qn} (Q + \Lambda)^{-1} k_{nq}`,
 
-the latter times :math:`s_j^2 = y_j^\top (Q + \Lambda)^{-1} y_j / \sum_i w_i`, the
-amplitude that maximises the approximate marginal likelihood. References:
-Quinonero-Candela & Rasmussen (2005) for the family, Snelson & Ghahramani (2006, 2007)
-for fic and pic, Williams & Seeger (2001) for nystrom.
+where :math:`\eta` is multiplied by :math:`s_j^2 = y_j^\top (Q + \Lambda)^{-1} y_j /
+\sum_i w_i`, the amplitude that maximises the approximate marginal likelihood.
+References: Quinonero-Candela & Rasmussen (2005) for the family, Snelson & Ghahramani
+(2006, 2007) for fic and pic, Williams & Seeger (2001) for nystrom.
 """
 
 import warnings
@@ -40,7 +40,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import kernels
 from .._numbers import numbers_of
 from .._parallel import run_tasks
-from .._streams import center_of
+from .._streams import center_of, without_far_cells
 from .._validation import (
     all_or_nothing,
     as_training_shape,
@@ -50,14 +50,13 @@ from .._validation import (
     check_training_data,
 )
 from .._weights import evidence_of
-from ..machines import Machine, Prediction, TakesMachine
-from ..machines.base import Predictor
+from ..machines import Prediction, Predictor, TakesMachine
 from ..partition import partition_rows
 from ._bound import climb_bound
 from ._shared import shared_gp
 from ._sparse import choose_inducing, fit_blocks, fit_diagonal, make_inducing
 
-# Climbs of the bound, each with inducing points of its own.
+# Maximisations of the bound, each with new inducing points.
 N_CLIMBS = 2
 METHODS = ("fic", "dtc", "sor", "nystrom", "pic")
 
@@ -65,76 +64,78 @@ METHODS = ("fic", "dtc", "sor", "nystrom", "pic")
 class SparseGP(
     TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
-    """A Gaussian process of all rows, approximated through m inducing points.
+    """A Gaussian process of all rows, approximated by m inducing points.
 
-    A reference to compare with. It is global where a cover is local: good when the
-    function is smooth enough that m points can follow it, blurred when it is not.
-    Fitting costs O(n m^2), a query O(m) for the mean and O(m^2) for the standard
-    deviation. Formulas are in `overcover.baselines.sparse_gp`.
+    A baseline for comparisons. It is a global model: accurate if the function is smooth
+    enough for m points, and blurred otherwise. Fitting costs O(n m^2), a query O(m) for
+    the mean and O(m^2) for the standard deviation. `overcover.baselines.sparse_gp` has
+    the formulas.
 
     Parameters
     ----------
     machine : GP or None, default=None
-        Kernel and hyperparameters, "auto" ones found as for a cover; None is ``GP()``.
-        White noise inside a kernel object counts for "fic" and "pic" only: give it
-        as the GP's `noise`.
+        Kernel and hyperparameters; "auto" tunes them as for a cover; None is ``GP()``.
+        White noise inside a kernel object has an effect on "fic" and "pic" only: use
+        the `noise` of the GP instead.
     method : {"fic", "dtc", "sor", "nystrom", "pic"}, default="fic"
         How the covariance of the rows is approximated:
 
-        - "fic" (fully independent conditional, FITC): variances of the rows are
-          exact, covariances are those of Q. The one to choose among those that keep
-          no rows: what inducing points miss counts as noise, so intervals are honest;
-        - "dtc" (deterministic training conditional): all is that of Q, but a query's
-          own variance is exact; overconfident where points are sparse;
+        - "fic" (fully independent conditional, FITC): variances of the rows are exact,
+          covariances are those of Q. The part that inducing points miss counts as
+          noise, so intervals have about the right width. The best of those that keep no
+          rows;
+        - "dtc" (deterministic training conditional): all covariances are those of Q,
+          except the exact variance of a query; overconfident where points are sparse;
         - "sor" (subset of regressors): the same mean, and a variance that shrinks to
-          the noise away from the inducing points. To show why not;
+          the noise away from the inducing points. For comparisons only;
         - "pic" (partially independent conditional): exact within blocks of rows, and
-          between a query and the block of the nearest mean. As accurate as "fic" where
-          m points suffice, far more so where they do not; keeps O(n m) numbers;
-        - "nystrom": Q in place of K, but exact between query and rows. Keeps all
-          rows, a query costs O(n) or O(n m); a variance may be *negative*, and a mean
-          of any size where m points miss much of K and the noise is small.
+          between a query and the block with the nearest mean. As accurate as "fic" if
+          m points are enough, and far more accurate otherwise; keeps O(n m) numbers;
+        - "nystrom": Q in place of K, but exact between query and rows. It keeps all
+          rows, and a query costs O(n) or O(n m). Variances may be *negative*, and means
+          arbitrarily large, if m points miss much of K and the noise is small.
     n_inducing : int, default=500
-        The m above; also about the size of a block of "pic".
+        The m above; also the approximate size of a block of "pic".
     inducing : {"kmeans", "random"} or array-like of shape (m, n_features), \
 default="kmeans"
-        Where the inducing points lie: at the centres of k-means in the machine's
-        metric, at random rows, or as given. With no more distinct rows than
-        `n_inducing`, at all of them.
+        The inducing points: centres of k-means in the machine's metric, random rows, or
+        the points of an array. If there are at most `n_inducing` distinct rows, all of
+        them.
     tuning : {"local", "bound"}, default="local"
-        How "auto" hyperparameters of the machine are found:
+        How to learn the "auto" hyperparameters of the machine:
 
-        - "local": as a cover finds them, so that systems differ by method alone;
-        - "bound": from there up the approximate marginal likelihood of all rows, that
-          of "fic" for "fic" and "pic", else the variational bound (VFE), inducing
-          points being chosen anew in the metric found. Each of up to 110 steps costs
-          about three fits. Length scales grow until m points can follow the
-          function, the rest becomes noise. Named kernels only.
+        - "local": as for a cover, so that methods have equal hyperparameters;
+        - "bound": from there, maximise the approximate marginal likelihood of all rows.
+          This is the likelihood of "fic" for "fic" and "pic", and the variational bound
+          (VFE) for the others. Inducing points are then chosen again in the new metric.
+          Each of up to 110 steps costs about three fits. Length scales grow until m
+          points can represent the function, and the rest counts as noise. Named kernels
+          only.
     partition : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
 default="kmeans"
-        Blocks of "pic"; see `overcover.partition.partition_rows`. A clusterer that
-        makes large blocks needs memory for their squares.
+        Blocks of "pic"; see `overcover.partition.partition_rows`. Memory grows with the
+        square of the size of a block.
     n_jobs : int or None, default=None
         Threads that work on different chunks of rows. Results do not depend on it.
     random_state : int, RandomState or None, default=None
-        Decides the rows that tuning looks at, the inducing points and the blocks.
+        Determines the samples of tuning, the inducing points and the blocks.
 
     Attributes
     ----------
     machine_ : GP
-        With the hyperparameters found.
+        With its tuned hyperparameters.
     length_scales_ : ndarray of shape (n_features_in_,)
         The machine's metric.
     inducing_points_ : ndarray of shape (m, n_features_in_)
         Distinct, in the units of X.
     amplitude_sq_ : ndarray of shape (n_outputs,)
-        Variance of the signal: named kernels have amplitude one, so variances are
-        multiplied by that of the approximate marginal likelihood.
+        Variance of the signal, from the approximate marginal likelihood. Named kernels
+        have amplitude one, so it multiplies all variances.
     state_ : Projected, Nystrom or Blocked
-        What queries are answered from.
+        The arrays for predictions.
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        When X was a data frame with string column names.
+        If X was a data frame with string column names.
 
     Examples
     --------
@@ -173,19 +174,18 @@ default="kmeans"
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
-        """Tune the kernel, choose inducing points, sum up the rows in them.
+        """Tune the kernel, choose inducing points, condense the rows into them.
 
-        Memory: a few copies of X and, for every worker, some arrays of 2048 x m or
-        m x m numbers, however many rows there are; "pic" keeps O(n m) numbers.
+        Memory: a few copies of X and, per worker, some arrays of 2048 x m or m x m
+        numbers, for any number of rows; "pic" keeps O(n m) numbers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-            As in `overcover.GP.fit`: the noise of a row is divided by its weight, for
-            "fic" together with what the inducing points miss of it, which that method
-            takes for noise.
+            As in `overcover.GP.fit`: the noise of a row is divided by its weight. For
+            "fic", noise includes the part that the inducing points miss.
 
         Returns
         -------
@@ -203,7 +203,7 @@ default="kmeans"
         if weights is None:
             weights = np.ones(len(X))
         self.machine_, self.length_scales_ = machine, machine.length_scales(X)
-        # A kernel object may care where the origin is; a named one does not.
+        # A kernel object may depend on the origin; a named one does not.
         is_object = kernels.is_object(machine.used_kernel_)
         self._center = np.zeros(X.shape[1]) if is_object else center_of(X)
         self._Y_mean = np.average(Y, axis=0, weights=weights)
@@ -224,8 +224,9 @@ default="kmeans"
         data = inducing, self._in_units(X)[1], Y - self._Y_mean, weights
         if self.method == "pic":
             n_blocks = -(-len(X) // n_inducing)
+            X_metric = without_far_cells(X / self.length_scales_)
             partition = partition_rows(
-                X / self.length_scales_, n_blocks, self.partition, self.n_jobs, rng
+                X_metric, n_blocks, self.partition, self.n_jobs, rng
             )
             self.state_, energy = fit_blocks(*data, partition, self.n_jobs)
         else:
@@ -252,22 +253,22 @@ default="kmeans"
         kernel = shared_gp(self.machine).kernel
         if self.tuning == "bound" and kernels.is_object(kernel):
             raise ValueError(
-                f"tuning='bound' needs a kernel given by name, not {kernel!r}. Choose "
+                f"tuning='bound' needs a named kernel, not {kernel!r}. Choose "
                 f"one of {', '.join(map(repr, kernels.NAMES))}, or tuning='local'."
             )
 
     def _in_units(self, X):
-        """The kernel, and rows as it wants them."""
+        """The kernel, and rows in its units."""
         machine = self.machine_
         return kernels.in_units(
             machine.used_kernel_, machine.theta_[0], X - self._center
         )
 
     def predict_variance(self, X):
-        """Variance of a new observation as the formulas give it.
+        """Variance of a new observation, exactly as in the formulas.
 
-        For "nystrom" it may be negative, where `predict` says so and reports a
-        standard deviation of zero.
+        For "nystrom" it may be negative; `predict` then warns and returns a standard
+        deviation of zero.
 
         Parameters
         ----------
@@ -278,35 +279,27 @@ default="kmeans"
         ndarray of shape (n_queries,) or (n_queries, n_outputs)
         """
         check_is_fitted(self)
-        _, doubt = self._answers(check_queries(self, X), True)
-        return as_training_shape(self, np.outer(doubt, self.amplitude_sq_))
-
-    def _asked(self):
-        return self.machine_
-
-    def _judge_of_errors(self):
-        # Gaussian: nothing here is calibrated by leave-one-out errors.
-        return Machine()
+        _, eta = self._answers(check_queries(self, X), True)
+        return as_training_shape(self, np.outer(eta, self.amplitude_sq_))
 
     def _predict_rows(self, X, return_std):
-        mean, doubt = self._answers(X, return_std)
+        mean, eta = self._answers(X, return_std)
         if not return_std:
             return Prediction(mean, None)
-        n_negative = int(np.sum(doubt < 0))
+        n_negative = int(np.sum(eta < 0))
         if n_negative:
             warnings.warn(
                 f"method={self.method!r} gave a negative variance to {n_negative} of "
-                f"{len(X)} queries, as it can; their std is set to 0, none is NaN. "
-                "See them by predict_variance, or choose 'fic', whose variances are "
-                "positive.",
+                f"{len(X)} queries; their std is set to 0. predict_variance returns "
+                "these variances. Choose 'fic' for variances that are always positive.",
                 UserWarning,
                 stacklevel=3,
             )
-        variance = np.outer(np.maximum(doubt, 0.0), self.amplitude_sq_)
+        variance = np.outer(np.maximum(eta, 0.0), self.amplitude_sq_)
         return Prediction(mean, np.sqrt(variance))
 
     def _answers(self, X, variance):
-        """Means, and variances of amplitude one, in chunks of queries."""
+        """Means, and variances for amplitude one, in chunks of queries."""
 
         def answer(rows):
             queries = X[rows].astype(np.float64)
@@ -314,6 +307,6 @@ default="kmeans"
             return self.state_.answer(A, queries / self.length_scales_, variance)
 
         chunks = self.state_.inducing.chunks(len(X))
-        means, doubts = zip(*run_tasks(answer, zip(chunks), self.n_jobs))
+        means, etas = zip(*run_tasks(answer, zip(chunks), self.n_jobs))
         mean = np.concatenate(means) + self._Y_mean
-        return mean, np.concatenate(doubts) if variance else None
+        return mean, np.concatenate(etas) if variance else None

@@ -1,9 +1,9 @@
 r"""Structured predictors on nearest neighbours: weighted kNN, HSIC and KTA.
 
-    X, Y -> metric -> neighbours of each query -> an output that suits them
+    X, Y -> metric -> neighbours of each query -> an output that agrees with them
 
-A query's n nearest rows vote for one output y, all its columns together. With
-:math:`k_X, k_Y` Gaussian kernels, :math:`K_X, K_Y` on the neighbours,
+The n nearest rows of a query determine its output y, all columns together. With
+Gaussian kernels :math:`k_X, k_Y` and their matrices :math:`K_X, K_Y` on the neighbours,
 
 - "knn": :math:`y = \sum_i y_i d_i^{-2} / \sum_i d_i^{-2}`;
 - "hsic" (Hilbert-Schmidt independence): :math:`\max_y \sum_i a_i k_Y(y, y_i)`, a the
@@ -16,9 +16,9 @@ A query's n nearest rows vote for one output y, all its columns together. With
       {\sqrt{c_1 + 2 \sum_i k_Y(y, y_i)^2}}, \qquad
       c_0 = 1 + \langle K_X, K_Y \rangle, \quad c_1 = 1 + \lVert K_Y \rVert^2 .
 
-The last two are minimised for many queries together (`overcover._optimize`), from the
-first one's answer, and kept within half a range of the neighbours' outputs. None has a
-standard deviation.
+`overcover._optimize` solves the last two for many queries together. The start is the
+output of "knn", and the result is clipped to the range of the neighbours' outputs, plus
+half of it on each side. None of the methods has a standard deviation.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._neighbors import BruteIndex
 from .._optimize import minimize_batch
 from .._parallel import run_tasks
-from .._streams import FARTHEST
+from .._streams import FARTHEST, center_of, typical_moments_of
 from .._validation import (
     all_or_nothing,
     are_scales,
@@ -41,36 +41,36 @@ from .._validation import (
 )
 
 METHODS = ("knn", "hsic", "kta")
-# Similarities, or offsets of outputs, held at once by each worker: 32 MB.
+# Similarities, or offsets of outputs, in memory per worker: 32 MB.
 BLOCK_VALUES = 2**22
-# "auto" length scales: multiples of a typical distance between any two rows, judged by
-# the error of rows held out. Neighbours are much nearer than that.
+# Candidates for "auto" length scales, in multiples of a typical distance between two
+# rows; held-out rows decide. Neighbours are much nearer than typical rows.
 FACTORS = (0.02, 0.06, 0.2, 0.6, 1.8)
 N_HELD_OUT = 200
-# No answer is farther outside the range of the neighbours' outputs, in ranges.
+# Margin of predictions around the range of the neighbours' outputs, in ranges.
 MARGIN = 0.5
 
 
 class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """An output that suits the query's nearest rows, all columns together.
+    """An output that agrees with the query's nearest rows, all columns together.
 
-    References to compare a `overcover.TwinGP` with; see
-    `overcover.baselines.structured` for their formulas. "knn" is quick and hard to
-    beat where rows are many; the others are the paper's further contenders.
+    Baselines for comparisons with `overcover.TwinGP`; `overcover.baselines.structured`
+    has the formulas. "knn" is fast, and accurate if there are many rows. The paper also
+    compares with the other two.
 
     Parameters
     ----------
     method : {"knn", "hsic", "kta"}, default="knn"
     n_neighbors : int, default=25
-        Rows that vote; all if there are fewer.
+        Number of neighbours; all rows if there are fewer.
     input_length_scale : "auto", float or array-like of shape (n_features,)
-        In units of the inputs. "knn" uses it only as the metric, if it is an array.
+        In units of the inputs. For "knn", only ratios between columns matter.
     output_length_scale : "auto", float or array-like of shape (n_outputs,)
-        In units of the outputs; not used by "knn".
+        In units of the outputs; no effect on "knn".
     n_jobs : int or None, default=None
         Threads that work on different queries. Results do not depend on it.
     random_state : int, RandomState or None, default=None
-        Decides the rows that "auto" holds out.
+        Determines the rows that "auto" holds out.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
     output_length_scale_ : ndarray of shape (n_outputs,)
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        When X was a data frame with string column names.
+        If X was a data frame with string column names.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X, y):
-        """Remember the rows, and find length scales.
+        """Store the rows, and learn length scales.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         X, Y, _, _ = check_training_data(self, X, y)
         self._check_options(X.shape[1], Y.shape[1])
-        self._X_mean, self._Y_mean = X.mean(axis=0), Y.mean(axis=0)
+        self._X_mean, self._Y_mean = center_of(X), Y.mean(axis=0)
         X, Y = X - self._X_mean, Y - self._Y_mean
         rng = check_random_state(self.random_state)
         self._tune(X, Y, rng)
@@ -168,12 +168,12 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return np.concatenate(list(run_tasks(answer_block, blocks, self.n_jobs)))
 
     def _tune(self, X, Y, rng):
-        """Given scales, or the multiples of median distances that predict best."""
+        """Fixed scales, or the multiples of typical distances that predict best."""
         inputs, outputs = self.input_length_scale, self.output_length_scale
         unit_x, unit_y = unit(X, inputs), unit(Y, outputs)
         factors = [
-            FACTORS if isinstance(given, str) and self.method != "knn" else (1.0,)
-            for given in (inputs, outputs)
+            FACTORS if isinstance(scale, str) and self.method != "knn" else (1.0,)
+            for scale in (inputs, outputs)
         ]
         held = rng.permutation(len(X))[: min(N_HELD_OUT, len(X) // 4)]
         rest = np.setdiff1d(np.arange(len(X)), held)
@@ -203,15 +203,17 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 )
 
 
-def unit(columns, given):
-    """A length scale per column: as given, or deviations times a typical distance.
+def unit(columns, scale):
+    """A length scale per column: `scale`, or for "auto" a typical distance.
 
-    Infinite for a column that does not vary.
+    Infinite for a constant column. A few far cells do not raise it.
     """
     deviation = columns.std(axis=0)
     constant = deviation <= 1e-12 * np.abs(columns).max(axis=0, initial=0.0)
-    if not isinstance(given, str):
-        return np.where(constant, np.inf, np.broadcast_to(given, deviation.shape))
+    if not isinstance(scale, str):
+        return np.where(constant, np.inf, np.broadcast_to(scale, deviation.shape))
+    without_far = typical_moments_of(columns).deviation
+    deviation = np.where(without_far < 0.5 * deviation, without_far, deviation)
     typical = np.sqrt(max(1, np.sum(~constant)))
     return np.where(constant, np.inf, deviation * typical)
 
@@ -246,10 +248,10 @@ def answer(method, A, Z, B):
 
 
 def near_outputs(points, Z):
-    """Answers, kept near the outputs of the neighbours.
+    """Predictions, clipped to the surroundings of the neighbours' outputs.
 
-    A kernel wider than the outputs hardly holds them: the best of all outputs may lie
-    where every row with a negative weight is far away, and there is no end to that.
+    If the kernel is wider than the outputs, the optimum may lie arbitrarily far away,
+    where rows with a negative weight have no effect.
     """
     low, high = Z.min(axis=1), Z.max(axis=1)
     margin = MARGIN * (high - low)
@@ -257,7 +259,7 @@ def near_outputs(points, Z):
 
 
 def inverse_square_weights(dist_sq):
-    """Shares in proportion to 1 / d^2; rows at distance zero take everything.
+    """Weights in proportion to 1 / d^2; rows at distance zero take all the weight.
 
     Examples
     --------
@@ -319,7 +321,7 @@ class HSIC(_OnNeighbors):
 
     def __init__(self, Z, a):
         super().__init__(Z)
-        # In proportion: gradients are of order one, whatever the kernel's width.
+        # Normalised, so that gradients are of order one for any width of the kernel.
         self.a = a / np.maximum(np.abs(a).sum(axis=1, keepdims=True), 1e-300)
 
     def _of_similarities(self, k, queries):

@@ -1,13 +1,13 @@
-"""The command line: ``overcover``, for those who have a table and no program.
+"""The command line: ``overcover``, for people who have a table and no program.
 
-Beside the path. Commands are in `_commands` and `_trials`; what each does has a file of
-its own. Tables are read in `_files` and become numbers in `_tables`; `_stored` is a
-model with what it knows of its columns, `_output` writes. Needs the extra ``cli``.
+Commands are in `_commands` and `_trials`; the work of each has a file of its own.
+`overcover.tables` reads and writes tables; `_recipe` turns their columns into inputs,
+`_stored` is a model with the recipe of its columns. Needs the extra ``cli``.
 """
 
 import sys
 
-from ._signals import orderly_end, told_of_end
+from ._signals import code_and_word, orderly_end
 
 
 def make_app():
@@ -21,10 +21,10 @@ def make_app():
 def main(arguments=None):
     """Run the command line; ends the process with its exit code.
 
-    0 when all went well, 1 where it cannot be done, 2 for a mistake in what was asked,
-    130 when interrupted, 143 when terminated, both after cleaning up. What goes wrong
-    is told in a line or two; the hidden option ``--debug`` before the command, or
-    ``OVERCOVER_DEBUG=1``, adds the traceback.
+    0 for success, 1 if files or data do not permit it, 2 for wrong usage, 130 when
+    interrupted, 143 when terminated, both after cleaning up. An error is a line or two;
+    the hidden option ``--debug`` before the command, or ``OVERCOVER_DEBUG=1``, adds the
+    traceback.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def main(arguments=None):
             )
             sys.exit(2)
         except KeyboardInterrupt as error:
-            code, text = told_of_end(error)
+            code, text = code_and_word(error)
             print(text, file=sys.stderr)
             sys.exit(code)
         app(args=arguments, prog_name="overcover")

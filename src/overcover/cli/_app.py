@@ -1,4 +1,4 @@
-"""The application: options that commands share, and what becomes of errors."""
+"""The application: options that commands share, and errors as messages."""
 
 import contextlib
 import os
@@ -14,11 +14,11 @@ from .. import __version__, store
 from .._interrupts import as_exceptions
 from ._mistakes import Cannot, Mistake, first_line
 from ._show import say
-from ._signals import told_of_end
+from ._signals import code_and_word
 
 
 class Commands(TyperGroup):
-    """Runs a command; what goes wrong is told in a line, and decides the exit code."""
+    """Runs a command; an error is a line of text and an exit code."""
 
     def invoke(self, ctx):
         """As typer does, but for errors."""
@@ -31,7 +31,7 @@ class Commands(TyperGroup):
         except (Mistake, KeyboardInterrupt, OSError, *REFUSALS) as error:
             if ctx.params.get("debug"):
                 traceback.print_exc()
-            code, text = told(error)
+            code, text = code_and_text(error)
         if text:
             say(text)
         raise typer.Exit(code)
@@ -41,19 +41,19 @@ def check_stdout():
     """Refuse, before any work is done, to print where nothing can be printed."""
     if sys.stdout is None:
         raise Cannot(
-            "standard output is closed, so that nothing can be printed. Send it to a "
+            "standard output is closed: nothing can be printed. Send it to a "
             "file, or to /dev/null."
         )
 
 
-# What the package raises for reasons that its messages explain.
+# Errors of the package whose messages explain themselves.
 REFUSALS = (store.StoreError, ValueError, ImportError, MemoryError)
 
 
-def told(error):
+def code_and_text(error):
     """Exit code and message of an error."""
     if isinstance(error, KeyboardInterrupt):
-        return told_of_end(error)
+        return code_and_word(error)
     if isinstance(error, BrokenPipeError):
         # The reader has left, as `| head` does: fine. Nor may Python try again at its
         # end.
@@ -91,18 +91,18 @@ Data = Annotated[
 ]
 Target = Annotated[
     list[str] | None,
-    typer.Option("--target", "-t", help="Columns to predict: a,b or again."),
+    typer.Option("--target", "-t", help="Columns to predict: a,b; may be repeated."),
 ]
 Drop = Annotated[list[str] | None, typer.Option(help="Columns not to use.")]
 OneHot = Annotated[
-    list[str] | None, typer.Option(help="Columns of words to use as 0 and 1.")
+    list[str] | None, typer.Option(help="Columns of words to use, as 0 and 1.")
 ]
 MissingValues = Annotated[Missing, typer.Option(help="Rows that lack values.")]
 Overlap = Annotated[
-    float, typer.Option(min=0, max=0.99, help="Share of them that others own.")
+    float, typer.Option(min=0, max=0.99, help="Share of its rows that it borrows.")
 ]
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for all.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of all that is random.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of random numbers.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -118,7 +118,7 @@ def options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=show_version, is_eager=True, help="Tell it, and end."
+            "--version", callback=show_version, is_eager=True, help="Print the version."
         ),
     ] = False,
     debug: Annotated[

@@ -8,6 +8,9 @@ import typer
 
 from .. import store
 from .._markup import duration, number, percent, size_of
+from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
+from ..machines import NAMED
+from ..tables import writing_table
 from ._app import (
     Data,
     Drop,
@@ -21,8 +24,9 @@ from ._app import (
     Target,
     app,
 )
-from ._files import name_of
+from ._checks import check_output
 from ._mistakes import Mistake
+from ._recipe import read_table, split_names
 from ._show import (
     bar,
     counted,
@@ -35,39 +39,36 @@ from ._show import (
     print_table,
     say,
 )
-from ._tables import read_table, split_names
 
-# Rows of a table that are read and answered together.
+# Rows of a table that are read and predicted together.
 ROWS_AT_A_TIME = 2**15
 
 
 class Gaps(StrEnum):
-    """What to do where values are missing, in rows to answer."""
+    """What to do where values are missing, in rows to predict."""
 
     refuse = "refuse"
     empty = "empty"
 
 
 class Incomplete(StrEnum):
-    """What to do where values are missing, in rows to judge by."""
+    """What to do where values are missing, in rows to score a model on."""
 
     refuse = "refuse"
     drop = "drop"
 
 
-class MachineName(StrEnum):
-    """What is fitted on every subdomain."""
-
-    gp = "gp"
-    tgp = "tgp"
-    iwtgp = "iwtgp"
-    smtgp = "smtgp"
+def machine_name(text):
+    """The name of a registered machine."""
+    if text not in NAMED:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(NAMED)}.")
+    return text
 
 
-Model = Annotated[str, typer.Argument(help="What overcover fit, or model.save, wrote.")]
+Model = Annotated[str, typer.Argument(help="Folder of a model: of fit or model.save.")]
 Observed = Annotated[
     list[str] | None,
-    typer.Option("--target", "-t", help="Where outputs are called otherwise here."),
+    typer.Option("--target", "-t", help="Outputs, if they have other names here."),
 ]
 IncompleteRows = Annotated[Incomplete, typer.Option(help="Rows that lack values.")]
 
@@ -78,15 +79,20 @@ def fit(
     out: Annotated[str, typer.Option("--out", "-o", help="Folder for the model.")],
     target: Target = None,
     machine: Annotated[
-        MachineName, typer.Option(help="GP, or Twin GP for outputs that hang together.")
-    ] = MachineName.gp,
+        str,
+        typer.Option(
+            parser=machine_name,
+            metavar=f"[{'|'.join(NAMED)}]",
+            help="; ".join(f"{k}: {m.description.help}" for k, m in NAMED.items()),
+        ),
+    ] = "gp",
     budget: Annotated[
         str | None, typer.Option(help="Time, as 90s or 2m: chooses --subdomain-size.")
     ] = None,
     subdomain_size: Annotated[
         int | None, typer.Option(min=1, help="Rows per machine; 800.")
     ] = None,
-    overlap: Overlap = 0.9,
+    overlap: Overlap = DEFAULT_OVERLAP,
     drop: Drop = None,
     one_hot: OneHot = None,
     missing: MissingValues = Missing.refuse,
@@ -102,62 +108,66 @@ def fit(
 ):
     """Fit a model on a table.
 
-    An interrupted fit goes on where it stopped when the same command is given again; a
-    finished one is not done again. A model of other data stays, unless --replace.
+    Repeat the command of an interrupted fit, and it goes on where it stopped; a
+    finished fit is not repeated. A model of other data stays, unless --replace.
     """
     from ._budget import parse_seconds
     from ._fit import check_store, fit_table
-    from ._stored import told_of
 
     if budget is not None and subdomain_size is not None:
         raise Mistake("--budget chooses --subdomain-size: give one of them.")
     seconds = None if budget is None else parse_seconds(budget)
     check_store(out)
-    X, Y, recipe = read_table(
-        data, target or [], drop or [], one_hot or [], missing.value
-    )
+    columns = target or [], drop or [], one_hot or []
+    X, Y, recipe = read_table(data, *columns, missing.value)
     options = {
-        "machine": machine.value,
-        "subdomain_size": subdomain_size or 800,
+        "machine": machine,
+        "subdomain_size": subdomain_size or DEFAULT_SIZE,
         "overlap": overlap,
         "n_jobs": jobs,
         "random_state": seed,
         "verbose": int(is_watched()),
     }
-    done = fit_table(X, Y, recipe, out, options, seconds, not restart, replace, say)
-    found = told_of(out)
+    fit = fit_table(X, Y, recipe, out, options, seconds, not restart, replace, say)
+    show_fit(out, X, Y, fit, as_json)
+
+
+def show_fit(out, X, Y, fit, as_json):
+    """Print what a fit gave, to people or as JSON."""
+    from ._stored import facts_of
+
+    facts = facts_of(out)
     if as_json:
-        timings = {k: float(v) for k, v in done.model.timings_.items()}
         print_json(
             {
                 "model": out,
-                "is_new": done.is_new,
-                "rows": found["n_rows"],
+                "is_new": fit.is_new,
+                "rows": facts["n_rows"],
                 "dropped": X.attrs["dropped"],
                 "features": list(X.columns),
                 "targets": list(Y.columns),
-                "machine": found["machine"],
-                "hyperparameters": found["hyperparameters"],
-                "subdomains": found["n_subdomains"],
-                "subdomain_size": found["subdomain_size"],
-                "overlap": found["overlap"],
-                "bytes": found["bytes"],
-                "timings": timings,
-                "seconds": done.seconds,
-                "findings": [finding._asdict() for finding in done.findings],
+                "machine": facts["machine"],
+                "hyperparameters": facts["hyperparameters"],
+                "subdomains": facts["n_subdomains"],
+                "subdomain_size": facts["subdomain_size"],
+                "overlap": facts["overlap"],
+                "bytes": facts["bytes"],
+                "timings": {k: float(v) for k, v in fit.model.timings_.items()},
+                "seconds": fit.seconds,
+                "findings": [finding._asdict() for finding in fit.findings],
             }
         )
         return
+    each = " each" if facts["n_subdomains"] > 1 else ""
     print(
-        f"{counted(found['n_rows'], 'row')}, {counted(X.shape[1], 'input')}, "
-        f"{counted(Y.shape[1], 'output')}: {counted(found['n_subdomains'], 'machine')} "
-        f"on {number(found['subdomain_size'])} rows"
-        f"{' each' if found['n_subdomains'] > 1 else ''} ({found['machine']}), "
-        f"{f'in {duration(done.seconds)}' if done.is_new else 'already fitted'}"
+        f"{counted(facts['n_rows'], 'row')}, {counted(X.shape[1], 'input')}, "
+        f"{counted(Y.shape[1], 'output')}: {counted(facts['n_subdomains'], 'machine')} "
+        f"on {number(facts['subdomain_size'])} rows{each} ({facts['machine']}), "
+        f"{f'in {duration(fit.seconds)}' if fit.is_new else 'already fitted'}"
     )
     print_dropped(X.attrs["dropped"])
-    print_findings(done.findings)
-    print(f"{out} ({size_of(found['bytes'])})")
+    print_findings(fit.findings)
+    print(f"{out} ({size_of(facts['bytes'])})")
 
 
 @app.command()
@@ -169,7 +179,8 @@ def predict(
     ] = "-",
     std: Annotated[bool, typer.Option("--std", help="Standard deviations.")] = False,
     interval: Annotated[
-        float | None, typer.Option(min=0.01, max=0.9999, help="Intervals that hold it.")
+        float | None,
+        typer.Option(min=0.01, max=0.9999, help="Intervals of this probability."),
     ] = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="Columns to copy, as written.")
@@ -178,28 +189,27 @@ def predict(
     jobs: Jobs = 1,
     as_json: Json = False,
 ):
-    """Answer a table, in chunks: memory does not grow with it.
+    """Predict for the rows of a table, in chunks: memory does not grow with it.
 
-    Columns are found by name, in any order. Answers are called as the targets, with
-    _std, _low and _high behind; a kept column of the same name has _given behind.
+    Columns are matched by name, in any order. Predictions have the names of the
+    targets, with _std, _low and _high behind; a copied column of the same name has
+    _given behind.
     """
-    from ._output import check_output, writing_table
     from ._predict import answers
     from ._stored import open_model, rows_of
 
     check_output(out, data)
     if out == "-" and as_json:
-        raise Mistake("--json says what was done: send the answers to a file, --out.")
+        raise Mistake("--json needs stdout: send the answers to a file, --out.")
     stored = open_model(model, jobs)
     chunks = rows_of(stored, data, ROWS_AT_A_TIME, keep or [], verbatim=True)
     kept = split_names(keep or [], chunks.columns)
-    wanted = kept, std, interval, missing.value
     n_rows = done = 0
     with (
         writing_table(out) as write,
-        bar("answering", chunks.total, as_share=True) as advance,
+        bar("predicting", chunks.total, as_share=True) as advance,
     ):
-        for frame in answers(stored, chunks, *wanted):
+        for frame in answers(stored, chunks, kept, std, interval, missing.value):
             write(frame)
             n_rows += len(frame)
             advance(chunks.done() - done)
@@ -228,38 +238,32 @@ def evaluate(
 
     stored = open_model(model, jobs)
     X, Y, n_dropped = read_observed(stored, data, target or [], missing.value)
-    with bar("answering"):
-        seen = assess(stored.model, X, Y)
-    scores = scores_of(stored.model, seen)
-    found = with_notes(stored.model, findings(stored.model, None, None, seen))
+    with bar("predicting"):
+        assessment = assess(stored.model, X, Y)
+    scores = scores_of(stored.model, assessment)
+    remarks = with_notes(stored.model, findings(stored.model, None, None, assessment))
     if as_json:
         print_json(
             {
                 "rows": len(Y),
                 "dropped": n_dropped,
-                "seconds": seen.seconds,
+                "seconds": assessment.seconds,
                 "scores": [score._asdict() for score in scores],
-                "findings": [finding._asdict() for finding in found],
+                "findings": [finding._asdict() for finding in remarks],
             }
         )
         return
+    source = "standard input" if data == "-" else data
     print_table(
-        f"{number(len(Y))} rows of {name_of(data)}",
+        f"{number(len(Y))} rows of {source}",
         ("output", "RMSE", "mean |error|", "R2", "NLPD", "95 % hold"),
         [
-            (
-                score.output,
-                number(score.rmse),
-                number(score.mae),
-                maybe(score.r2),
-                maybe(score.nlpd),
-                maybe(score.held, percent),
-            )
-            for score in scores
+            (name, *map(maybe, values), maybe(held, percent))
+            for name, *values, held in scores
         ],
     )
     print_dropped(n_dropped)
-    print_findings(found)
+    print_findings(remarks)
 
 
 @app.command()
@@ -270,37 +274,41 @@ def inspect(
     ] = False,
     as_json: Json = False,
 ):
-    """Tell what a stored model is."""
-    from ..advice import with_notes
-    from ..explain import names_of_features
-    from ._stored import open_model, told_of
+    """Describe a stored model."""
+    from ._stored import facts_of, open_model
 
-    found, stored = told_of(model), open_model(model)
+    facts, stored = facts_of(model), open_model(model)
     if verify:
         with bar("verifying"):
             store.verify(model)
     if as_json:
-        print_json(found | {"verified": verify})
-        return
-    inputs = names_of_features(stored.model)
-    versions = ", ".join(f"{k} {v}" for k, v in found["versions"].items())
+        print_json(facts | {"verified": verify})
+    else:
+        print_pairs(described(facts, stored, verify))
+
+
+def described(facts, stored, is_verified):
+    """Names and values that describe a stored model."""
+    from ..advice import with_notes
+    from ..explain import names_of_features
+
+    inputs, learned = names_of_features(stored.model), facts["hyperparameters"]
     pairs = [
-        ("machine", found["machine"]),
-        ("rows", number(found["n_rows"])),
-        ("inputs", f"{found['n_features']}: {some(inputs)}"),
-        ("outputs", f"{found['n_outputs']}: {some(stored.targets)}"),
-        ("subdomains", number(found["n_subdomains"])),
-        ("rows of each", number(found["subdomain_size"])),
-        ("overlap", percent(found["overlap"], 0)),
-        ("router", found["router"]),
-        *((k.replace("_", " "), some(v)) for k, v in found["hyperparameters"].items()),
-        ("size", f"{size_of(found['bytes'])}, {found['dtype']}"),
-        ("written by", versions),
+        ("machine", facts["machine"]),
+        ("rows", number(facts["n_rows"])),
+        ("inputs", f"{facts['n_features']}: {some(inputs)}"),
+        ("outputs", f"{facts['n_outputs']}: {some(stored.targets)}"),
+        ("subdomains", number(facts["n_subdomains"])),
+        ("rows of each", number(facts["subdomain_size"])),
+        ("overlap", percent(facts["overlap"], 0)),
+        ("router", facts["router"]),
+        *((name.replace("_", " "), some(value)) for name, value in learned.items()),
+        ("size", f"{size_of(facts['bytes'])}, {facts['dtype']}"),
+        ("written by", ", ".join(f"{k} {v}" for k, v in facts["versions"].items())),
     ]
-    if verify:
+    if is_verified:
         pairs.append(("verified", "all checksums agree"))
-    pairs += [("of the fit", note) for note in with_notes(stored.model, [])]
-    print_pairs(pairs)
+    return pairs + [("of the fit", note) for note in with_notes(stored.model, [])]
 
 
 def some(values, most=8):
@@ -315,7 +323,7 @@ def some(values, most=8):
 def report(
     model: Model,
     data: Annotated[
-        str | None, typer.Argument(help="Rows to judge it by, not those of the fit.")
+        str | None, typer.Argument(help="Rows to score it on, not those of the fit.")
     ] = None,
     out: Annotated[
         str, typer.Option("--out", "-o", help="The HTML file.")
@@ -328,7 +336,6 @@ def report(
 ):
     """Write a report as one HTML file: errors, intervals, the cover, what to do."""
     from ..report import write_report
-    from ._output import check_output
     from ._stored import open_model, read_observed
 
     check_output(out, data, (".html", ".htm"))

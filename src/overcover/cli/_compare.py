@@ -1,9 +1,9 @@
 """Compare methods on one table, by cross-validation.
 
-All methods see the same folds and may use the same number of threads. Rivals are given
-what they need to do well: neighbours, the penalty of ridge and the number of trees are
-chosen within the training rows. Whatever is learned of the data, medians of missing
-values included, is learned from the training rows of a fold.
+All methods have the same folds and the same number of threads. Rivals are tuned: the
+number of neighbours, the penalty of ridge and the number of trees are chosen within the
+training rows. Everything is learned from the training rows of a fold, medians of
+missing values too.
 """
 
 import time
@@ -27,9 +27,9 @@ from .. import OverlappingCoverRegressor
 
 COVERAGE = 0.95
 N_NEIGHBORS = (2, 5, 10, 20, 40)
-# Trees are added until a tenth of the training rows, held out, has seen no gain.
+# Trees are added until the error on a tenth of the training rows does not fall.
 MOST_TREES, PATIENCE = 2000, 20
-# Methods that know what to do where values are missing.
+# Methods that accept missing values.
 TAKES_GAPS = ("boosting",)
 
 
@@ -84,14 +84,10 @@ class Fold(NamedTuple):
 
 
 def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
-    """What is compared: a maker of a fresh estimator, by name.
+    """Functions that make a fresh estimator, by name of the method.
 
-    Parameters
-    ----------
-    cover : dict
-        Options of `OverlappingCoverRegressor`.
-    n_rows : int
-        To be fitted on, at least.
+    `cover` holds options of `OverlappingCoverRegressor`; there are `n_rows` training
+    rows at least.
     """
     seed, n_jobs = cover.get("random_state"), cover.get("n_jobs")
     possible = [k for k in N_NEIGHBORS if 2 * k <= n_rows]
@@ -123,28 +119,12 @@ def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
 
 
 def compare(X, Y, names, n_folds, cover, block=1, done=lambda: None):
-    """Score methods on the same folds.
+    """Score methods on the same folds; the smallest error first.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        NaN where a value is missing: medians of the training rows stand in for them,
-        but for methods that take gaps.
-    Y : ndarray of shape (n_samples, n_outputs)
-    names : sequence of str
-        Of `methods`.
-    n_folds : int
-    cover : dict
-        Options of `OverlappingCoverRegressor`; threads and seed are everybody's.
-    block : int
-        So many consecutive rows are never parted, as rows of a series should not be.
-    done : callable
-        Called after every fold of every method.
-
-    Returns
-    -------
-    list of Score
-        The smallest error first.
+    Rows of X, shape (n_samples, n_features), may lack values (NaN): medians of the
+    training rows fill them, except for methods that accept gaps. `cover` holds options
+    of `OverlappingCoverRegressor`; its threads and seed hold for all methods. `block`
+    consecutive rows are never split. `done` is called after every fold of every method.
     """
     splits = list(splits_of(len(X), n_folds, block, cover.get("random_state")))
     makers = methods(cover, min(len(train) for train, _ in splits))
@@ -188,14 +168,14 @@ def filled(X, train):
 
 
 def score_fold(model, X, Y, train, test) -> Fold:
-    """Fit on some rows, judge by others."""
+    """Fit on the training rows, score on the test rows."""
     mean, deviation = Y[train].mean(axis=0), Y[train].std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     Z = (Y - mean) / deviation
     started = time.perf_counter()
     model.fit(X[train], Z[train])
     fitted = time.perf_counter()
-    said = model.predict(X[test]).reshape(len(test), -1)
+    mean_test = model.predict(X[test]).reshape(len(test), -1)
     answered = time.perf_counter()
     nlpd = held = None
     if hasattr(model, "predict_interval"):
@@ -203,7 +183,7 @@ def score_fold(model, X, Y, train, test) -> Fold:
         inside = (low <= Z[test]) & (Z[test] <= high)
         held = inside.mean(axis=0)
         nlpd = np.log(deviation) - np.mean(model.log_density(X[test], Z[test]), axis=0)
-    error = deviation * (Z[test] - said)
+    error = deviation * (Z[test] - mean_test)
     error_sq, spread = np.mean(error**2, axis=0), Y[test].var(axis=0)
     r2 = 1.0 - error_sq / np.where(spread > 0, spread, np.nan)
     micro = 1e6 * (answered - fitted) / len(test)
@@ -212,15 +192,10 @@ def score_fold(model, X, Y, train, test) -> Fold:
 
 
 def summary(name, folds, unit) -> Score:
-    """Means over folds and outputs.
+    """Means over folds and outputs, as a score.
 
-    Parameters
-    ----------
-    name : str
-    folds : sequence of Fold
-    unit : ndarray of shape (n_outputs,)
-        In which errors of outputs are averaged; those without one, 0, are left out: of
-        what never varies any density is infinite.
+    `unit`, shape (n_outputs,), is that in which errors of outputs are averaged. Outputs
+    of unit 0 never vary and are left out: their density is infinite.
     """
     varies = unit > 0 if unit.any() else np.ones(len(unit), bool)
     unit = np.where(unit > 0, unit, 1.0)
@@ -248,7 +223,7 @@ def summary(name, folds, unit) -> Score:
 
 
 def mean_or_none(values):
-    """Mean of what is a number; None where nothing is.
+    """Mean of the values that are no NaN; None where there are none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The main job, small: poses of people from their silhouettes, in under a minute."""
+"""The demo: poses of people from their silhouettes, in under a minute."""
 
 import time
 from pathlib import Path
@@ -27,24 +27,10 @@ class Result(NamedTuple):
 
 
 def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
-    """Make people who move, fit on one half of every motion, answer the other.
+    """Generate people who move, fit on half of every motion, predict the other half.
 
-    Parameters
-    ----------
-    folder : path-like
-        For the report.
-    n_frames : int
-        Rows to train and to test together.
-    jobs : int or None
-    done : callable
-        Called after each of five steps.
-
-    Returns
-    -------
-    data : PoseData
-    results : list of Result
-    report : Path or None
-        None if matplotlib is not there.
+    Calls `done` after each of five steps. Returns the data, a list of `Result`, and the
+    path of the report, which is None if matplotlib is not installed.
     """
     data = make_pose("humaneva", n_frames=n_frames, n_jobs=jobs, cache=False)
     done()
@@ -75,11 +61,11 @@ def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
 
 
 def measure(name, model, data):
-    """Fit and answer."""
+    """Fit and predict."""
     started = time.perf_counter()
     model.fit(data.X_train, data.Y_train)
     fitted = time.perf_counter()
-    said = model.predict(data.X_test)
-    micro = 1e6 * (time.perf_counter() - fitted) / len(said)
-    error = float(mean_joint_error(data.Y_test, said))
+    predicted = model.predict(data.X_test)
+    micro = 1e6 * (time.perf_counter() - fitted) / len(predicted)
+    error = float(mean_joint_error(data.Y_test, predicted))
     return Result(name, error, fitted - started, micro)

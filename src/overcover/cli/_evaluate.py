@@ -1,4 +1,4 @@
-"""How good a stored model is on rows it has not seen, output by output."""
+"""Scores of a stored model on test rows, output by output."""
 
 from typing import Any, NamedTuple
 
@@ -24,25 +24,14 @@ class Score(NamedTuple):
 
 
 def scores_of(model, seen: Assessment):
-    """Scores of every output.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted.
-    seen : Assessment
-
-    Returns
-    -------
-    list of Score
-    """
+    """Scores of every output of a fitted model."""
     error, r2 = seen.Y - seen.mean, seen.r2()
     nlpd: Any = [None] * len(seen.names)
     held = nlpd
     if seen.std is not None:
-        judge = model._judge_of_errors()
-        nlpd = -judge.log_density_of(error, seen.std).mean(axis=0)
-        held = seen.held(judge.half_width(COVERAGE)).mean(axis=0)
+        distribution = model.errors_
+        nlpd = -distribution.log_density(error, seen.std).mean(axis=0)
+        held = seen.held(distribution.half_width(COVERAGE)).mean(axis=0)
     return [
         Score(
             name,

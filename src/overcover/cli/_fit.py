@@ -7,27 +7,26 @@ from typing import Any, NamedTuple
 
 from .. import OverlappingCoverRegressor, store
 from ..advice import Finding, findings, with_notes
-from ..store._directory import MANIFEST, check_target, read_manifest
-from ..store._draft import fingerprint_of
+from ..cover import DEFAULT_OVERLAP
+from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
 from ._budget import describe, plan_within
 from ._mistakes import Cannot
 from ._stored import notes_of
 
-DEFAULT_OVERLAP = 0.9
 # The note in a store that holds the fingerprint of a request with a budget.
-ASKED = "asked"
+REQUEST = "asked"
 
 
 class Fit(NamedTuple):
-    """What came of a fit."""
+    """The result of a fit."""
 
     model: OverlappingCoverRegressor
     findings: list[Finding]
     seconds: float
-    """All of it, with writing."""
+    """With those of writing."""
 
     is_new: bool = True
-    """False if the store held this very fit before, and nothing was done."""
+    """False if the store held this very fit before."""
 
 
 def check_store(out):
@@ -40,21 +39,15 @@ def check_store(out):
         raise Cannot(f"{out} cannot be written: {folder} may not be written to.")
 
 
-def is_fitted(out, asked, replace=False):
-    """Whether a store holds the model that is asked for.
+def is_fitted(out, request, replace=False):
+    """Whether a store holds the model of a request, known by its fingerprint.
 
-    Parameters
-    ----------
-    out : str
-    asked : str
-        Fingerprint of what is asked for.
-    replace : bool
-        Whether a model of anything else may be replaced; else it is refused.
+    A model of anything else is refused, unless it may be replaced.
     """
     if not (Path(out) / MANIFEST).exists():
         return False
     manifest = read_manifest(out)
-    if asked in (manifest["fingerprint"], manifest.get("notes", {}).get(ASKED)):
+    if request in (manifest["fingerprint"], manifest.get("notes", {}).get(REQUEST)):
         return True
     if not replace:
         raise Cannot(
@@ -75,64 +68,55 @@ def fit_table(
     replace=False,
     say=print,
 ):
-    """Fit, store, and look for what there is to say.
+    """Fit on frames X and Y into the store `out`, and look for findings.
 
-    Parameters
-    ----------
-    X : pandas.DataFrame of shape (n_samples, n_features), float64
-    Y : pandas.DataFrame of shape (n_samples, n_outputs), float64
-    recipe : Recipe
-        How X was made.
-    out : str
-        The store.
-    options : dict
-        Of `OverlappingCoverRegressor`.
-    budget : float or None
-        Seconds; decides the size of subdomains.
-    resume : bool
-        Whether to go on with an unfinished fit.
-    replace : bool
-        Whether a finished model of other data or options may be replaced.
-    say : callable
-        Told, in words, what the budget decided, and what an interruption leaves.
-
-    Returns
-    -------
-    Fit
+    `recipe` describes the columns of X, `options` are `OverlappingCoverRegressor`'s,
+    and a `budget` in seconds decides the size of subdomains. `resume` goes on with an
+    unfinished fit; `replace` allows to replace a finished model of other data or
+    options. `say` takes sentences: what the budget decided, and what an interruption
+    leaves.
     """
     started = time.perf_counter()
     model = OverlappingCoverRegressor(**options)
-    # One output is a column of its own right, as in Python.
+    # One output is a column of its own, as in Python.
     y = Y.iloc[:, 0].to_numpy() if Y.shape[1] == 1 else Y.to_numpy()
     notes = notes_of(recipe, Y.columns)
-    told = notes if budget is None else notes | {"budget": budget}
-    asked = fingerprint_of(model, X, y, None, None, "float64", told)
-    if is_fitted(out, asked, replace) and not (replace and not resume):
-        seconds = time.perf_counter() - started
-        model = store.load(out)
-        found = with_notes(model, findings(model, X, Y))
-        return Fit(model, found, seconds, is_new=False)
-    if budget is not None:
-        # The default may fall where nothing else helps; another overlap was chosen.
-        given = None if model.overlap == DEFAULT_OVERLAP else model.overlap
-        shape = (*X.shape, Y.shape[1])
-        made = plan_within(shape, budget, model.machine, given, model.n_jobs)
-        say(describe(made, budget))
-        model.set_params(subdomain_size=made.subdomain_size, overlap=made.overlap)
-        # What a budget decides depends on the computer: the request is remembered.
-        notes |= {ASKED: asked}
+    wishes = notes if budget is None else notes | {"budget": budget}
+    request = fingerprint_of(model, X, y, None, None, "float64", wishes)
+    is_new = not is_fitted(out, request, replace) or (replace and not resume)
+    if is_new:
+        if budget is not None:
+            shape = (*X.shape, Y.shape[1])
+            say(choose_size(model, shape, budget))
+            # A budget decides by the computer it runs on, so the request is kept.
+            notes |= {REQUEST: request}
+        fit_into_store(model, X, y, out, resume, notes, say)
+    seconds = time.perf_counter() - started
+    model = model if is_new else store.load(out)
+    return Fit(model, with_notes(model, findings(model, X, Y)), seconds, is_new)
+
+
+def choose_size(model, shape, budget):
+    """Set the size of subdomains by a budget; returns a sentence about it."""
+    # The default overlap may be lowered; one that the user chose is kept.
+    overlap = None if model.overlap == DEFAULT_OVERLAP else model.overlap
+    plan = plan_within(shape, budget, model.machine, overlap, model.n_jobs)
+    model.set_params(subdomain_size=plan.subdomain_size, overlap=plan.overlap)
+    return describe(plan, budget)
+
+
+def fit_into_store(model, X, y, out, resume, notes, say):
+    """`overcover.store.fit_into`, with messages about unfinished fits."""
     try:
         store.fit_into(model, X, y, out, resume=resume, notes=notes)
     except KeyboardInterrupt:
         if os.path.isdir(out):
-            say(f"What is done is kept in {out}: the same command goes on from there.")
+            say(f"The finished part is kept in {out}: repeat the command to go on.")
         raise
     except store.StoreError as error:
-        if "unfinished fit" in str(error):
-            raise Cannot(
-                f"{out} holds an unfinished fit of other data or options. Give those "
-                "again to go on with it, --restart to discard it, or another --out."
-            ) from error
-        raise
-    seconds = time.perf_counter() - started
-    return Fit(model, with_notes(model, findings(model, X, Y)), seconds)
+        if "unfinished fit" not in str(error):
+            raise
+        raise Cannot(
+            f"{out} holds an unfinished fit of other data or options. Give those again "
+            "to go on with it, --restart to discard it, or another --out."
+        ) from error

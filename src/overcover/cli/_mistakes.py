@@ -1,14 +1,14 @@
-"""What goes wrong and users can mend: told in a line, with an exit code."""
+"""Errors that users can correct: one line of text, and an exit code."""
 
 
 class Mistake(Exception):
-    """What was asked cannot be meant so; the text says what to do. Exit code 2."""
+    """Wrong usage; the text says what to do. Exit code 2."""
 
     code = 2
 
 
 class Cannot(Mistake):
-    """What was asked is clear, but files or data do not permit it. Exit code 1."""
+    """Right usage, but files or data do not permit it. Exit code 1."""
 
     code = 1
 

@@ -1,8 +1,8 @@
-"""Answers to a table, in chunks: memory does not grow with the file."""
+"""Predictions for a table, in chunks: memory does not grow with the file."""
 
 import numpy as np
 
-from ._files import Chunks, with_gaps
+from ..tables import Chunks, with_gaps
 from ._mistakes import Cannot, Mistake
 from ._stored import Stored, first_gap, inputs_of
 
@@ -12,72 +12,39 @@ def answers(
 ):
     """Frames of predictions, one for each chunk of rows.
 
-    Parameters
-    ----------
-    stored : Stored
-    chunks : Chunks
-    keep : sequence of str
-        Columns to copy, before the answers.
-    std : bool
-        Whether standard deviations are wanted.
-    coverage : float or None
-        Of intervals, if they are wanted.
-    missing : {"refuse", "empty"}
-        What to do with rows that lack a value: "empty" leaves their answers empty.
-
-    Yields
-    ------
-    pandas.DataFrame
-        Kept columns, those called as an answer with ``_given``; then, for every
-        target, its mean, ``_std``, ``_low``, ``_high``.
+    They hold the columns to `keep`, then, for every target, its mean, ``_std`` if
+    wanted, and ``_low`` and ``_high`` of intervals of a `coverage`. Rows that lack a
+    value are refused, or have empty predictions.
     """
-    parts = parts_of(std, coverage)
-    kept = names_kept(keep, [f"{t}{part}" for t in stored.targets for part in parts])
+    endings = endings_of(std, coverage)
+    kept = names_kept(keep, [f"{t}{end}" for t in stored.targets for end in endings])
     for frame in chunks.frames:
         X, whole = inputs_of(stored, with_gaps(frame, keep))
         if missing == "refuse" and not whole.all():
-            gaps = frame.index, stored.recipe.made(), X
-            row, column = first_gap(*gaps, stored.recipe)
-            # Words have no median.
-            fit = (
-                ""
-                if column in stored.recipe.words
-                else ", or fit with --missing median"
-            )
+            inputs = stored.recipe.inputs()
+            row, column = first_gap(frame.index, inputs, X, stored.recipe)
+            has_median = column not in stored.recipe.words
             raise Cannot(
                 f"{row} lacks a value of {column!r}. Leave such answers empty with "
-                f"--missing empty{fit}."
+                f"--missing empty{', or fit with --missing median' * has_median}."
             )
-        made = frame[list(kept)].rename(columns=kept)
-        said = answer(stored.model, X[whole], std, coverage)
-        columns = {}
-        for part, values in said.items():
-            full = np.full((len(frame), len(stored.targets)), np.nan)
-            full[whole] = values
-            columns[part] = full
+        table = frame[list(kept)].rename(columns=kept)
+        parts = answer(stored.model, X[whole], std, coverage)
         for j, target in enumerate(stored.targets):
-            for part, values in columns.items():
-                made[f"{target}{part}"] = values[:, j]
-        yield made
+            for part, values in parts.items():
+                column = np.full(len(frame), np.nan)
+                column[whole] = values[:, j]
+                table[f"{target}{part}"] = column
+        yield table
 
 
-def parts_of(std, coverage):
+def endings_of(std, coverage):
     """Endings of the names of answers."""
     return ["", *(["_std"] if std else []), *(["_low", "_high"] if coverage else [])]
 
 
 def names_kept(keep, answered):
-    """What copied columns are called: not as an answer is.
-
-    Parameters
-    ----------
-    keep : sequence of str
-    answered : sequence of str
-        Names of the columns of answers.
-
-    Returns
-    -------
-    dict of str to str
+    """New names of copied columns: none is the name of an answer.
 
     Examples
     --------
@@ -96,20 +63,16 @@ def names_kept(keep, answered):
 
 
 def answer(model, X, std, coverage):
-    """What is said of rows, by the ending of its column's name.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_rows, n_outputs)
-    """
-    parts = parts_of(std, coverage)
+    """Predictions, shape (n_rows, n_outputs), by the endings of their names."""
+    endings = endings_of(std, coverage)
     if not len(X):
-        return {part: np.empty((0, model.n_outputs_)) for part in parts}
-    said = {}
+        return {end: np.empty((0, model.n_outputs_)) for end in endings}
+    parts = {}
     if std or coverage is not None:
-        said[""], said["_std"] = model.predict(X, return_std=True)
+        parts[""], parts["_std"] = model.predict(X, return_std=True)
     else:
-        said[""] = model.predict(X)
+        parts[""] = model.predict(X)
     if coverage is not None:
-        said["_low"], said["_high"] = model._interval(said[""], said["_std"], coverage)
-    return {part: said[part].reshape(len(X), -1) for part in parts}
+        interval = model._interval(parts[""], parts["_std"], coverage)
+        parts["_low"], parts["_high"] = interval
+    return {end: parts[end].reshape(len(X), -1) for end in endings}

@@ -1,4 +1,4 @@
-"""What people see: tables, findings, progress; nothing of it where nobody looks."""
+"""Tables, findings and progress for people; progress only on a terminal."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Signals that end a process become exceptions, so that all is cleaned up."""
+"""Signals that end a process become exceptions, so that cleaning up happens."""
 
 import signal
 import threading
@@ -11,7 +11,7 @@ NAMES = {"SIGTERM": "terminated", "SIGHUP": "hung up"}
 class Ended(KeyboardInterrupt):
     """A signal asks to end. Exit code 128 and its number, as shells have it.
 
-    Whoever cleans up after an interruption does so after this too.
+    Code that cleans up after an interruption does so after this too.
     """
 
     def __init__(self, number):
@@ -20,12 +20,12 @@ class Ended(KeyboardInterrupt):
         self.code = 128 + number
 
 
-def told_of_end(error):
+def code_and_word(error):
     """Exit code and word for an interruption.
 
     Examples
     --------
-    >>> told_of_end(KeyboardInterrupt()), told_of_end(Ended(signal.SIGTERM))
+    >>> code_and_word(KeyboardInterrupt()), code_and_word(Ended(signal.SIGTERM))
     ((130, 'interrupted'), (143, 'terminated'))
     """
     if isinstance(error, Ended):
@@ -37,8 +37,8 @@ def told_of_end(error):
 def orderly_end():
     """Raise `Ended` where a signal would end the process at once.
 
-    What ignores a signal, as ``nohup`` does, goes on ignoring it. Only the main thread
-    can be told, so in others nothing changes.
+    An ignored signal, as under ``nohup``, stays so. Only the main thread can handle
+    signals, so in others nothing changes.
     """
     numbers = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():

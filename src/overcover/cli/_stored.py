@@ -6,11 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import load, store
+from ..alone import as_cover
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
-from ._files import OUTPUT, place, read_chunks
+from ..tables import OUTPUT, as_numbers, place, read_chunks
+from ._checks import check_input
 from ._mistakes import Cannot, Mistake
-from ._tables import Recipe, as_numbers, cook, possible_names, split_names
+from ._recipe import Recipe, cook, possible_names, split_names
 
 # The name of the command line's notes in a store.
 NOTES = "table"
@@ -18,19 +20,19 @@ KINDS = ("number", "date", "words")
 
 
 class Stored(NamedTuple):
-    """A model that answers tables."""
+    """A model that predicts for tables."""
 
     model: OverlappingCoverRegressor
     recipe: Recipe
     targets: list[str]
     has_names: bool
-    """Whether the model knows what its inputs are called."""
+    """Whether the model knows the names of its inputs."""
 
 
-def told_of(path):
-    """`overcover.store.inspect`, with words for those who know no Python.
+def facts_of(path):
+    """`overcover.store.inspect`, with messages for people who know no Python.
 
-    Of the size of subdomains that was asked for, it tells what was used.
+    The size of subdomains is that of the fit: no larger than the number of rows.
     """
     if not Path(path).exists():
         raise Mistake(f"there is no model {path}.")
@@ -40,29 +42,23 @@ def told_of(path):
             f"the fit of {path} is not finished. Give the same overcover fit command "
             "again to go on with it."
         )
-    found = store.inspect(path)
-    return found | {"subdomain_size": min(found["subdomain_size"], found["n_rows"])}
+    facts = store.inspect(path)
+    return facts | {"subdomain_size": min(facts["subdomain_size"], facts["n_rows"])}
 
 
 def notes_of(recipe, targets):
-    """What to keep beside a model: see docs/store-format.md."""
+    """The notes to keep beside a model: see docs/store-format.md."""
     return {NOTES: {"targets": list(targets), **recipe._asdict()}}
 
 
 def open_model(path, jobs=None) -> Stored:
     """Load a model, with the notes of ``overcover fit`` or without any.
 
-    A model that Python saved takes columns by the names it was fitted with, or, if
-    there were none, in their order.
-
-    Parameters
-    ----------
-    path : str
-    jobs : int or None
-        Threads that answer.
+    A model that Python saved takes columns by the names it was fitted with, or in their
+    order, if it was fitted without names. `jobs` threads predict.
     """
-    notes = told_of(path)["notes"].get(NOTES)
-    model = load(path)
+    notes = facts_of(path)["notes"].get(NOTES)
+    model = as_cover(load(path))
     model.n_jobs = jobs
     if notes is not None:
         try:
@@ -85,33 +81,21 @@ def read_notes(notes, model):
     targets = [str(name) for name in notes["targets"]]
     if any(kind not in KINDS for kind in recipe.kinds.values()):
         raise ValueError("there are columns of unknown kinds")
-    if recipe.made() != names_of_features(model) or len(targets) != model.n_outputs_:
+    if recipe.inputs() != names_of_features(model) or len(targets) != model.n_outputs_:
         raise ValueError("they do not fit the model's inputs and outputs")
     fill = {name: float(value) for name, value in recipe.fill.items()}
     return recipe._replace(fill=fill), targets
 
 
 def rows_of(stored, source, n_rows, others=(), verbatim=False):
-    """A table in chunks, its columns called as the model's.
+    """A table in chunks of `n_rows` rows, its columns with the names of the inputs.
 
     Columns may come in any order, and there may be more. Where the file or the model
     has no names, and there are as many columns as inputs, they are taken in order.
-
-    Parameters
-    ----------
-    stored : Stored
-    source : str
-    n_rows : int
-        Rows of a chunk.
-    others : sequence of str
-        Other columns that are needed, as they were given.
-    verbatim : bool
-        Whether these are needed as they are written in a text.
-
-    Returns
-    -------
-    Chunks
+    `others` are further columns, as the user writes them; `verbatim` leaves these as
+    they are in a text.
     """
+    check_input(source)
     recipe = stored.recipe
     wanted = None if not stored.has_names else {*recipe.kinds, *possible_names(others)}
     kept = possible_names(others) if verbatim else []
@@ -125,13 +109,7 @@ def rows_of(stored, source, n_rows, others=(), verbatim=False):
 
 
 def inputs_of(stored, frame):
-    """Inputs of the model, and which rows lack none of them.
-
-    Returns
-    -------
-    X : pandas.DataFrame or ndarray of shape (n_rows, n_features)
-    whole : ndarray of bool of shape (n_rows,)
-    """
+    """Inputs of the model, and which rows lack none of them."""
     X = cook(frame, stored.recipe)
     values = X.to_numpy()
     if np.isinf(values).any():
@@ -142,45 +120,22 @@ def inputs_of(stored, frame):
     return (X if stored.has_names else values), whole
 
 
-def first_gap(index, made, values, recipe: Recipe):
-    """The first row that lacks a value, and the column.
-
-    Parameters
-    ----------
-    index : pandas.Index
-        Of the rows of the table.
-    made : list of str
-        Names of the columns.
-    values : array-like of shape (n_rows, n_columns)
-    recipe : Recipe
-    """
+def first_gap(index, names, values, recipe: Recipe):
+    """The first row that lacks a value, and the column of the table."""
     i, j = np.argwhere(np.isnan(np.asarray(values)))[0]
-    return place(index, index[i]), recipe.source_of(made[j])
+    return place(index, index[i]), recipe.source_of(names[j])
 
 
-def read_observed(stored, source, given=(), missing="refuse"):
-    """Inputs and observed outputs of a whole table, for those who judge a model.
+def read_observed(stored, source, names=(), missing="refuse"):
+    """Inputs and observed outputs of a whole table, and how many rows are left out.
 
-    Parameters
-    ----------
-    stored : Stored
-    source : str
-    given : sequence of str
-        What the outputs are called in this table, in the model's order; none if as in
-        training.
-    missing : {"refuse", "drop"}
-        What to do with rows that lack a value which cannot be filled in.
-
-    Returns
-    -------
-    X : pandas.DataFrame or ndarray of shape (n_rows, n_features)
-    Y : pandas.DataFrame of shape (n_rows, n_outputs)
-    n_dropped : int
+    `names` are those of the outputs in this table, in the model's order; none if as in
+    training. Rows that lack a value are refused or dropped.
     """
     import pandas as pd
 
-    chunks = rows_of(stored, source, 2**15, [*stored.targets, *given])
-    targets = targets_in(stored, chunks.columns, given)
+    chunks = rows_of(stored, source, 2**15, [*stored.targets, *names])
+    targets = targets_in(stored, chunks.columns, names)
     parts: list[tuple] = []
     n_dropped = 0
     for frame in chunks.frames:
@@ -189,7 +144,7 @@ def read_observed(stored, source, given=(), missing="refuse"):
         Y = pd.DataFrame(values, index=frame.index)
         both = whole & np.isfinite(Y.to_numpy()).all(axis=1)
         if missing == "refuse" and not both.all():
-            gaps = (targets, Y) if whole.all() else (stored.recipe.made(), X)
+            gaps = (targets, Y) if whole.all() else (stored.recipe.inputs(), X)
             row, column = first_gap(frame.index, *gaps, stored.recipe)
             raise Cannot(
                 f"{row} lacks a value of {column!r}. Leave such rows out with "
@@ -205,20 +160,20 @@ def read_observed(stored, source, given=(), missing="refuse"):
     return join(Xs), Y, n_dropped
 
 
-def targets_in(stored, columns, given):
+def targets_in(stored, columns, names):
     """Names of the observed outputs in a table."""
-    if given:
-        given = split_names(given, columns)
-        if len(given) != len(stored.targets):
+    if names:
+        names = split_names(names, columns)
+        if len(names) != len(stored.targets):
             raise Mistake(
                 f"the model has {len(stored.targets)} outputs "
-                f"({', '.join(stored.targets[:12])}), --target names {len(given)}."
+                f"({', '.join(stored.targets[:12])}), --target names {len(names)}."
             )
-        return given
+        return names
     for name in stored.targets:
         if name not in columns:
             raise Cannot(
-                f"the table has no column {name!r} to compare answers with. If it is "
-                "called otherwise there, say so with --target."
+                f"the table has no column {name!r} to compare answers with. If it "
+                "has another name there, give that name with --target."
             )
     return stored.targets

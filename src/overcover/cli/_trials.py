@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from .._markup import number, percent
+from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
 from ._app import (
     Data,
     Drop,
@@ -19,8 +20,8 @@ from ._app import (
     app,
 )
 from ._mistakes import Mistake
+from ._recipe import read_table
 from ._show import bar, counted, maybe, print_dropped, print_json, print_table
-from ._tables import read_table
 
 Size = Annotated[int, typer.Option(min=1, help="Rows per machine.")]
 # Outputs whose errors are shown to people; programs get all.
@@ -35,14 +36,14 @@ def compare(
     one_hot: OneHot = None,
     missing: MissingValues = Missing.refuse,
     method: Annotated[
-        list[str] | None, typer.Option(help="Only this method; again.")
+        list[str] | None, typer.Option(help="Only this method; may be repeated.")
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Of cross-validation.")] = 3,
     block: Annotated[
-        int, typer.Option(min=1, help="Consecutive rows not to part, of a series.")
+        int, typer.Option(min=1, help="Rows in sequence that stay together.")
     ] = 1,
-    subdomain_size: Size = 800,
-    overlap: Overlap = 0.9,
+    subdomain_size: Size = DEFAULT_SIZE,
+    overlap: Overlap = DEFAULT_OVERLAP,
     jobs: Jobs = 1,
     seed: Seed = 0,
     as_json: Json = False,
@@ -51,34 +52,24 @@ def compare(
 
     The cover with GPs (odc-gp) and Twin GPs (odc-tgp), nearest neighbours (knn), ridge
     and gradient boosting (boosting), each tuned within the training rows, and the
-    training rows' mean. Rows of a time series resemble their neighbours: part them only
-    in blocks, --block 100, or all errors will be too small.
+    mean of the training rows. Rows of a time series resemble their neighbours: split
+    them only in blocks, --block 100, or all errors will be too small.
     """
     from ._compare import compare as compare_methods
-    from ._compare import methods
 
-    known = list(methods({}))
-    for name in method or []:
-        if name not in known:
-            raise Mistake(f"there is no method {name!r}. There are {', '.join(known)}.")
+    methods = chosen_methods(method)
     columns = target or [], drop or [], one_hot or []
     X, Y, _ = read_table(data, *columns, missing.value, fills=False)
-    if len(X) < 10 * folds:
-        raise Mistake(f"{len(X)} rows are too few for {folds} folds of 10 at least.")
-    if len(X) <= block * (folds - 1):
-        raise Mistake(
-            f"{len(X)} rows are too few for {folds} folds of --block {block}."
-        )
+    check_folds(len(X), folds, block)
     cover = {
         "subdomain_size": subdomain_size,
         "overlap": overlap,
         "n_jobs": jobs,
         "random_state": seed,
     }
-    chosen = [name for name in known if name in (method or known)]
-    with bar("comparing", len(chosen) * folds) as advance:
+    with bar("comparing", len(methods) * folds) as advance:
         scores = compare_methods(
-            X.to_numpy(), Y.to_numpy(), chosen, folds, cover, block, advance
+            X.to_numpy(), Y.to_numpy(), methods, folds, cover, block, advance
         )
     if as_json:
         print_json(
@@ -97,6 +88,27 @@ def compare(
         return
     print_scores(X, Y, folds, scores)
     print_dropped(X.attrs["dropped"])
+
+
+def chosen_methods(names):
+    """Names of methods in the order of all, each checked; all if there are none."""
+    from ._compare import methods
+
+    known = list(methods({}))
+    for name in names or []:
+        if name not in known:
+            raise Mistake(f"there is no method {name!r}. There are {', '.join(known)}.")
+    return [name for name in known if name in (names or known)]
+
+
+def check_folds(n_rows, folds, block):
+    """Refuse folds of too few rows."""
+    if n_rows < 10 * folds:
+        raise Mistake(f"{n_rows} rows are too few for {folds} folds of 10 at least.")
+    if n_rows <= block * (folds - 1):
+        raise Mistake(
+            f"{n_rows} rows are too few for {folds} folds of --block {block}."
+        )
 
 
 def print_scores(X, Y, folds, scores):
@@ -145,7 +157,7 @@ def demo(
     jobs: Jobs = 1,
     as_json: Json = False,
 ):
-    """Estimate poses of people from silhouettes: all of it, in under a minute."""
+    """Estimate poses of people from silhouettes, and write a report, in a minute."""
     from ._demo import run_demo
 
     with bar("demo", 5) as advance:

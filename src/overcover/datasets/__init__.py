@@ -1,18 +1,16 @@
-"""Data: people who move before cameras, files the user has, sets that OpenML holds.
+"""Data: people who move before cameras, loaders of files, sets from OpenML.
 
-Beside the data path; nothing on it imports this. `make_pose` makes its data from a
-number. Loaders read numbers and names only: no file is ever unpickled by Python's own
+Nothing on the data path imports this package. `make_pose` generates its data from a
+seed. Loaders read numbers and names only: no file is ever unpickled by Python's own
 unpickler.
 """
 
-from ._camera import Camera
-from ._files import array_checksum, file_checksum
+from ..tables import array_checksum, file_checksum
 from ._mocap import load_human36m, load_humaneva
 from ._openml import fetch_kin8nm, fetch_protein
 from ._sarcos import load_sarcos
-from ._scene import Rows
 from ._tables import load_table
-from .pose import PoseData, make_pose
+from .pose import Camera, PoseData, Rows, make_pose
 
 __all__ = [
     "Camera",

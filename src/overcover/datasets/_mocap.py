@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._validation import check_choice, check_count
-from ._files import check_path, near_names, npz_names, read_npy, read_npz
+from ..tables import check_path, near_names, npz_names, read_npy, read_npz
 from ._recordings import archive, human36m_files, humaneva_files
 
 UNITS = {"mm": 1.0, "cm": 10.0, "m": 1000.0}
@@ -75,7 +75,7 @@ def load_humaneva(
     Bunch
         joints of shape (n, n_joints, 3) in mm without the frames that motion capture
         lost; target, the same as (n, 3 * n_joints); subject, action, frame of shape
-        (n,), the frame within its sequence; joint_names; data, if features were given.
+        (n,), the frame within its sequence; joint_names; data, with features.
 
     Examples
     --------
@@ -94,10 +94,10 @@ def load_humaneva(
         sequences = humaneva_files(path)
     else:
         sequences = archive(path)
-    found = _gather(path, sequences, subjects, actions, every, features, unit)
-    if found.joints.shape[1] == len(HUMANEVA_JOINTS):
-        found.joint_names = list(HUMANEVA_JOINTS)
-    return _finish(found, root_relative)
+    poses = _gather(path, sequences, subjects, actions, every, features, unit)
+    if poses.joints.shape[1] == len(HUMANEVA_JOINTS):
+        poses.joint_names = list(HUMANEVA_JOINTS)
+    return _finish(poses, root_relative)
 
 
 def load_human36m(
@@ -142,7 +142,7 @@ def load_human36m(
     Bunch
         joints of shape (n, n_joints, 3) in mm, in world coordinates; target, the same
         as (n, 3 * n_joints); subject, action, frame of shape (n,), the frame within its
-        sequence; joint_names; data, if features were given. The damaged sequence
+        sequence; joint_names; data, with features. The damaged sequence
         "Directions" of S11 is left out in every form.
 
     Examples
@@ -165,18 +165,18 @@ def load_human36m(
         sequences = archive(path)
     sequences = [s for s in sequences if (s.subject, s.action) != DAMAGED]
     keep = list(MOVING) if joints == "moving" else slice(None)
-    found = _gather(path, sequences, subjects, actions, every, features, unit, keep)
-    n_joints = found.joints.shape[1]
+    poses = _gather(path, sequences, subjects, actions, every, features, unit, keep)
+    n_joints = poses.joints.shape[1]
     if n_joints == len(MOVING):
-        found.joint_names = list(MOVING.values())
+        poses.joint_names = list(MOVING.values())
     elif n_joints == N_HUMAN36M:
-        found.joint_names = [MOVING.get(j, f"joint_{j}") for j in range(n_joints)]
+        poses.joint_names = [MOVING.get(j, f"joint_{j}") for j in range(n_joints)]
     else:  # angles, perhaps, which are three a joint as well
         raise ValueError(
             f"{str(path)!r} holds {n_joints} joints; the positions of Human3.6M have "
             f"{N_HUMAN36M}, or {len(MOVING)} that move."
         )
-    return _finish(found, root_relative)
+    return _finish(poses, root_relative)
 
 
 # -- joints of the chosen ones ---------------------------------------------------------
@@ -204,29 +204,29 @@ def _gather(
     if len({joints.shape[1] for *_, joints in parts}) > 1:
         counts = sorted({joints.shape[1] for *_, joints in parts})
         raise ValueError(f"Sequences of {str(path)!r} differ in joints: {counts}.")
-    found = Bunch(
+    poses = Bunch(
         joints=np.concatenate([joints for *_, joints in parts]) * UNITS[unit],
         subject=np.repeat([p[0].subject for p in parts], [len(p[1]) for p in parts]),
         action=np.repeat([p[0].action for p in parts], [len(p[1]) for p in parts]),
         frame=np.concatenate([p[1] for p in parts]),
     )
-    _check_size(found.joints, path, unit)
-    found.joint_names = [f"joint_{j}" for j in range(found.joints.shape[1])]
+    _check_size(poses.joints, path, unit)
+    poses.joint_names = [f"joint_{j}" for j in range(poses.joints.shape[1])]
     if features is not None:
         rows = np.concatenate([p[2] for p in parts])
-        found.data = _read_features(features, rows, n_frames)
-    return found
+        poses.data = _read_features(features, rows, n_frames)
+    return poses
 
 
-def _finish(found, root_relative):
+def _finish(poses, root_relative):
     if root_relative:
-        found.joints = found.joints - found.joints[:, :1]
-    found.target = found.joints.reshape(len(found.joints), -1)
-    return found
+        poses.joints = poses.joints - poses.joints[:, :1]
+    poses.target = poses.joints.reshape(len(poses.joints), -1)
+    return poses
 
 
 def _chosen(path, sequences, subjects, actions):
-    """Sequences asked for, in an order that does not depend on the form of the file."""
+    """Chosen sequences, in an order that does not depend on the form of the file."""
     for role, wanted, there in (
         ("subjects", subjects, {s.subject for s in sequences}),
         ("actions", actions, {s.action for s in sequences}),
@@ -253,7 +253,7 @@ def _chosen(path, sequences, subjects, actions):
 
 
 def _stands_for(name, known):
-    """Whether a known name is the one given, or a take or chunk of it."""
+    """Whether a known name is this name, or a take or chunk of it."""
     return re.fullmatch(re.escape(name) + r"( \d+)?( chunk\d+)?", known) is not None
 
 
@@ -289,7 +289,7 @@ def _check_size(joints, path, unit):
 
 
 def _read_features(features, rows, n_frames):
-    """The user's features of the given rows among all frames."""
+    """The user's features of some rows among all frames."""
     if isinstance(features, str | Path):
         file = check_path(features)
         if file.suffix.lower() == ".npz":

@@ -1,8 +1,6 @@
-"""Sets from OpenML, checked for being what their name says.
+"""Sets from OpenML, checked by their size and by the range of their target.
 
-Each is known by its size; where the range of its target is known, that is checked too.
-No checksum is recorded, since none could be verified when this was written: take
-`array_checksum` of what you got and pass it as ``checksum=`` from then on.
+To pin the contents, pass the `array_checksum` of your first download as ``checksum=``.
 """
 
 from importlib.util import find_spec
@@ -12,11 +10,11 @@ import numpy as np
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
-from ._files import array_checksum
+from ..tables import array_checksum
 
 
 class Known(NamedTuple):
-    """What is known of a set."""
+    """Facts about a set."""
 
     name: str
     shape: tuple[int, int]
@@ -105,20 +103,20 @@ def _fetch(known, data_id, data_home, checksum):
             f"the connection and the number, or download {known.by_hand} by hand and "
             "read it by overcover.datasets.load_table(path, target)."
         ) from error
-    found = Bunch(
+    bunch = Bunch(
         data=np.asarray(got.data, dtype=np.float64),
         target=np.asarray(got.target, dtype=np.float64).ravel(),
         feature_names=list(got.feature_names),
         target_names=list(got.target_names),
     )
-    _check(known, found, checksum)
-    return found
+    _check(known, bunch, checksum)
+    return bunch
 
 
-def _check(known, found, checksum):
+def _check(known, bunch, checksum):
     """Refuse what cannot be the set."""
     n_rows, (low, high) = known.shape[0], known.target_range
-    X, y = found.data, found.target
+    X, y = bunch.data, bunch.target
     faults = {
         f"data of shape {X.shape}, not {known.shape}": X.shape != known.shape,
         f"{y.size} targets, not {n_rows}": y.size != n_rows,

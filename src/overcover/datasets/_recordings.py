@@ -6,7 +6,7 @@ their own, mostly in one of these forms:
 =================  ====================================================================
 data_3d_*.npz      VideoPose3D: ``positions_3d``, a pickled dictionary from subject to
                    action to (n_frames, n_joints, 3), in metres; read without unpickling
-                   (see `_pickled`)
+                   (see `tables`)
 .cdf               Human3.6M as published: ``S1/MyPoseFeatures/D3_Positions/*.cdf``
 .cdf.mat           the same turned into MATLAB files
 .h5                Human3.6M of 3d-pose-baseline: ``S1/MyPoses/3D_positions/*.h5``
@@ -22,7 +22,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from ._files import near_names, read_cdf, read_h5, read_mat, read_npz
+from ..tables import near_names, read_npz
+from ._formats import read_cdf, read_h5, read_mat
 
 RENAMED = {"TakingPhoto": "Photo", "WalkingDog": "WalkDog"}
 
@@ -63,7 +64,7 @@ def _itself(joints):
 
 
 def human36m_files(folder):
-    """Sequences of Human3.6M's own files and of those made from them."""
+    """Sequences of the files of Human3.6M, as published or converted."""
     readers = {
         ".cdf": lambda file: read_cdf(file, "Pose"),
         ".mat": lambda file: read_mat(file, "data"),

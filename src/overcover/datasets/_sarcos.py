@@ -3,7 +3,8 @@
 import numpy as np
 from sklearn.utils import Bunch
 
-from ._files import check_path, read_mat
+from ..tables import check_path
+from ._formats import read_mat
 
 KEYS = ("sarcos_inv", "sarcos_inv_test")
 N_INPUTS, N_TORQUES = 21, 7
@@ -45,7 +46,7 @@ def load_sarcos(path_train, path_test=None, *, sha256=None, sha256_test=None):
     """
     data, target = _read(path_train, sha256)
     joints = range(1, N_TORQUES + 1)
-    found = Bunch(
+    bunch = Bunch(
         data=data,
         target=target,
         feature_names=[
@@ -56,10 +57,10 @@ def load_sarcos(path_train, path_test=None, *, sha256=None, sha256_test=None):
         target_names=[f"torque_{j}" for j in joints],
     )
     if path_test is not None:
-        found.data_test, found.target_test = _read(path_test, sha256_test)
+        bunch.data_test, bunch.target_test = _read(path_test, sha256_test)
         known = {row.tobytes() for row in data}
-        found.in_train = np.array([r.tobytes() in known for r in found.data_test])
-    return found
+        bunch.in_train = np.array([r.tobytes() in known for r in bunch.data_test])
+    return bunch
 
 
 def _read(path, sha256):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ..store import StoreError
-from ..store import _shared as shared
+from ._files import sees
 
 # After errors such as those of a busy file system; lost workers are Dask's own matter.
 RETRIES = 2
@@ -40,12 +40,12 @@ def running(client):
 
 def check_shared(client, folder):
     """Refuse a folder that some worker cannot see."""
-    found = client.run(shared.sees, str(folder))
-    blind = sorted(worker for worker, can_see in found.items() if not can_see)
+    workers = client.run(sees, str(folder))
+    blind = sorted(worker for worker, can_see in workers.items() if not can_see)
     if blind:
         raise StoreError(
             f"{Path(folder).parent} cannot be read and written by {len(blind)} of "
-            f"{len(found)} workers ({', '.join(blind[:3])}). Choose a path on a file "
+            f"{len(workers)} workers ({', '.join(blind[:3])}). Choose a path on a file "
             "system that all of them share, under the same name."
         )
 

@@ -7,9 +7,10 @@ import numpy as np
 
 from .._numbers import ANY_NUMBER, numbers_of
 from .._streams import blocks_of
-from ..store import _shared as shared
-from ..store._rows import write_npy
+from ..store import write_npy
 from ._cluster import RETRIES, call
+from ._files import as_float64, begin_rows, write_rows
+from ._worker import Inputs
 
 
 def shared_inputs(client, folder, X, y, sample_weight, X_target):
@@ -19,11 +20,11 @@ def shared_inputs(client, folder, X, y, sample_weight, X_target):
             f"sample_weight={sample_weight!r} must be one weight per row, or None."
         )
 
-    def put(given, file, name):
-        return shared_rows(client, given, str(folder / f"{file}.npy"), name)
+    def put(data, file, name):
+        return shared_rows(client, data, str(folder / f"{file}.npy"), name)
 
     weight, targets = sample_weight, X_target
-    return shared.Inputs(
+    return Inputs(
         put(X, "rows", "X"),
         put(y, "outputs", "y"),
         None if weight is None else put(weight, "weights", "sample_weight"),
@@ -31,41 +32,41 @@ def shared_inputs(client, folder, X, y, sample_weight, X_target):
     )
 
 
-def shared_rows(client, given, target, name):
+def shared_rows(client, data, target, name):
     """The path of a float64 .npy file with these rows; `target`, if it is new."""
-    if isinstance(given, str | os.PathLike):
-        return call(client, shared.as_float64, str(Path(given).absolute()), target)
-    if is_dask(given):
-        return _write_blocks(client, given, target)
-    given = numbers_of(given, name, ANY_NUMBER)
-    write_npy(target, given.shape, np.float64, blocks_of(given))
+    if isinstance(data, str | os.PathLike):
+        return call(client, as_float64, str(Path(data).absolute()), target)
+    if is_dask(data):
+        return _write_blocks(client, data, target)
+    data = numbers_of(data, name, ANY_NUMBER)
+    write_npy(target, data.shape, np.float64, blocks_of(data))
     return target
 
 
-def _write_blocks(client, given, target):
+def _write_blocks(client, data, target):
     """Let the workers write the blocks of a Dask collection into one file."""
     from dask import delayed
 
-    if hasattr(given, "rechunk") and given.ndim == 2:
-        given = given.rechunk({1: -1})
-    check_numbers(given)
-    blocks = np.ravel(given.to_delayed())
-    lengths = given.chunks[0] if hasattr(given, "chunks") else [np.nan]
+    if hasattr(data, "rechunk") and data.ndim == 2:
+        data = data.rechunk({1: -1})
+    check_numbers(data)
+    blocks = np.ravel(data.to_delayed())
+    lengths = data.chunks[0] if hasattr(data, "chunks") else [np.nan]
     if np.isnan(lengths).any():
         count = delayed(len, pure=False)
         counted = client.compute([count(b) for b in blocks], retries=RETRIES)
         lengths = client.gather(counted)
     starts = np.cumsum([0, *lengths]).tolist()
-    shared.begin_rows(target, (starts[-1], *given.shape[1:]))
-    write = delayed(shared.write_rows, pure=False)
+    begin_rows(target, (starts[-1], *data.shape[1:]))
+    write = delayed(write_rows, pure=False)
     written = [write(block, target, start) for block, start in zip(blocks, starts)]
     client.gather(client.compute(written, retries=RETRIES))
     return target
 
 
-def check_numbers(given):
+def check_numbers(data):
     """Refuse columns of words."""
-    kinds = given.dtypes if hasattr(given, "dtypes") else given.dtype
+    kinds = data.dtypes if hasattr(data, "dtypes") else data.dtype
     for name, kind in kinds.items() if hasattr(kinds, "items") else [("data", kinds)]:
         if getattr(kind, "kind", "O") not in "fiub":
             raise ValueError(
@@ -80,5 +81,5 @@ def names_of(X):
     return names if names and all(isinstance(n, str) for n in names) else None
 
 
-def is_dask(given):
-    return type(given).__module__.split(".")[0].startswith("dask")
+def is_dask(data):
+    return type(data).__module__.split(".")[0].startswith("dask")

@@ -2,19 +2,30 @@
 
 import os
 import tempfile
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from .._streams import blocks_of
 from .._validation import check_queries
-from ..store import StoreError, load
-from ..store import _directory as directory
-from ..store import _shared as shared
-from ..store._rows import write_npy
-from ..store._subdomains import StoredStates
+from ..consult import panel_of
+from ..store import StoreError, disk_errors, folder_of, load, write_npy
 from ._cluster import check_shared, running, submit
 from ._collections import check_numbers, is_dask, names_of
+from ._files import begin_rows, map_rows, write_rows
+
+
+class Source(NamedTuple):
+    """Which model answers."""
+
+    path: str
+    data: str
+    """Its folder of data: another one if the store is overwritten."""
+
+    n_consulted: int
+    combine: str
 
 
 def predict(model, X, client=None, return_std=False):
@@ -62,17 +73,12 @@ def predict(model, X, client=None, return_std=False):
     """
     if isinstance(model, str | os.PathLike):
         model = load(model)
-    if not isinstance(getattr(model, "states_", None), StoredStates):
-        raise StoreError(
-            f"{model!r} is not in a store, where workers could read it. Save it with "
-            "model.save(path) to a path that they share, and give the path."
-        )
-    folder = model.states_.subdomains.folder
-    model._check_consulted(model.n_subdomains_)
+    folder, panel = folder_of(model), panel_of(model)
     options = int(model.n_consulted), str(model.combine)
-    source = shared.Source(str(folder.parent), folder.name, *options)
+    source = Source(str(folder.parent), folder.name, *options)
     if not is_dask(X):
-        return _predict_rows(running(client), model, source, X, return_std)
+        step = panel.rows_per_round
+        return _predict_rows(running(client), model, source, X, step, return_std)
     _check_columns(model, X)
     check_numbers(X)
     # (), or (n_outputs,): the shape of the mean of one row.
@@ -82,18 +88,18 @@ def predict(model, X, client=None, return_std=False):
     return _lazy_array(source, X, shape, return_std)
 
 
-def _predict_rows(client, model, source, X, return_std):
+def _predict_rows(client, model, source, X, step, return_std):
     """By tasks of as many rows as ``model.predict`` takes at a time: equal to it."""
     store = Path(source.path)
     prefix = f".{store.name}-"
     with (
-        directory.disk_errors(store.parent),
+        disk_errors(store.parent),
         tempfile.TemporaryDirectory(dir=store.parent, prefix=prefix) as folder,
     ):
         check_shared(client, folder)
         if isinstance(X, str | os.PathLike):
             queries = str(Path(X).absolute())
-            n_queries = len(_check_columns(model, shared.map_rows(queries)))
+            n_queries = len(_check_columns(model, map_rows(queries)))
         else:
             queries = f"{folder}/queries.npy"
             X = check_queries(model, X)
@@ -102,26 +108,20 @@ def _predict_rows(client, model, source, X, return_std):
         tail = (model.n_outputs_,) if model._y_ndim == 2 else ()
         names = ("mean", "std") if return_std else ("mean",)
         for name in names:
-            shared.begin_rows(f"{folder}/{name}.npy", (n_queries, *tail))
-        step = model._rows_per_round()
+            begin_rows(f"{folder}/{name}.npy", (n_queries, *tail))
         starts = range(0, n_queries, step)
         ranges = [(i, min(i + step, n_queries)) for i in starts]
-        given = folder, return_std
-        client.gather(
-            [
-                submit(client, shared.answer_range, source, queries, *rows, *given)
-                for rows in ranges
-            ]
-        )
-        found = tuple(np.load(f"{folder}/{name}.npy") for name in names)
-    return found if return_std else found[0]
+        tasks = [(source, queries, *rows, folder, return_std) for rows in ranges]
+        client.gather([submit(client, answer_range, *task) for task in tasks])
+        answers = tuple(np.load(f"{folder}/{name}.npy") for name in names)
+    return answers if return_std else answers[0]
 
 
 def _lazy_array(source, X, shape, return_std):
     X = X.rechunk({1: -1})
     shape = (*shape, 2) if return_std else shape
-    found = X.map_blocks(
-        shared.answer,
+    lazy = X.map_blocks(
+        answer,
         source=source,
         return_std=return_std,
         drop_axis=1,
@@ -130,7 +130,7 @@ def _lazy_array(source, X, shape, return_std):
         dtype=np.float64,
         meta=np.empty((0,) * (1 + len(shape))),
     )
-    return (found[..., 0], found[..., 1]) if return_std else found
+    return (lazy[..., 0], lazy[..., 1]) if return_std else lazy
 
 
 def _lazy_frame(source, X, shape, return_std):
@@ -145,10 +145,10 @@ def _lazy_frame(source, X, shape, return_std):
         kinds = ("mean", "std") if return_std else ("mean",)
         columns = np.ravel([named(kind) for kind in kinds]).tolist()
         like = pd.DataFrame(columns=columns, dtype=np.float64, index=X._meta.index)
-    found = X.map_partitions(
-        shared.answer_frame, source, return_std, like, meta=like, align_dataframes=False
+    lazy = X.map_partitions(
+        answer_frame, source, return_std, like, meta=like, align_dataframes=False
     )
-    return (found[named("mean")], found[named("std")]) if return_std else found
+    return (lazy[named("mean")], lazy[named("std")]) if return_std else lazy
 
 
 def _check_columns(model, X):
@@ -166,3 +166,48 @@ def _check_columns(model, X):
             f"{', '.join(expected)}. Give the same columns in the same order."
         )
     return X
+
+
+# -- what a worker does --------------------------------------------------------------
+
+
+@lru_cache(maxsize=4)
+def opened(source):
+    """The model of a source, with the files of its last subdomains open."""
+    model = load(source.path)
+    if folder_of(model).name != source.data:
+        raise StoreError(
+            f"{source.path} was overwritten meanwhile, and holds another model. Load "
+            "it again."
+        )
+    # Tasks run beside each other already.
+    return model.set_params(
+        n_consulted=source.n_consulted, combine=source.combine, n_jobs=1
+    )
+
+
+def answer(X, source, return_std):
+    """Mean of some rows; with `return_std` mean and std, along a last axis of two."""
+    answers = opened(source).predict(X, return_std=return_std)
+    return np.stack(answers, axis=-1) if return_std else answers
+
+
+def answer_frame(X, source, return_std, like):
+    """`answer` as a frame, or series, with the index of X and the names of `like`."""
+    empty = len(X) == 0
+    answers = np.empty((0, 0)) if empty else answer(X, source, return_std)
+    if like.ndim == 1:
+        return type(like)(np.ravel(answers), index=X.index, name=like.name)
+    # Outputs before kinds: all means, then all standard deviations.
+    columns = np.moveaxis(answers, -1, 1) if return_std else answers
+    values = columns.reshape(len(X), len(like.columns))
+    return type(like)(values, index=X.index, columns=like.columns)
+
+
+def answer_range(source, queries, start, stop, folder, return_std) -> int:
+    """Answer rows of a .npy file, into `mean.npy` and `std.npy` of a folder."""
+    rows = map_rows(queries)[start:stop]
+    answers = opened(source).predict(rows, return_std=return_std)
+    for name, values in zip(("mean", "std"), answers if return_std else (answers,)):
+        write_rows(values, Path(folder) / f"{name}.npy", start)
+    return stop - start

@@ -1,11 +1,16 @@
-"""Machines: one file each; the protocol is in `base`."""
+"""Machines: one file each; the protocol is in `base`.
+
+A machine that is registered here is known by its name, to the store and to the command
+line.
+"""
 
 from sklearn.base import clone
 
 from .._parameters import NestedPart
 from .any_regressor import AnyRegressor
-from .base import Answer, Machine, Prediction
+from .base import Answer, Description, Machine, Recalled
 from .gp import GP
+from .predictor import FullModel, Prediction, Predictor
 from .sharma_mittal import SharmaMittalTwinGP
 from .twin_gp import TwinGP
 from .weighted_twin_gp import ImportanceWeightedTwinGP
@@ -14,21 +19,47 @@ __all__ = [
     "GP",
     "Answer",
     "AnyRegressor",
+    "Description",
+    "FullModel",
     "ImportanceWeightedTwinGP",
     "Machine",
     "Prediction",
+    "Predictor",
+    "Recalled",
     "SharmaMittalTwinGP",
     "TakesMachine",
     "TwinGP",
     "make_machine",
+    "register",
 ]
 
-NAMED: dict[str, type[Machine]] = {
-    "gp": GP,
-    "tgp": TwinGP,
-    "iwtgp": ImportanceWeightedTwinGP,
-    "smtgp": SharmaMittalTwinGP,
-}
+NAMED: dict[str, type[Machine]] = {}
+
+
+def register(kind: type[Machine]) -> type[Machine]:
+    """Make a class of machines known by the name in its `description`.
+
+    Parameters
+    ----------
+    kind : subclass of Machine
+        Of a module of its own, or decorated with this function.
+
+    Returns
+    -------
+    kind
+    """
+    name = kind.description.name
+    if not name or NAMED.get(name, kind) is not kind:
+        raise ValueError(
+            f"{kind.__name__} needs a description with a name of its own, other than "
+            f"{', '.join(map(repr, NAMED))}; it has {name!r}."
+        )
+    NAMED[name] = kind
+    return kind
+
+
+for _kind in (GP, TwinGP, ImportanceWeightedTwinGP, SharmaMittalTwinGP):
+    register(_kind)
 
 
 def make_machine(machine) -> Machine:
@@ -57,6 +88,6 @@ def make_machine(machine) -> Machine:
 class TakesMachine(NestedPart):
     """An estimator with a parameter `machine`, as `make_machine` takes it."""
 
-    def _part_from(self, given):
-        is_name = isinstance(given, str) and given in NAMED
-        return make_machine(given) if given is None or is_name else None
+    def _part_from(self, value):
+        is_name = isinstance(value, str) and value in NAMED
+        return make_machine(value) if value is None or is_name else None

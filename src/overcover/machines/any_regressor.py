@@ -70,8 +70,8 @@ class AnyRegressor(NestedPart, Machine):
         """Whether the estimator's `fit` takes ``sample_weight``."""
         return has_fit_parameter(self._template(), "sample_weight")
 
-    def _part_from(self, given):
-        return KernelRidge(kernel="rbf") if given is None else None
+    def _part_from(self, value):
+        return KernelRidge(kernel="rbf") if value is None else None
 
     def _template(self):
         return self._part_from(self.estimator) or self.estimator
@@ -124,8 +124,8 @@ class AnyRegressor(NestedPart, Machine):
         pairs = [e.predict(X_query, return_std=True) for e in state.estimators]
         mean = _columns([m for m, _ in pairs], n_queries)
         std = _columns([s for _, s in pairs], n_queries)
-        doubt = np.mean((std / self.output_scales_) ** 2, axis=1)
-        return Answer(mean, std**2, doubt)
+        posterior = np.mean((std / self.output_scales_) ** 2, axis=1)
+        return Answer(mean, std**2, posterior)
 
 
 def _columns(parts, n_queries):

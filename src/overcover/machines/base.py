@@ -6,176 +6,110 @@
 A machine is a scikit-learn regressor (fitted alone it is the full model) that can also
 be split in two, so that a cover, a store or a cluster of computers can run it:
 
-- ``tune(X, Y)`` finds what all subdomains share, the hyperparameters;
-- ``fit_state(X, Y)`` does all work on one subdomain that needs no query and returns it
-  as a named tuple of arrays;
-- ``answer(state, X_query)`` answers a batch of queries from such a state.
+- ``tune(X, Y, ...)`` finds what all subdomains share, the hyperparameters;
+- ``length_scales(X)`` is the metric that follows from them;
+- ``fit_state(X, Y, ...)`` does all work on one subdomain that needs no query and
+  returns it as a named tuple of arrays;
+- ``calibrate(states)`` sets what is learned from all subdomains together;
+- ``answer(state, X_query)`` answers a batch of queries from such a state, and
+  ``posterior_variance(state, X_query)`` gives what routing compares;
+- ``recall(state)`` gives the training rows back.
 
-The regressor around it never looks inside a state.
+Only `fit_state` and `answer` have no default. The regressor around a machine never
+looks inside a state. Everything else that other parts of the package need to know of a
+machine stands in its `description`.
 """
 
 import os
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.stats import norm
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._notes import keep_notes
 from .._streams import typical_moments_of
 from .._validation import (
     all_or_nothing,
-    as_training_shape,
-    check_coverage,
     check_groups,
-    check_observed,
-    check_queries,
     check_training_data,
     warn_of_few_rows,
 )
+from ..cover import KEPT_BYTES
+from ..tuning.cost import TuningCost
+from .predictor import FullModel, Prediction
 
-# What `keep_factors="auto"` may spend on all subdomains together: so much, or a quarter
-# of the computer's memory if that is less.
-KEPT_BYTES = 4 * 2**30
-
-
-class Prediction(NamedTuple):
-    """What is said of a batch of queries."""
-
-    mean: np.ndarray
-    """Shape (n_queries, n_outputs)."""
-
-    std: np.ndarray | None
-    """Standard deviation of a new observation, mean's shape; None if not asked for."""
+# Rows in kernel units: the squares of their differences are finite.
+FARTHEST = 1e150
 
 
 class Answer(NamedTuple):
-    """What one subdomain says of a batch of queries."""
+    """The answer of one subdomain to a batch of queries."""
 
     mean: np.ndarray
     """Shape (n_queries, n_outputs)."""
 
     variance: np.ndarray | None
-    """Variance of a new observation, mean's shape; None if not asked for or unknown."""
+    """Variance of a new observation, mean's shape; None if not wanted or unknown."""
 
-    doubt: np.ndarray | None
+    posterior: np.ndarray | None
     """What routing by variance compares, shape (n_queries,): posterior variance on one
     scale for all subdomains, whatever the units of the outputs. That is the kernel's
     own scale where all subdomains have the same kernel. None where `variance` is."""
 
 
-class Predictor:
-    """What users call on a fitted model; a subclass gives `_predict_rows`."""
+class Recalled(NamedTuple):
+    """Training rows out of a state."""
 
-    def _predict_rows(self, X, return_std) -> Prediction:
-        """Predict validated rows, float32 or float64."""
-        raise NotImplementedError
+    X: np.ndarray
+    """Inputs in their units, shape (size, n_features). A column that the machine
+    ignores may come back as zeros."""
 
-    def _asked(self) -> "Machine":
-        """The machine that answers."""
-        raise NotImplementedError
-
-    def _judge_of_errors(self) -> "Machine":
-        """The machine that knows how errors are distributed."""
-        return self._asked()
-
-    def predict(self, X, return_std=False):
-        """Predict the outputs of new rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-        return_std : bool, default=False
-            Also return the standard deviation of a new observation.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_queries,) or (n_queries, n_outputs)
-        std : ndarray of mean's shape
-            Only if `return_std`.
-        """
-        check_is_fitted(self)
-        X = check_queries(self, X)
-        if return_std and not self._asked().has_variance:
-            raise ValueError(
-                f"{self._asked()!r} has no predictive variance, so it can give neither "
-                "std nor intervals. Predict without return_std, or use GP(), whose "
-                "variance is exact."
-            )
-        mean, std = self._predict_rows(X, return_std)
-        if not return_std:
-            return as_training_shape(self, mean)
-        return as_training_shape(self, mean), as_training_shape(self, std)
-
-    def predict_interval(self, X, coverage=0.95):
-        """Central intervals that hold a new observation with given probability.
-
-        Half widths come from the distribution of leave-one-out errors, not from the
-        Gaussian, where the machine knows them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-        coverage : float, default=0.95
-
-        Returns
-        -------
-        low, high : ndarray of shape (n_queries,) or (n_queries, n_outputs)
-        """
-        check_coverage(coverage)
-        mean, std = self.predict(X, return_std=True)
-        return self._interval(mean, std, coverage)
-
-    def _interval(self, mean, std, coverage):
-        """`predict_interval` of queries that have been answered."""
-        half = np.atleast_1d(self._judge_of_errors().half_width(coverage))
-        half = as_training_shape(self, half) * std
-        return mean - half, mean + half
-
-    def log_density(self, X, y):
-        """Log predictive density of observed outputs; its mean is minus the NLPD.
-
-        Where the machine knows its leave-one-out errors the density is a Student t
-        with their tails, so that a gross outlier costs dozens, not thousands.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-        y : array-like of shape (n_queries,) or (n_queries, n_outputs)
-
-        Returns
-        -------
-        ndarray of y's shape
-        """
-        mean, std = self.predict(X, return_std=True)
-        error = check_observed(y, mean) - mean
-        shape = (len(mean), -1)
-        density = self._judge_of_errors().log_density_of(
-            error.reshape(shape), std.reshape(shape)
-        )
-        return density.reshape(mean.shape)
+    outputs: Callable[[np.ndarray], np.ndarray]
+    """``outputs(rows)`` are the outputs of some rows, shape (n_rows, n_outputs)."""
 
 
-class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Base of all machines; a subclass gives the five methods below."""
+class Description(NamedTuple):
+    """What other parts of the package need to know of a class of machines."""
 
-    @property
-    def has_variance(self) -> bool:
-        """Whether `answer` can give a variance."""
-        return True
+    name: str = ""
+    """A short word, as in ``machine="gp"``."""
 
-    @property
-    def takes_weights(self) -> bool:
-        """Whether rows may have weights; if not, equal rows are not merged either."""
-        return True
+    help: str = ""
+    """When to choose it, in a few words, for the command line."""
 
-    @property
-    def doubts_first(self) -> bool:
-        """Whether routing by variance should ask all candidates for their `doubt`, and
-        only one for an answer, because a doubt is so much cheaper."""
-        return False
+    state: type | None = None
+    """Class of the states, a record (see `overcover._records`); None for a machine
+    that cannot be stored."""
+
+    parts: Mapping[str, type] = {}
+    """Classes of the records that stand in fields of a state, by field."""
+
+    tuned: Mapping[str, Any] = {}
+    """Attributes that `tune` sets and answers depend on: each an `Array` of
+    `overcover._records`, or `NUMBER`."""
+
+    calibrated: Mapping[str, type] = {}
+    """Attributes that `calibrate` sets, and the classes of these records."""
+
+    hyperparameters: Mapping[str, str] = {}
+    """Attributes that a summary shows, and words for them; without words for what a
+    report shows elsewhere."""
+
+    noises: Mapping[str, tuple[float, float]] = {}
+    """Noises, the first that of the inputs' kernel, and the bounds of their "auto"."""
+
+    removed: tuple[str, ...] = ()
+    """Parameters that old stores may have, and that are no more."""
+
+
+class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Base of all machines; see the module for what a subclass gives."""
+
+    description: ClassVar[Description] = Description()
+
+    # -- the protocol ---------------------------------------------------------------
 
     def tune(
         self, X, Y, sample_weight, subdomain_size, random_state, n_jobs, groups=None
@@ -195,26 +129,9 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
             Rows of a group are held out together.
         """
 
-    def weigh(self, X, sample_weight, X_target, random_state):
-        """Weights of the training rows, given inputs like those that will be asked.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-        sample_weight : ndarray of shape (n_samples,) or None
-        X_target : array-like of shape (n_targets, n_features) or None
-        random_state : RandomState
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or None
-        """
-        if X_target is not None:
-            raise ValueError(
-                f"{type(self).__name__} does not weigh rows by X_target. Leave it out, "
-                "or choose machine='iwtgp'."
-            )
-        return sample_weight
+    def tuning_cost(self, n_samples, n_features, n_outputs) -> TuningCost:
+        """What `tune` takes; nothing where no hyperparameter is "auto"."""
+        return TuningCost()
 
     def length_scales(self, X) -> np.ndarray:
         """The machine's metric: distances are meant between rows of ``X / scales``.
@@ -240,7 +157,7 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         n_owned : int or None
             How many rows are the subdomain's own; all if None.
         keep : bool
-            Whether to keep what is large and can be made again (factors).
+            Whether to keep factors, which are large and can be computed again.
         groups : ndarray of int of shape (size,) or None
             Rows of a group are left out together when variances are calibrated.
 
@@ -249,6 +166,9 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         a named tuple of arrays
         """
         raise NotImplementedError
+
+    def calibrate(self, states) -> None:
+        """Set what is learned from all subdomains together (variance factors)."""
 
     # Rows that follow each other and depend on each other.
     run_length_ = 1
@@ -267,10 +187,6 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
             return rows // self.run_length_
         return groups
 
-    def keeps_factors(self, n_subdomains, size) -> bool:
-        """Whether states hold what is large, given how many there will be."""
-        return True
-
     def answer(self, state, X_query, variance=False) -> Answer:
         """Answer a batch of queries from the state of one subdomain.
 
@@ -279,7 +195,7 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         state : the return value of `fit_state`
         X_query : ndarray of shape (n_queries, n_features)
         variance : bool
-            Whether variance and doubt are wanted.
+            Whether variance and posterior variance are wanted.
 
         Returns
         -------
@@ -287,59 +203,77 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         raise NotImplementedError
 
-    def doubt(self, state, X_query) -> np.ndarray:
-        """The doubt of an `Answer` to a batch of queries, shape (n_queries,)."""
-        doubt = self.answer(state, X_query, variance=True).doubt
-        assert doubt is not None, "a machine without a variance has no doubt"
-        return doubt
+    def posterior_variance(self, state, X_query) -> np.ndarray:
+        """The `posterior` of an `Answer` to a batch of queries, shape (n_queries,)."""
+        posterior = self.answer(state, X_query, variance=True).posterior
+        assert posterior is not None, "a machine without a variance has none"
+        return posterior
 
-    def recall_inputs(self, state) -> np.ndarray | None:
-        """Training inputs that a state holds, shape (size, n_features), in their units.
-
-        None for a machine that keeps no rows. A column that the machine ignores may
-        come back as zeros.
-        """
+    def recall(self, state) -> Recalled | None:
+        """Training rows that a state holds; None for a machine that keeps no rows."""
         return None
 
-    def recall_outputs(self, state, rows) -> np.ndarray | None:
-        """Training outputs of some rows of a state, shape (n_rows, n_outputs).
+    # -- where a machine is unlike most ---------------------------------------------
+
+    @property
+    def has_variance(self) -> bool:
+        """Whether `answer` can give a variance."""
+        return True
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether rows may have weights; if not, equal rows are not merged either."""
+        return True
+
+    @property
+    def posterior_first(self) -> bool:
+        """Whether routing by variance should ask all candidates for their posterior
+        variance, and only one for an answer: where a machine computes it apart, because
+        that is so much cheaper."""
+        return type(self).posterior_variance is not Machine.posterior_variance
+
+    def keeps_factors(self, n_subdomains, size) -> bool:
+        """Whether so many states hold their factors."""
+        return True
+
+    def check_options(self, n_features, n_outputs) -> dict[str, int]:
+        """Refuse parameters that make no sense, by a ValueError or TypeError.
+
+        Returns
+        -------
+        dict
+            Sizes that follow from the parameters, by the letters that stand for them
+            in shapes of records.
+        """
+        return {}
+
+    def weigh(self, X, sample_weight, X_target, random_state):
+        """Weights of the training rows, from inputs like those of the queries.
 
         Parameters
         ----------
-        state : the return value of `fit_state`
-        rows : ndarray of int of shape (n_rows,)
-            Positions among the state's rows.
+        X : ndarray of shape (n_samples, n_features)
+        sample_weight : ndarray of shape (n_samples,) or None
+        X_target : array-like of shape (n_targets, n_features) or None
+        random_state : RandomState
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or None
         """
-        return None
+        if X_target is not None:
+            raise ValueError(
+                f"{type(self).__name__} does not weigh rows by X_target. Leave it out, "
+                "or choose machine='iwtgp'."
+            )
+        return sample_weight
 
     def answer_once(self, X, Y, sample_weight, X_query, variance=False) -> Answer:
-        """Fit and answer, where the state is not wanted afterwards.
+        """Fit and answer, where no one needs the state afterwards.
 
         Parameters as in `fit_state` and `answer`; variances need no calibration.
         """
         return self.answer(self.fit_state(X, Y, sample_weight), X_query, variance)
-
-    def calibrate(self, states) -> None:
-        """Set what is learned from all subdomains together (variance factors)."""
-
-    def half_width(self, coverage) -> np.ndarray | float:
-        """Standard deviations either side of the mean that hold `coverage`."""
-        return float(norm.ppf(0.5 + 0.5 * coverage))
-
-    def log_density_of(self, error, std) -> np.ndarray:
-        """Log density of errors, given their predicted deviations; Gaussian here.
-
-        Parameters
-        ----------
-        error, std : ndarray of shape (n, n_outputs)
-
-        Returns
-        -------
-        ndarray of shape (n, n_outputs)
-        """
-        std = np.maximum(std, np.finfo(float).tiny)
-        with np.errstate(over="ignore"):  # sure and wrong: a density of zero
-            return norm.logpdf(error, scale=std)
 
     # -- the machine alone: the full model ------------------------------------------
 
@@ -390,7 +324,8 @@ class Machine(Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self):
         return hasattr(self, "state_")
 
-    def _asked(self):
+    @property
+    def _answering_machine(self):
         return self
 
     def _predict_rows(self, X, return_std):
@@ -408,7 +343,7 @@ def memory_of_computer() -> int:
 
 
 def may_keep(n_bytes) -> bool:
-    """Whether states may hold so much that could be made again."""
+    """Whether states may hold factors of so many bytes."""
     return n_bytes <= min(KEPT_BYTES, memory_of_computer() / 4)
 
 
@@ -427,3 +362,21 @@ def check_fits(name, n_samples, n_bytes) -> None:
             f"Cover the rows instead: OverlappingCoverRegressor({name}()).fit(X, y) "
             "needs a few megabytes per subdomain."
         )
+
+
+def check_distances(farthest, noise) -> None:
+    """Refuse rows of a stored state that have no kernel matrix.
+
+    Parameters
+    ----------
+    farthest : float
+        Largest coordinate in kernel units.
+    noise : ndarray of shape (size,)
+        Of the rows.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not farthest < FARTHEST or not np.isfinite(noise).all():
+        raise ValueError("Its rows are too far apart for its scales.")

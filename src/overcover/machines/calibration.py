@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._linalg import compiled_loosely
+from .._records import finite, not_negative, positive, record, whole
 from . import errors
 from .base import Machine
 
@@ -52,6 +53,17 @@ MOST_LEARNED = 3.0
 FLAT = 1e-12
 
 
+@record(
+    added=("output_mean", "output_variance"),
+    locality=whole("q", 0, "L"),
+    least_scale=not_negative("q"),
+    factor=not_negative("q"),
+    quantiles=not_negative(f"{len(errors.LEVELS)} q"),
+    tail=positive("q"),
+    width=not_negative("q"),
+    output_mean=finite("q"),
+    output_variance=positive("q"),
+)
 class Calibration(NamedTuple):
     """How far to trust the machines' variances."""
 
@@ -345,13 +357,16 @@ def calibrate(ratios, residuals_sq_mean, output_mean, output_variance):
 def learned_inflation(n_rows, n_learned):
     """What variances lack because the same rows determined the hyperparameters.
 
-    As for a regression of `n_learned` coefficients and a mean: n / (n - k - 1).
+    As for a regression of `n_learned` coefficients and a mean: n / (n - k - 1). One if
+    nothing was learned.
 
     Examples
     --------
     >>> learned_inflation(11, 2), round(learned_inflation(1000, 2), 3)
     (1.375, 1.003)
     """
+    if n_learned == 0:
+        return 1.0
     return n_rows / max(n_rows - n_learned - 1, n_rows / MOST_LEARNED)
 
 
@@ -370,9 +385,9 @@ class CalibratedMachine(Machine):
             (s.ratios[:, s.judged], s.residuals_sq_mean.copy(), *s.output_moments)
             for s in states
         ]
-        ratios, residuals_sq, means, variances = zip(*parts)
+        all_ratios, residuals_sq, means, variances = zip(*parts)
         mean = np.mean(means, axis=0)
-        ratios = np.concatenate(ratios, axis=1)
+        ratios = np.concatenate(all_ratios, axis=1)
         made = calibrate(
             ratios,
             np.mean(residuals_sq, axis=0),
@@ -385,11 +400,8 @@ class CalibratedMachine(Machine):
         )
         self.calibration_ = made._replace(factor=made.factor * inflation)
 
-    def half_width(self, coverage):
-        """Standard deviations either side of the mean, per output."""
-        return errors.half_width(self.calibration_.quantiles, coverage)
-
-    def log_density_of(self, error, std):
-        """Student t with the tails of the leave-one-out residuals."""
-        tail, width = self.calibration_.tail, self.calibration_.width
-        return errors.log_density(tail, width, error, std)
+    @property
+    def errors_(self):
+        """Distributed as the leave-one-out residuals are."""
+        known = self.calibration_
+        return errors.Calibrated(known.quantiles, known.tail, known.width)

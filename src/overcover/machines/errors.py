@@ -1,20 +1,100 @@
 """How errors are distributed, in units of their predicted standard deviations.
 
-Leave-one-out residuals say it: their quantiles give intervals their width, and a
-Student t with their tail gives the log density, so that one gross outlier costs dozens,
-not thousands.
+A model answers with a mean and a standard deviation. What an interval or a density
+needs besides is the distribution of ``error / std``. It is an object with two methods:
+
+- `half_width(coverage)`, standard deviations on either side of the mean;
+- `log_density(error, std)`.
+
+`Gaussian` errors are assumed where nothing else is known. `Calibrated` errors follow
+leave-one-out residuals: their quantiles give intervals their width, and a Student t
+with their tail gives the log density, so that one gross outlier costs dozens, not
+thousands.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
+from scipy.stats import norm
 from scipy.stats import t as student
 
 # Enough to read off any coverage up to 99.9 %.
 LEVELS = np.concatenate([np.linspace(0.0, 0.99, 100), [0.995, 0.998, 0.999, 1.0]])
 # Degrees of freedom tried; the last is Gaussian for all that can be told.
 TAILS = (2.1, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 25.0, 50.0, 1000.0)
+# Intervals are at least this share of Gaussian ones. Where the function has no noise, a
+# few residuals at the border of the rows make the variance, and quantiles of the others
+# would leave no width at all to an interval away from the rows.
+LEAST_WIDTH = 0.5
 # More residuals than this tell no more about their tail.
 MOST_RATIOS = 5000
+# Numbers worked on at a time.
+BLOCK_VALUES = 2**17
+
+
+class Gaussian:
+    """Errors of which nothing but their standard deviation is known."""
+
+    def half_width(self, coverage):
+        """Standard deviations on either side of the mean that hold `coverage`.
+
+        Parameters
+        ----------
+        coverage : float
+
+        Returns
+        -------
+        ndarray of shape (1,)
+
+        Examples
+        --------
+        >>> Gaussian().half_width(0.95).round(2).tolist()
+        [1.96]
+        """
+        return np.array([norm.ppf(0.5 + 0.5 * coverage)])
+
+    def log_density(self, error, std):
+        """Log density of errors, given their predicted standard deviations.
+
+        Parameters
+        ----------
+        error, std : ndarray of shape (n, n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (n, n_outputs)
+        """
+        std = np.maximum(std, np.finfo(float).tiny)
+        with np.errstate(over="ignore"):  # sure and wrong: a density of zero
+            return norm.logpdf(error, scale=std)
+
+
+class Calibrated(NamedTuple):
+    """Errors distributed as leave-one-out residuals are."""
+
+    quantiles: np.ndarray
+    """Of ``|error| / std`` at `LEVELS`, shape (n_levels, n_outputs)."""
+
+    tail: np.ndarray
+    """Degrees of freedom of a Student t, shape (n_outputs,)."""
+
+    width: np.ndarray
+    """Its scale, shape (n_outputs,)."""
+
+    def half_width(self, coverage):
+        """As `Gaussian.half_width`, for every output; shape (n_outputs,).
+
+        No less than `LEAST_WIDTH` of those of a Gaussian.
+        """
+        columns = self.quantiles.T
+        half = np.array([np.interp(coverage, LEVELS, column) for column in columns])
+        return np.maximum(half, LEAST_WIDTH * Gaussian().half_width(coverage))
+
+    def log_density(self, error, std):
+        """As `Gaussian.log_density`, under the Student t of the residuals."""
+        scale = np.maximum(std * self.width, np.finfo(float).tiny)
+        return _student_log_density((error / scale) ** 2, self.tail) - np.log(scale)
 
 
 def quantiles_of(z):
@@ -42,84 +122,47 @@ def quantiles_of(z):
 
 
 def fit_students(z_sq):
-    """`fit_student` of every output; no more is claimed than n residuals can tell.
+    """Degrees of freedom and scale of the Student t that fits residuals best.
+
+    No more is claimed than n residuals can tell: the tail is at most n - 1.
 
     Parameters
     ----------
     z_sq : ndarray of shape (n, n_outputs)
-
-    Returns
-    -------
-    tail, width : ndarray of shape (n_outputs,)
-    """
-    sample = z_sq[:: 1 + len(z_sq) // MOST_RATIOS]
-    tail, width = np.array([fit_student(column) for column in sample.T]).T
-    return np.minimum(tail, max(1, len(z_sq) - 1)), width
-
-
-def fit_student(z_sq):
-    """Degrees of freedom and scale of the Student t that fits residuals best.
-
-    Parameters
-    ----------
-    z_sq : ndarray of shape (n,)
         Squared residuals.
 
     Returns
     -------
-    tail, width : float
+    tail, width : ndarray of shape (n_outputs,)
 
     Examples
     --------
-    >>> z = np.random.default_rng(0).standard_t(4, 4000)
-    >>> tail, width = fit_student(z**2)
-    >>> tail, round(width, 1)
-    (4.0, 1.0)
+    >>> z = np.random.default_rng(0).standard_t(4, (4000, 1))
+    >>> tail, width = fit_students(z**2)
+    >>> tail.tolist(), width.round(1).tolist()
+    ([4.0], [1.0])
     """
-    best = (np.inf, TAILS[-1], 1.0)
-    for tail in TAILS:
-        scale_sq = np.mean(z_sq) + 1e-300
-        for _ in range(20):  # expectation-maximisation, in closed form
-            scale_sq = np.mean(z_sq * (tail + 1) / (tail + z_sq / scale_sq)) + 1e-300
-        loss = -np.mean(_student_log_density(z_sq / scale_sq, tail))
-        best = min(best, (loss + 0.5 * np.log(scale_sq), tail, np.sqrt(scale_sq)))
-    return best[1], float(best[2])
+    sample = np.ascontiguousarray(z_sq[:: 1 + len(z_sq) // MOST_RATIOS].T)
+    step = max(1, BLOCK_VALUES // (len(TAILS) * sample.shape[1]))
+    blocks = [sample[i : i + step] for i in range(0, len(sample), step)]
+    tail, width = np.hstack([_best_students(block) for block in blocks])
+    return np.minimum(tail, max(1, len(z_sq) - 1)), width
+
+
+def _best_students(z_sq):
+    """Tails and widths, from squared residuals of shape (n_outputs, n)."""
+    tails = np.array(TAILS)[:, None, None]
+    scale_sq = np.mean(z_sq, axis=1, keepdims=True) + 1e-300
+    for _ in range(20):  # expectation-maximisation, in closed form, of all tails
+        weighted = z_sq * (tails + 1) / (tails + z_sq / scale_sq)
+        scale_sq = np.mean(weighted, axis=2, keepdims=True) + 1e-300
+    log_density = _student_log_density(z_sq / scale_sq, tails)
+    loss = 0.5 * np.log(scale_sq[..., 0]) - np.mean(log_density, axis=2)
+    best = np.argmin(loss, axis=0)
+    return np.array(TAILS)[best], np.sqrt(scale_sq[best, np.arange(len(best)), 0])
 
 
 def _student_log_density(z_sq, tail):
     constant = gammaln(0.5 * (tail + 1)) - gammaln(0.5 * tail)
     constant = constant - 0.5 * np.log(tail * np.pi)
     return constant - 0.5 * (tail + 1) * np.log1p(z_sq / tail)
-
-
-def log_density(tail, width, error, std):
-    """Log density of errors under the Student t of the residuals.
-
-    Parameters
-    ----------
-    tail, width : ndarray of shape (n_outputs,)
-        As from `fit_students`.
-    error, std : ndarray of shape (n, n_outputs)
-
-    Returns
-    -------
-    ndarray of shape (n, n_outputs)
-    """
-    scale = np.maximum(std * width, np.finfo(float).tiny)
-    return _student_log_density((error / scale) ** 2, tail) - np.log(scale)
-
-
-def half_width(quantiles, coverage):
-    """Standard deviations either side of the mean that hold `coverage`.
-
-    Parameters
-    ----------
-    quantiles : ndarray of shape (n_levels, n_outputs)
-        As from `quantiles_of`.
-    coverage : float
-
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
-    """
-    return np.array([np.interp(coverage, LEVELS, column) for column in quantiles.T])

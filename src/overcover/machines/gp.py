@@ -15,6 +15,7 @@ it), :math:`s_j^2(q)` the local scale and :math:`c_j` the factor of
 `overcover.machines.calibration`. :math:`\sigma` is that of a new observation.
 """
 
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -24,17 +25,19 @@ from .._linalg import pack_lower, packed_size
 from .._streams import center_of
 from .._validation import are_scales, check_choice, warn_of_sequence
 from .._weights import evidence_of
+from ..tuning.cost import TuningCost, tuning_cost
 from . import calibration
-from .base import Answer, check_fits, may_keep
-from .calibration import CalibratedMachine
+from .base import Answer, Description, Recalled, check_fits, may_keep
+from .calibration import CalibratedMachine, Calibration
 from .gp_state import (
     MOST_ROUNDING,
+    THETA,
     GPState,
     answer_once,
-    doubt_of,
     fit_group,
     packed_factor,
-    rounding_of_doubt,
+    posterior_of,
+    rounding_of_variance,
 )
 
 FACTOR_DTYPES = ("auto", "float64", "float32")
@@ -115,6 +118,20 @@ class GP(CalibratedMachine):
     [0.997]
     """
 
+    description = Description(
+        name="gp",
+        help="a Gaussian process",
+        state=GPState,
+        tuned={"theta_": THETA},
+        calibrated={"calibration_": Calibration},
+        hyperparameters={
+            "length_scale_": "",
+            "noise_": "noise (relative to the signal)",
+            "kernel_": "",
+        },
+        noises={"noise": tuning.NOISE_BOUNDS},
+    )
+
     def __init__(
         self,
         kernel="auto",
@@ -173,6 +190,17 @@ class GP(CalibratedMachine):
         """The kernel in use."""
         return getattr(self, "used_kernel_", self.kernel)
 
+    def tuning_cost(self, n_samples, n_features, n_outputs):
+        """Of each output if none share; a kernel object is tuned on few rows."""
+        is_object = kernels.is_object(self.kernel)
+        asked = self.hyperparameters_asked_for(n_features)
+        if not is_object and not np.isnan(asked).any():
+            return TuningCost()
+        n_rows = min(n_samples, tuning.FEW_ROWS) if is_object else n_samples
+        cost = tuning_cost(n_rows, n_features)
+        n_groups = n_outputs if self.per_output is True else 1
+        return cost._replace(flops=n_groups * cost.flops)
+
     def hyperparameters_asked_for(self, n_features):
         """Log hyperparameters as given, NaN where "auto"."""
         with np.errstate(divide="ignore"):  # noise=0 is -inf, and exp(-inf) is 0
@@ -187,6 +215,37 @@ class GP(CalibratedMachine):
     @staticmethod
     def _is_auto(value):
         return isinstance(value, str) and value == "auto"
+
+    def check_options(self, n_features, n_outputs):
+        """Refuse parameters that make no sense; counts groups and hyperparameters."""
+        self._check_options(n_features)
+        n_hyperparameters = n_features + 1
+        if kernels.is_object(self.kernel):
+            n_hyperparameters = 1 + kernels.count_hyperparameters(
+                self.kernel, n_features
+            )
+        if hasattr(self, "theta_"):
+            self._check_groups(n_outputs)
+        return {"h": n_hyperparameters}
+
+    def _check_groups(self, n_outputs):
+        """Refuse groups that are not those of the outputs: a file may say anything."""
+        groups = self._groups_of_outputs()
+        n_groups = np.shape(self.theta_)[0]
+        if n_groups == 1 and not hasattr(self, "output_groups_"):
+            groups = np.zeros(n_outputs, dtype=np.intp)
+        if not isinstance(groups, np.ndarray) or groups.shape != (n_outputs,):
+            raise ValueError(f"output_groups_ should have shape ({n_outputs},).")
+        if groups.dtype.kind != "i" or not 0 <= groups.min() <= groups.max() < n_groups:
+            raise ValueError(f"output_groups_ should be numbers below {n_groups}.")
+        if not kernels.is_object(self._kernel) and self._kernel not in kernels.NAMES:
+            raise ValueError(f"used_kernel_={self._kernel!r} is not known.")
+        if kernels.is_object(self._kernel) != kernels.is_object(self.kernel):
+            raise ValueError("used_kernel_ and kernel are of different kinds.")
+        for name in ("run_length_", "n_learned_"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or not 0 <= value < 2**62:
+                raise ValueError(f"{name} should be a whole number.")
 
     def _check_options(self, n_features):
         if not kernels.is_object(self.kernel):
@@ -244,6 +303,7 @@ class GP(CalibratedMachine):
 
     def _groups_of_outputs(self):
         """The group of every output, shape (n_outputs,)."""
+        # Older stores have one group, or one for each output.
         return getattr(self, "output_groups_", np.arange(len(self.theta_)))
 
     def length_scales(self, X):
@@ -278,13 +338,10 @@ class GP(CalibratedMachine):
             y = Y[:, self._outputs_of(g)]
             fits.append(fit_group(kernel, A, y, noise, weights, n_owned, groups))
             if is_tried:
-                change = rounding_of_doubt(kernel, A, fits[-1], noise)
+                change = rounding_of_variance(kernel, A, fits[-1], noise)
                 rounding = max(rounding, change)
-        # Back from the order of groups to that of the outputs.
-        order = np.concatenate([self._outputs_of(g) for g in range(len(theta))])
-        order = np.argsort(order, kind="stable")
-        alpha = np.hstack([fit.alpha for fit in fits])[:, order]
-        residuals_sq = np.hstack([fit.residuals_sq for fit in fits])[:, order]
+        alpha = self._in_order([fit.alpha for fit in fits])
+        residuals_sq = self._in_order([fit.residuals_sq for fit in fits])
         dtype = self._dtype_for(rounding)
         factors = [
             pack_lower(fit.L_inv, dtype) if keep else np.empty(0, dtype) for fit in fits
@@ -298,7 +355,7 @@ class GP(CalibratedMachine):
             alpha=alpha,
             residuals_sq=residuals_sq,
             residuals_sq_mean=residuals_sq.mean(axis=0),
-            ratios=np.concatenate([fit.ratios for fit in fits], axis=2)[..., order],
+            ratios=self._in_order([fit.ratios for fit in fits]),
             squarings=np.array([fit.squarings for fit in fits]),
             factor=np.array(factors),
             Y_variance=np.average(Y**2, axis=0, weights=weights),
@@ -307,14 +364,23 @@ class GP(CalibratedMachine):
         )
 
     def _dtype_for(self, rounding):
-        """Of factors, given what float32 would change, see `rounding_of_doubt`."""
+        """Of factors, given what float32 would change, see `rounding_of_variance`."""
         if self._is_auto(self.factor_dtype):
             return np.float32 if rounding <= MOST_ROUNDING else np.float64
         return np.dtype(self.factor_dtype)
 
     def _outputs_of(self, group):
-        """Numbers of the outputs of a group."""
+        """The outputs of a group: a slice of all, or their numbers."""
+        if len(self.theta_) == 1:
+            return slice(None)
         return np.flatnonzero(self._groups_of_outputs() == group)
+
+    def _in_order(self, parts):
+        """Columns of all groups, joined in the order of the outputs."""
+        if len(parts) == 1:
+            return parts[0]
+        order = np.concatenate([self._outputs_of(g) for g in range(len(parts))])
+        return np.concatenate(parts, axis=-1)[..., np.argsort(order, kind="stable")]
 
     def _improved(self, X, Y, sample_weight):
         """The shared hyperparameters after a few steps up this subdomain's hill."""
@@ -332,11 +398,11 @@ class GP(CalibratedMachine):
             ]
         )
 
-    def recall_inputs(self, state):
+    def recall(self, state):
         """The rows of the state, moved back to where they were."""
-        return state.X + state.center
+        return Recalled(state.X + state.center, partial(self._outputs, state))
 
-    def recall_outputs(self, state, rows):
+    def _outputs(self, state, rows):
         """``A alpha`` and the mean: outputs are not kept, but can be had again."""
         Y = np.repeat(state.Y_mean[None], len(rows), axis=0)
         for g, theta in enumerate(state.theta):
@@ -357,7 +423,7 @@ class GP(CalibratedMachine):
         return may_keep(n_subdomains * bytes_each)
 
     def answer(self, state, X_query, variance=False):
-        """Mean, variance and doubt, in blocks of queries of bounded memory."""
+        """Mean, variance and posterior variance, in blocks of bounded memory."""
         step = max(1, BLOCK_VALUES // len(state.X))
         blocks = [
             self._answer_block(state, X_query[i : i + step], variance)
@@ -365,15 +431,16 @@ class GP(CalibratedMachine):
         ]
         if len(blocks) == 1:
             return blocks[0]
-        means, variances, doubts = zip(*blocks)
+        means, variances, posteriors = zip(*blocks)
         if not variance:
             return Answer(np.concatenate(means), None, None)
-        return Answer(*(np.concatenate(part) for part in (means, variances, doubts)))
+        parts = means, variances, posteriors
+        return Answer(*(np.concatenate(part) for part in parts))
 
     def _answer_block(self, state, X_query, variance):
         offsets, n_groups = X_query - state.center, len(state.theta)
         mean = np.empty((len(X_query), len(state.Y_mean)))
-        var, doubt = np.empty_like(mean), np.zeros(len(X_query))
+        var, posterior = np.empty_like(mean), np.zeros(len(X_query))
         spread = self.calibration_.spread_around(state.Y_mean) if variance else mean
         for g, theta in enumerate(state.theta):
             j = self._outputs_of(g)
@@ -388,7 +455,7 @@ class GP(CalibratedMachine):
             if not factor.size:
                 factor = packed_factor(kernel, A, row_noise, factor.dtype)
             least, reach = state.left_out[g]
-            eta = doubt_of(kernel, A, B, K_xq, factor, noise, row_noise, least)
+            eta = posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least)
             scale = calibration.scales_at(
                 kernels.similarity(kernel, K_xq, A, B),
                 state.residuals_sq,
@@ -401,24 +468,25 @@ class GP(CalibratedMachine):
             prior = kernels.diagonal(kernel, B) + noise
             limit = np.maximum(np.outer(prior, state.amplitude_sq[j]), spread[j])
             var[:, j] = calibration.variances_at(eta, scale, reach, prior, limit)
-            doubt += eta * self._doubt_scale(state, j) / n_groups
+            posterior += eta * self._posterior_scale(state, j) / n_groups
         if not variance:
             return Answer(mean, None, None)
-        return Answer(mean, var, doubt)
+        return Answer(mean, var, posterior)
 
-    def _doubt_scale(self, state, outputs):
-        """What makes the doubt of one subdomain comparable with that of another.
+    def _posterior_scale(self, state, outputs):
+        """What makes posterior variances of different subdomains comparable.
 
         It is one where all subdomains share their hyperparameters. Where each learns
-        its own, a doubt is relative to a variance of the signal that differs from one
-        subdomain to the next. The mean squared residual estimates that variance; it is
-        taken in units of the output's variance, then averaged over outputs.
+        its own, a posterior variance is relative to a variance of the signal that
+        differs from one subdomain to the next. The mean squared residual estimates
+        that variance; it is taken in units of the output's variance, then averaged
+        over outputs.
 
         Parameters
         ----------
         state : GPState
-        outputs : ndarray of int
-            The outputs that the doubt is for.
+        outputs : slice or ndarray of int
+            The outputs that the posterior variance is for.
 
         Returns
         -------
@@ -444,11 +512,9 @@ class GP(CalibratedMachine):
             )
             for g, theta in enumerate(thetas)
         ]
-        means, variances, doubts = zip(*answers)
-        order = np.concatenate([self._outputs_of(g) for g in range(len(thetas))])
-        order = np.argsort(order, kind="stable")
-        mean = np.hstack(means)[:, order] + Y_mean
-        return Answer(mean, np.hstack(variances)[:, order], np.mean(doubts, axis=0))
+        means, variances, posteriors = zip(*answers)
+        mean, variance = self._in_order(means) + Y_mean, self._in_order(variances)
+        return Answer(mean, variance, np.mean(posteriors, axis=0))
 
     def _check_alone(self, n_samples):
         check_fits("GP", n_samples, 4 * 8 * n_samples**2)

@@ -19,15 +19,52 @@ from .._linalg import (
     packed_column_norms_sq,
     solve_cholesky,
 )
+from .._records import (
+    factor,
+    finite,
+    not_negative,
+    positive,
+    record,
+    unbounded,
+    whole,
+)
 from .._weights import are_judged, evidence_of
 from . import calibration
-from .base import Answer
+from .base import Answer, check_distances
 
-LEAST_DOUBT = 1e-15
+LEAST_VARIANCE = 1e-15
 # What rounding factors to float32 may change of a variance, where it is tried out.
 MOST_ROUNDING, N_PROBES = 0.01, 10
 
 
+def are_hyperparameters(theta):
+    """Whether logarithms are of positive length scales and a finite noise."""
+    with np.errstate(over="ignore"):
+        is_finite = np.isfinite(np.exp(theta[:, -1])).all()
+    return bool(is_finite and (theta[:, :-1] > -np.inf).all())
+
+
+# Log hyperparameters, wherever they are stored.
+THETA = unbounded("G h", rule=are_hyperparameters)
+
+
+@record(
+    added=("Y_variance", "amplitude_sq", "left_out"),
+    X=finite("n d"),
+    center=finite("d"),
+    theta=THETA,
+    weights=positive("n"),
+    Y_mean=finite("q"),
+    alpha=finite("n q"),
+    residuals_sq=not_negative("n q"),
+    residuals_sq_mean=not_negative("q"),
+    ratios=not_negative("L o q"),
+    squarings=whole("G L", -1, calibration.MOST_SQUARINGS),
+    factor=factor("G P?"),
+    Y_variance=not_negative("q"),
+    amplitude_sq=finite("q"),
+    left_out=positive("G 2", np.inf),
+)
 class GPState(NamedTuple):
     """One subdomain, ready to answer. G is 1, or n_outputs if each has its own."""
 
@@ -86,6 +123,16 @@ class GPState(NamedTuple):
     def output_moments(self):
         """Mean and variance of the subdomain's outputs."""
         return self.Y_mean.copy(), self.Y_variance.copy()
+
+    def check(self):
+        """Refuse rows and scales that no kernel matrix can be made of."""
+        farthest = np.abs(self.X).max()
+        with np.errstate(over="ignore"):
+            noise = np.exp(self.theta[:, -1].max()) / self.weights
+            if self.theta.shape[1] == self.X.shape[1] + 1:
+                scales = np.exp(self.theta[:, None, :-1])
+                farthest = (np.abs(self.X).max(axis=0) / scales).max()
+        check_distances(farthest, noise)
 
     @classmethod
     def of_version_1(cls, alpha, residuals_sq, theta, **fields):
@@ -171,10 +218,10 @@ def packed_factor(kernel, A, row_noise, dtype):
     return pack_lower(inverse_factor(L), dtype)
 
 
-def rounding_of_doubt(kernel, A, group, noise):
-    """The largest share by which float32 changes doubts halfway from a row to another.
+def rounding_of_variance(kernel, A, group, noise):
+    """The largest share by which float32 changes variances halfway between two rows.
 
-    Of the least doubt of a row left out, where a doubt is less than that: see
+    Of the least variance at a row left out, where a variance is less than that: see
     `unexplained_near`. (A bound from the norms of ``L^-1`` would have to assume that
     errors add up at random; on a regular grid they do not.)
 
@@ -189,7 +236,7 @@ def rounding_of_doubt(kernel, A, group, noise):
     -------
     float
     """
-    # Rows here and there, and those that the others leave least in doubt.
+    # Rows here and there, and those that the others explain best.
     columns_sq = np.einsum("ij,ij->j", group.L_inv, group.L_inv)
     probes = np.linspace(0, len(A) - 1, N_PROBES).astype(int)
     probes = np.union1d(probes, np.argsort(-columns_sq, kind="stable")[:N_PROBES])
@@ -201,12 +248,12 @@ def rounding_of_doubt(kernel, A, group, noise):
         packed_column_norms_sq(pack_lower(group.L_inv, dtype), K_xq)
         for dtype in (np.float64, np.float32)
     )
-    doubts = np.maximum(kernels.diagonal(kernel, B) - exact, LEAST_DOUBT) + noise
+    variances = np.maximum(kernels.diagonal(kernel, B) - exact, LEAST_VARIANCE) + noise
     least = 1.0 / columns_sq.max()
-    return np.max(np.abs(rounded - exact) / np.maximum(doubts, least))
+    return np.max(np.abs(rounded - exact) / np.maximum(variances, least))
 
 
-def doubt_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
+def posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
     """Posterior variance of a new observation on the kernel's scale.
 
     Parameters
@@ -232,7 +279,7 @@ def doubt_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
         if len(near):
             asked = B[near], K_xq[:, near], unexplained[near]
             unexplained[near] = unexplained_near(kernel, A, *asked, factor, row_noise)
-    return np.maximum(unexplained, LEAST_DOUBT) + noise
+    return np.maximum(unexplained, LEAST_VARIANCE) + noise
 
 
 def unexplained_near(kernel, A, B, K_xq, unexplained, factor, row_noise):
@@ -247,7 +294,7 @@ def unexplained_near(kernel, A, B, K_xq, unexplained, factor, row_noise):
     The row is the one with the least sum before the norm: the nearest, unless its noise
     is large. Where that is no less than k(q, q), nothing would be gained.
 
-    Parameters as in `doubt_of`; unexplained of shape (n_queries,) as it was found.
+    Parameters as in `posterior_of`; unexplained of shape (n_queries,) as it was found.
     """
     each, own = np.arange(len(B)), kernels.diagonal(kernel, A)
     apart = (own + row_noise)[:, None] - 2.0 * K_xq
@@ -264,8 +311,8 @@ def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
     r"""Fit one group and answer at once: one Cholesky, one substitution, no inverse.
 
     With :math:`[z_y, z_q] = L^{-1} [Y, k_q]` the mean is :math:`z_q^\top z_y`, the
-    doubt :math:`k(q, q) + \nu - z_q^\top z_q`, and the variance that times the
-    amplitude of the marginal likelihood, :math:`z_y^\top z_y / n`.
+    posterior variance :math:`k(q, q) + \nu - z_q^\top z_q`, and the variance that times
+    the amplitude of the marginal likelihood, :math:`z_y^\top z_y / n`.
 
     Parameters
     ----------
@@ -290,9 +337,9 @@ def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
     solved = substitute(kernel, A, noise / weights, np.hstack([Y, K_xq]))
     z_y, z_q = np.split(solved, [Y.shape[1]], axis=1)
     unexplained = kernels.diagonal(kernel, B) - np.einsum("ij,ij->j", z_q, z_q)
-    doubt = np.maximum(unexplained, LEAST_DOUBT) + noise
+    posterior = np.maximum(unexplained, LEAST_VARIANCE) + noise
     amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / evidence_of(weights).sum()
-    return Answer(z_q.T @ z_y, np.outer(doubt, amplitude_sq), doubt)
+    return Answer(z_q.T @ z_y, np.outer(posterior, amplitude_sq), posterior)
 
 
 def substitute(kernel, A, row_noise, right):

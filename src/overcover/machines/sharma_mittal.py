@@ -36,13 +36,21 @@ from .._linalg import (
     packed_column_norms_sq,
     solve_cholesky,
 )
+from .._records import factor, finite, record, record_of
 from . import twin_state
 from .base import Answer
-from .twin_gp import TwinGP, amplitude_sq, made_anew
+from .twin_gp import TwinGP
 from .twin_objective import LEAST_C, lifted_rows, similarities
 from .twin_output import make_output_side
+from .twin_search import TwinSearch, keep_nothing
 
 
+@record(
+    **record_of(twin_state.TwinCore),
+    mixed_factor=factor("P"),
+    T=finite("n r"),
+    mixed_C=finite("r r"),
+)
 class MixedCore(NamedTuple):
     """As `TwinCore`, and what queries see of the mixed kernel matrix A."""
 
@@ -61,7 +69,7 @@ class MixedCore(NamedTuple):
 
 
 class MixedLooks(NamedTuple):
-    """As `Looks`, and what is seen of the mixed kernel matrix."""
+    """As `Looks`, and what queries get from the mixed kernel matrix."""
 
     U: np.ndarray
     unexplained: np.ndarray
@@ -85,26 +93,12 @@ class SharmaMittalTwinGP(TwinGP):
 
     Parameters
     ----------
-    input_length_scale : "auto", float or array-like of shape (n_features,)
-        As in `TwinGP`.
-    output_length_scale : "auto", float or array-like of shape (n_outputs,)
-        As in `TwinGP`.
-    input_noise, output_noise : "auto" or float, default="auto"
-        As in `TwinGP`.
     alpha : float between 0 and 1, default=0.5
         How much the output kernel counts in the mixture; near 0 it is `TwinGP`.
-    self_noise : bool, default=True
+    input_length_scale, output_length_scale, input_noise, output_noise
         As in `TwinGP`.
-    n_starts : {1, 2}, default=1
+    self_noise, n_starts, rank, metric, keep_factors, random_state
         As in `TwinGP`.
-    rank : "auto", "full" or int, default="auto"
-        As in `TwinGP`.
-    metric : {"rmse", "joint", "angle"} or callable, default="rmse"
-        As in `TwinGP`.
-    keep_factors : "auto" or bool, default="auto"
-        As in `TwinGP`.
-    random_state : int, RandomState or None, default=None
-        Decides which rows "auto" looks at; only used when fitted alone.
 
     See Also
     --------
@@ -119,6 +113,13 @@ class SharmaMittalTwinGP(TwinGP):
     >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
     True
     """
+
+    description = TwinGP.description._replace(
+        name="smtgp",
+        help="a Twin GP under another divergence",
+        parts={**TwinGP.description.parts, "core": MixedCore},
+        removed=("beta",),
+    )
 
     def __init__(
         self,
@@ -149,8 +150,35 @@ class SharmaMittalTwinGP(TwinGP):
         )
         self.alpha = alpha
 
-    def _make_core(self, rows, left):
-        scales, a = self._scales, self.alpha
+    def make_search(self):
+        """The search under the hyperparameters of now."""
+        return MixedSearch(
+            self._scales, self.rank, self.n_starts, self._precision, self.alpha
+        )
+
+    def check_options(self, n_features, n_outputs):
+        """As `TwinGP.check_options`, and `alpha`."""
+        if not isinstance(self.alpha, Real) or not 0 < float(self.alpha) < 1:
+            raise ValueError(
+                f"alpha={self.alpha!r} must be above 0 and below 1; near 0 it is a "
+                "TwinGP."
+            )
+        return super().check_options(n_features, n_outputs)
+
+
+class MixedSearch(TwinSearch):
+    """The search of a Sharma-Mittal Twin GP.
+
+    Parameters as in `TwinSearch`, and `alpha`.
+    """
+
+    def __init__(self, scales, rank, n_starts, precision, alpha):
+        super().__init__(scales, rank, n_starts, precision)
+        self.alpha = alpha
+
+    def make_core(self, rows, left):
+        """As `TwinSearch.make_core`, for the mixture too."""
+        scales, a = self.scales, self.alpha
         outputs, taken = make_output_side(
             rows.Z, scales.output_noise, rows.weights, self.rank, left
         )
@@ -180,7 +208,8 @@ class SharmaMittalTwinGP(TwinGP):
         )
         return mixed_core, mixed_looks
 
-    def _look(self, core, K_xq, Z):
+    def look(self, core, K_xq, Z):
+        """As `TwinSearch.look`, for the mixture too."""
         looks = twin_state.look(twin_state.TwinCore(*core[:4]), K_xq, Z)
         return MixedLooks(
             **looks._asdict(),
@@ -189,33 +218,24 @@ class SharmaMittalTwinGP(TwinGP):
             mixed_taken=np.empty((0, core.T.shape[1])),
         )
 
-    def _objective(self, core, looks):
-        scales, a = self._scales, self.alpha
+    def objective(self, core, looks):
+        """The function that is minimised."""
+        scales, a = self.scales, self.alpha
         own = (1.0 - a) * scales.own_input + a * scales.own_output
         own_left = own - (1.0 - a) ** 2 * looks.mixed_explained
         return SharmaMittalObjective(
-            core, looks, a, self._eta(looks), scales.own_output, own_left
+            core, looks, a, self.eta(looks), scales.own_output, own_left
         )
 
     def answer_fresh(
-        self, rows, X_query, kept=made_anew, solve=False, variance=False
+        self, rows, X_query, kept=keep_nothing, solve=False, variance=False
     ) -> Answer:
-        """As `TwinGP.answer_fresh`; the mixture leaves nothing that could be kept."""
-        core, _ = self._make_core(rows, np.empty(0, dtype=np.intp))
-        looks = self._look(core, rows.similarities(X_query), rows.Z)
-        mean = rows.back(self._search(core, looks, rows.Z).points)
-        if not variance:
-            return Answer(mean, None, None)
-        eta, L = self._eta(looks), twin_state.factorize_inputs(rows, self.input_noise_)
-        return Answer(mean, np.outer(eta, amplitude_sq(rows, L)), eta)
-
-    def _check_options(self, n_features, n_outputs):
-        super()._check_options(n_features, n_outputs)
-        if not isinstance(self.alpha, Real) or not 0 < float(self.alpha) < 1:
-            raise ValueError(
-                f"alpha={self.alpha!r} must be above 0 and below 1; near 0 it is a "
-                "TwinGP."
-            )
+        """As `TwinSearch.answer_fresh`; nothing of the mixture could be kept."""
+        core, _ = self.make_core(rows, np.empty(0, dtype=np.intp))
+        looks = self.look(core, rows.similarities(X_query), rows.Z)
+        noise = self.scales.input_noise
+        L = twin_state.factorize_inputs(rows, noise) if variance else None
+        return self.with_amplitude(core, looks, rows, L)
 
 
 class SharmaMittalObjective:
@@ -265,7 +285,7 @@ class SharmaMittalObjective:
 
 @compiled_loosely
 def _weigh_mixed(K, W, queries, a, eta, own, own_left, U, taken, mixed, values, sums):
-    """Values, and weights over the first half of the products they are made from."""
+    """Values, and weights in place of the first half of the products W."""
     n, r = K.shape
     for i in range(n):
         q = queries[i]

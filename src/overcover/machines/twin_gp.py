@@ -13,7 +13,7 @@ answer to a query x is the output that makes the two kernels agree best,
 the Kullback-Leibler divergence of the joint kernel matrices. All outputs are predicted
 together: where an input is ambiguous the answer is one of the possible outputs, not
 their average. All queries of a subdomain are minimised at once (`overcover._optimize`),
-from what a GP would say.
+from the answer of a GP.
 
 *Standard deviation.* The paper has none. Rows of the subdomain are left out one by one,
 in closed form (`twin_state.left_out`), and predicted; the average of their squared
@@ -23,93 +23,40 @@ variance of each output, calibrated like that of a GP
 
 *Far away* nothing holds the outputs together: all similarities vanish and the objective
 only repels y from the data. Where the rows explain less than half of a query's
-similarity to itself, the answer moves towards what a GP says, and is just that where
+similarity to itself, the answer moves towards that of a GP, and is just that where
 they explain nothing.
 """
 
 from copy import copy
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import kernels
-from .._linalg import packed_size, solve_cholesky, solve_lower
-from .._optimize import Minima, minimize_batch
-from .._weights import are_judged, evidence_of
+from .._linalg import packed_size
+from .._optimize import Minima
+from .._records import NUMBER, positive
 from ..tuning import twin as twin_tuning
+from ..tuning.cost import TuningCost, tuning_cost
 from ..tuning.twin import Scales
 from . import calibration, twin_state
-from .base import Answer, check_fits, may_keep
-from .calibration import CalibratedMachine
-from .twin_objective import TwinObjective
+from .base import (
+    Answer,
+    Description,
+    Recalled,
+    check_fits,
+    may_keep,
+)
+from .calibration import CalibratedMachine, Calibration
 from .twin_options import check_twin_options
-from .twin_output import make_output_side, solved_output_side
-from .twin_state import TwinRows, finite, make_rows
+from .twin_search import PRECISION, TRIAL_PRECISION, TwinSearch
+from .twin_state import TwinCore, TwinRows, TwinState, finite
 
 # Similarities per block of queries: 16 MB; a search holds about six such arrays.
 BLOCK_VALUES = 2**21
 # Rows that are left out for the standard deviation, per subdomain.
 MOST_LEFT_OUT = 200
-# Largest gradient that counts as none, and evaluations per query at most; coarser while
-# hyperparameters are tried.
-PRECISION, TRIAL_PRECISION = (1e-7, 200), (1e-3, 40)
 # Pivots while hyperparameters are tried: an error hardly depends on more.
 TRIAL_RANK = 300
-# Below this share of explained similarity, the answer moves towards the GP's.
-TRUSTED = 0.5
-# No answer is farther outside the range of a subdomain's outputs, in ranges: a kernel
-# much wider than the outputs hardly holds them.
-MARGIN = 0.5
-
-
-def made_anew(key, make):
-    """Keep nothing; see `TwinGP.answer_fresh`."""
-    return make()
-
-
-class TwinState(NamedTuple):
-    """One subdomain, ready to answer."""
-
-    rows: TwinRows
-
-    core: Any
-    """`TwinCore`; None where it is to be made again."""
-
-    left: np.ndarray
-    """Rows left out for the standard deviation, shape (n_left,)."""
-
-    residuals_sq: np.ndarray
-    """Their squared errors over eta, shape (n_left, n_outputs)."""
-
-    residuals_sq_mean: np.ndarray
-    """Shape (n_outputs,)."""
-
-    ratios: np.ndarray
-    """`residuals_sq` over local scales, shape (n_localities, n_left, n_outputs)."""
-
-    squarings: np.ndarray
-    """Powers of two of the similarity for these, shape (n_localities,)."""
-
-    reach: np.ndarray
-    """See `overcover.machines.calibration`, shape (1,)."""
-
-    @property
-    def judged(self):
-        """Those of the rows left out that weigh enough to be calibrated by."""
-        return are_judged(self.rows.weights[self.left])
-
-    @property
-    def output_moments(self):
-        """Mean and variance of the subdomain's outputs."""
-        deviations = self.rows.Z * finite(self.rows.output_scales)
-        weights = self.rows.weights
-        variance = np.average(deviations**2, axis=0, weights=weights)
-        return self.rows.Y_mean.copy(), variance
-
-    @classmethod
-    def of_version_1(cls, **fields):
-        """From a store of version 1, which says nothing of variances far away."""
-        return cls(reach=np.array([np.inf]), **fields)
 
 
 class TwinGP(CalibratedMachine):
@@ -132,8 +79,8 @@ class TwinGP(CalibratedMachine):
         Whether noise counts in the similarity of a query, or an output, to itself, as
         the derivation demands. False is the paper's printed form.
     n_starts : {1, 2}, default=1
-        Where to start from: from what a GP says, and (2) from the output of the most
-        similar row too; the lower minimum is kept.
+        Where the search starts: from the answer of a GP, and (2) from the output of
+        the most similar row too; the lower minimum is kept.
     rank : "auto", "full" or int, default="auto"
         Rows on which the output side hangs: as few as change predictions by less than
         about 0.1 % of an output's deviation, all of them (exact), or at most so many.
@@ -142,8 +89,8 @@ class TwinGP(CalibratedMachine):
         the mean distance of three-dimensional joints, the mean absolute angle modulo
         360; or ``metric(Y_true, Y_predicted) -> float``.
     keep_factors : "auto" or bool, default="auto"
-        Whether to keep what can be made again from the rows. "auto" keeps it when that
-        of all subdomains fits in 4 GiB and a quarter of memory.
+        Whether to keep what can be computed again from the rows. "auto" keeps it when
+        that of all subdomains fits in 4 GiB and a quarter of memory.
     random_state : int, RandomState or None, default=None
         Decides which rows "auto" looks at; only used when fitted alone.
 
@@ -165,7 +112,7 @@ class TwinGP(CalibratedMachine):
 
     Examples
     --------
-    An S-shaped curve: three outputs are possible in the middle, a GP says their mean.
+    An S-shaped curve: three outputs are possible in the middle. A GP gives their mean.
 
     >>> import numpy as np
     >>> from overcover import TwinGP
@@ -176,6 +123,29 @@ class TwinGP(CalibratedMachine):
     >>> bool(np.abs(answer + 0.3 * np.sin(2 * np.pi * answer) - 0.6) < 0.05)
     True
     """
+
+    description = Description(
+        name="tgp",
+        help="a Twin GP, for outputs that hang together",
+        state=TwinState,
+        parts={"rows": TwinRows, "core": TwinCore},
+        tuned={
+            "input_length_scale_": positive("d", np.inf),
+            "output_length_scale_": positive("q", np.inf),
+            "input_noise_": NUMBER,
+            "output_noise_": NUMBER,
+            "variance_inflation_": NUMBER,
+        },
+        calibrated={"calibration_": Calibration},
+        hyperparameters={
+            "input_length_scale_": "",
+            "output_length_scale_": "length scales of outputs",
+            "input_noise_": "noise of inputs",
+            "output_noise_": "noise of outputs",
+            "variance_inflation_": "inflation of variances",
+        },
+        noises=dict.fromkeys(("input_noise", "output_noise"), twin_tuning.NOISE_BOUNDS),
+    )
 
     def __init__(
         self,
@@ -210,13 +180,21 @@ class TwinGP(CalibratedMachine):
         self, X, Y, sample_weight, subdomain_size, random_state, n_jobs, groups=None
     ):
         """Find length scales and noises; see `overcover.tuning.twin`."""
-        self._check_options(X.shape[1], Y.shape[1])
-        found = twin_tuning.tune(
+        self.check_options(X.shape[1], Y.shape[1])
+        result = twin_tuning.tune(
             self, X, Y, sample_weight, subdomain_size, random_state, n_jobs, groups
         )
-        self._set_scales(found.scales)
-        self.tuning_scores_ = found.scores
-        self.variance_inflation_ = found.inflation
+        self._set_scales(result.scales)
+        self.tuning_scores_ = result.scores
+        self.variance_inflation_ = result.inflation
+
+    def tuning_cost(self, n_samples, n_features, n_outputs):
+        """Trials of whole machines."""
+        scales = self.input_length_scale, self.output_length_scale
+        asked = *scales, self.input_noise, self.output_noise
+        if not any(isinstance(value, str) for value in asked):
+            return TuningCost()
+        return tuning_cost(n_samples, n_features, is_twin=True)
 
     def _set_scales(self, scales):
         self.input_length_scale_ = scales.inputs
@@ -234,6 +212,10 @@ class TwinGP(CalibratedMachine):
             self.self_noise,
         )
 
+    def make_search(self) -> TwinSearch:
+        """The search under the hyperparameters of now."""
+        return TwinSearch(self._scales, self.rank, self.n_starts, self._precision)
+
     def length_scales(self, X):
         """Those of the input kernel."""
         return self.input_length_scale_
@@ -243,17 +225,16 @@ class TwinGP(CalibratedMachine):
     def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True, groups=None):
         """Factorise both sides, leave rows out; see `TwinState`."""
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
-        rows = self.in_kernel_units(X, Y, weights)
+        search = self.make_search()
+        rows = search.rows(X, Y, weights)
         left = rows_to_leave_out(len(X) if n_owned is None else n_owned)
-        core, looks = self._make_core(rows, left)
+        core, looks = search.make_core(rows, left)
         # One row alone, left out, leaves nothing to learn from.
-        points = (
-            self._search(core, looks, rows.Z).points if len(X) > 1 else rows.Z[left]
-        )
+        points = search.points(core, looks, rows.Z) if len(X) > 1 else rows.Z[left]
         residuals_sq = (
             (rows.Z[left] - points) * finite(self.output_length_scale_)
         ) ** 2
-        eta = self._eta(looks)
+        eta = search.eta(looks)
         residuals_sq /= eta[:, None]
         similarity = kernels.cross("rbf", rows.A[left], rows.A[left])
         np.fill_diagonal(similarity, 0.0)
@@ -269,28 +250,23 @@ class TwinGP(CalibratedMachine):
             reach=np.array([calibration.reach_of(eta)]),
         )
 
-    def recall_inputs(self, state):
+    def recall(self, state):
         """The rows of the state in their own units, zero where a column is ignored."""
         rows = state.rows
-        return (rows.A + rows.center) * finite(rows.input_scales)
-
-    def recall_outputs(self, state, rows):
-        """Outputs in their own units."""
-        return state.rows.back(state.rows.Z[rows])
+        X = (rows.A + rows.center) * finite(rows.input_scales)
+        return Recalled(X, lambda chosen: rows.back(rows.Z[chosen]))
 
     def keeps_factors(self, n_subdomains, size):
-        """Whether states hold their cores, given how many there will be."""
+        """Whether so many states hold their cores."""
         if self.keep_factors != "auto":
             return bool(self.keep_factors)
         return may_keep(n_subdomains * 8 * (packed_size(size) + 2 * size**2))
 
-    @property
-    def doubts_first(self):
-        """A doubt is one product, an answer a search."""
-        return True
+    def posterior_variance(self, state, X_query):
+        """Posterior input variance eta, in blocks of queries of bounded memory.
 
-    def doubt(self, state, X_query):
-        """Posterior input variance eta, in blocks of queries of bounded memory."""
+        It is one product, where an answer is a search.
+        """
         core = self._core(state)
         return np.concatenate(
             [
@@ -300,18 +276,18 @@ class TwinGP(CalibratedMachine):
         ) + (self._scales.own_input - 1.0)
 
     def answer(self, state, X_query, variance=False):
-        """Mean, variance and doubt, in blocks of queries of bounded memory."""
+        """Mean, variance and posterior variance, in blocks of bounded memory."""
+        search, Z = self.make_search(), state.rows.Z
         core, parts = self._core(state), list[tuple[np.ndarray, ...]]()
         if variance:
             spread = self.calibration_.spread_around(state.rows.Y_mean)
         for K_xq in self._similarities(state, X_query):
-            looks = self._look(core, K_xq, state.rows.Z)
-            points = self._search(core, looks, state.rows.Z).points
-            mean = state.rows.back(points)
+            looks = search.look(core, K_xq, Z)
+            mean = state.rows.back(search.points(core, looks, Z))
             if not variance:
                 parts.append((mean,))
                 continue
-            eta = self._eta(looks)
+            eta = search.eta(looks)
             scale = calibration.scales_at(
                 K_xq[state.left],
                 state.residuals_sq,
@@ -329,7 +305,7 @@ class TwinGP(CalibratedMachine):
         return Answer(*joined) if variance else Answer(joined[0], None, None)
 
     def search(self, state, X_query) -> Minima:
-        """How the minimum of every query was found: evaluations, convergence, value.
+        """The minimum of every query: point, value, evaluations, convergence.
 
         Parameters
         ----------
@@ -342,18 +318,19 @@ class TwinGP(CalibratedMachine):
         Minima
             Points in kernel units, before the fall back of far-away queries.
         """
-        core = self._core(state)
-        found = [
-            self._minimize(core, self._look(core, K_xq, state.rows.Z))
-            for K_xq in self._similarities(state, np.asarray(X_query, dtype=float))
+        search, core = self.make_search(), self._core(state)
+        blocks = self._similarities(state, np.asarray(X_query, dtype=float))
+        minima = [
+            search.minimize(core, search.look(core, K_xq, state.rows.Z))
+            for K_xq in blocks
         ]
-        return Minima(*(np.concatenate(part) for part in zip(*found)))
+        return Minima(*(np.concatenate(part) for part in zip(*minima)))
 
     def _core(self, state):
         if state.core is not None:
             return state.core
-        nobody = np.empty(0, dtype=np.intp)
-        return self._make_core(state.rows, nobody)[0]
+        no_row = np.empty(0, dtype=np.intp)
+        return self.make_search().make_core(state.rows, no_row)[0]
 
     def _similarities(self, state, X_query):
         """Similarities of the rows to blocks of queries, each (size, n_block)."""
@@ -361,127 +338,17 @@ class TwinGP(CalibratedMachine):
         for i in range(0, len(X_query), step):
             yield state.rows.similarities(X_query[i : i + step])
 
-    def _eta(self, looks):
-        return looks.unexplained + (self._scales.own_input - 1.0)
-
-    def _search(self, core, looks, Z) -> Minima:
-        """Minima, drawn towards what a GP says where the rows explain little, and kept
-        near the outputs that have been seen."""
-        found = self._minimize(core, looks)
-        trust = np.clip((1.0 - looks.unexplained) / TRUSTED, 0.0, 1.0)[:, None]
-        points = looks.means + trust * (found.points - looks.means)
-        low, high = Z.min(axis=0), Z.max(axis=0)
-        margin = MARGIN * (high - low)
-        return found._replace(points=np.clip(points, low - margin, high + margin))
-
-    def _minimize(self, core, looks) -> Minima:
-        objective = self._objective(core, looks)
-        tolerance, most = self._precision
-        best = minimize_batch(
-            objective, looks.means, tolerance=tolerance, max_evaluations=most
-        )
-        if self.n_starts == 1:
-            return best
-        other = minimize_batch(
-            objective, looks.nearest, tolerance=tolerance, max_evaluations=most
-        )
-        lower = other.values < best.values
-        spent = best.n_evaluations + other.n_evaluations
-        pairs = zip(best, other)
-        best = Minima(*(np.where(_along(lower, a), b, a) for a, b in pairs))
-        return best._replace(n_evaluations=spent)
-
-    # -- what a relative of this machine does differently ------------------------------
-
-    def _make_core(self, rows, left):
-        """What queries look at, and what rows left out see; `twin_state.make_core`."""
-        return twin_state.make_core(rows, self._scales, self.rank, left)
-
-    def _look(self, core, K_xq, Z):
-        """What queries see, from their similarities to the rows."""
-        return twin_state.look(core, K_xq, Z)
-
-    def _objective(self, core, looks):
-        """What is minimised."""
-        own, eta = self._scales.own_output, self._eta(looks)
-        return TwinObjective(core.pivots, core.C, looks.U, eta, own, looks.taken)
-
-    def answer_fresh(
-        self, rows, X_query, kept=made_anew, solve=False, variance=False
-    ) -> Answer:
-        """Answer a few queries where nothing has been precomputed.
-
-        Parameters
-        ----------
-        rows : TwinRows
-        X_query : ndarray of shape (n_queries, n_features)
-        kept : callable
-            ``kept(key, make)`` gives ``make()``, or what it gave before for that key:
-            a grid of hyperparameters factorises each side once.
-        solve : bool
-            Whether the search solves with a Cholesky factor of the outputs' kernel
-            matrix: for a single query that beats making an inverse.
-        variance : bool
-
-        Returns
-        -------
-        Answer
-            With variances that are not calibrated: eta times the amplitude of the
-            outputs' marginal likelihood.
-        """
-        scales = self._scales
-        inputs = ("inputs", scales.inputs.tobytes(), scales.input_noise)
-        L = kept(
-            inputs,
-            lambda: twin_state.factorize_inputs(rows, scales.input_noise),
-        )
-        outputs = kept(
-            ("outputs", scales.outputs.tobytes(), scales.output_noise),
-            lambda: self._fresh_outputs(rows, solve),
-        )
-        K_xq = rows.similarities(X_query)
-        u = kept((*inputs, X_query.tobytes()), lambda: solve_cholesky(L, K_xq))
-        looks = twin_state.look_fresh(K_xq, u, rows.Z, outputs)
-        core = twin_state.TwinCore(L, u, outputs.pivots, outputs.C)
-        mean = rows.back(self._search(core, looks, rows.Z).points)
-        if not variance:
-            return Answer(mean, None, None)
-        eta = self._eta(looks)
-        return Answer(mean, np.outer(eta, amplitude_sq(rows, L)), eta)
-
-    def _fresh_outputs(self, rows, solve):
-        noise = self.output_noise_
-        if solve:
-            return solved_output_side(rows.Z, noise, rows.weights)
-        return make_output_side(rows.Z, noise, rows.weights, self.rank)[0]
-
     def answer_once(self, X, Y, sample_weight, X_query, variance=False):
         """Two Cholesky factorisations, and solves in the search: no inverse."""
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
-        rows = self.in_kernel_units(X, Y, weights)
-        return self.answer_fresh(rows, X_query, solve=True, variance=variance)
+        search = self.make_search()
+        rows = search.rows(X, Y, weights)
+        return search.answer_fresh(rows, X_query, solve=True, variance=variance)
 
-    def answer_left_out(self, rows, left):
-        """What is said of rows that are left out one by one, in units of the outputs.
-
-        Parameters
-        ----------
-        rows : TwinRows
-        left : ndarray of int of shape (n_left,)
-
-        Returns
-        -------
-        ndarray of shape (n_left, n_outputs)
-        """
-        core, looks = self._make_core(rows, left)
-        return rows.back(self._search(core, looks, rows.Z).points)
-
-    def in_kernel_units(self, X, Y, weights) -> TwinRows:
-        """Rows of a subdomain, centred and divided by length scales."""
-        return make_rows(X, Y, weights, self._scales)
+    # -- while hyperparameters are tried -----------------------------------------------
 
     def with_scales(self, scales):
-        """This machine with given hyperparameters."""
+        """This machine with other hyperparameters, and a coarser search."""
         machine = copy(self)
         machine._set_scales(scales)
         machine.variance_inflation_ = 1.0
@@ -492,20 +359,12 @@ class TwinGP(CalibratedMachine):
     def _check_alone(self, n_samples):
         check_fits(type(self).__name__, n_samples, 6 * 8 * n_samples**2)
 
-    def _check_options(self, n_features, n_outputs):
+    def check_options(self, n_features, n_outputs):
+        """Refuse options that no Twin GP knows, saying what is allowed."""
         check_twin_options(self, n_features, n_outputs)
-
-
-def amplitude_sq(rows, L):
-    """Of the outputs' marginal likelihood, shape (n_outputs,)."""
-    z_y = solve_lower(L, rows.Z * finite(rows.output_scales))
-    return np.einsum("ij,ij->j", z_y, z_y) / evidence_of(rows.weights).sum()
+        return {}
 
 
 def rows_to_leave_out(n_owned):
     """At most `MOST_LEFT_OUT` of the owned rows, evenly spaced."""
     return np.arange(0, n_owned, 1 + (n_owned - 1) // MOST_LEFT_OUT)
-
-
-def _along(choice, values):
-    return choice.reshape(-1, *[1] * (values.ndim - 1))

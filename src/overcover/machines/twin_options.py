@@ -31,7 +31,7 @@ def check_twin_options(machine, n_features, n_outputs):
             )
     if not isinstance(machine.n_starts, Integral) or machine.n_starts not in (1, 2):
         raise ValueError(
-            f"n_starts={machine.n_starts!r} must be 1 (from what a GP says) or 2 "
+            f"n_starts={machine.n_starts!r} must be 1 (from the answer of a GP) or 2 "
             "(from the most similar row's output too)."
         )
     if machine.rank not in ("auto", "full") and not (
@@ -56,5 +56,5 @@ def check_twin_options(machine, n_features, n_outputs):
 
 
 def is_auto(value):
-    """Whether a hyperparameter is to be found."""
+    """Whether tuning decides a hyperparameter."""
     return isinstance(value, str) and value == "auto"

@@ -139,7 +139,7 @@ class PivotedFactor(NamedTuple):
 
 
 def pivoted_cholesky(K, tolerance, most="auto") -> PivotedFactor:
-    """Cholesky factorisation that takes the row least seen so far, until all are seen.
+    """Cholesky factorisation that takes the row least explained so far, until all are.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ def pivoted_cholesky(K, tolerance, most="auto") -> PivotedFactor:
     R, order, rank, _ = lapack.dpstrf(K.T, tol=tolerance, lower=0, overwrite_a=1)
     rank = max(1, int(rank)) if most == "auto" else max(1, min(int(rank), int(most)))
     R = np.triu(R[:rank])
-    seen = np.einsum("ij,ij->j", R, R)
-    return PivotedFactor(R, swapped[order - 1], float(max(0.0, np.max(1.0 - seen))))
+    unseen = np.max(1.0 - np.einsum("ij,ij->j", R, R))
+    return PivotedFactor(R, swapped[order - 1], float(max(0.0, unseen)))
 
 
 def _of_pivots(factor, Z, noise, weights, left):

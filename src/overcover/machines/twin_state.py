@@ -5,7 +5,7 @@ noise, u and eta for what a query gets from it; the output side is in `twin_outp
 what is minimised in `twin_objective`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,14 +18,36 @@ from .._linalg import (
     packed_column_norms_sq,
     solve_cholesky,
 )
+from .._records import (
+    PART,
+    PART_OR_NONE,
+    factor,
+    not_negative,
+    positive,
+    record,
+    whole,
+)
+from .._records import finite as finite_array
 from .._streams import center_of
+from .._weights import are_judged
 from ..tuning.twin import Scales
+from .base import check_distances
+from .calibration import MOST_SQUARINGS
 from .twin_output import OutputSide, make_output_side
 
 # A query's own variance is never taken to be smaller.
-LEAST_DOUBT = 1e-12
+LEAST_VARIANCE = 1e-12
 
 
+@record(
+    A=finite_array("n d"),
+    center=finite_array("d"),
+    Z=finite_array("n q"),
+    Y_mean=finite_array("q"),
+    weights=positive("n"),
+    input_scales=positive("d", np.inf),
+    output_scales=positive("q", np.inf),
+)
 class TwinRows(NamedTuple):
     """The rows of a subdomain as the kernels want them."""
 
@@ -76,21 +98,90 @@ def finite(scales):
     return np.where(np.isfinite(scales), scales, 0.0)
 
 
+@record(
+    pivots=finite_array("r q"),
+    C=finite_array("r r"),
+    factor=factor("P"),
+    readout=finite_array("n r+q"),
+)
 class TwinCore(NamedTuple):
-    """What queries look at, and what can be made again from the rows."""
+    """What queries look at; it can be computed again from the rows."""
 
     factor: np.ndarray
     """Packed ``L^-1`` of the input kernel matrix with noise, shape (packed_size,)."""
 
     readout: np.ndarray
     """``A^-1 [B, Z]``, shape (size, r + n_outputs): times the similarities of a query,
-    its weights on the pivots, and what a GP would say."""
+    its weights on the pivots, and the answer of a GP."""
 
     pivots: np.ndarray
     """Outputs of the pivots in kernel units, shape (r, n_outputs)."""
 
     C: np.ndarray
     """Shape (r, r); see `twin_output`."""
+
+
+@record(
+    added=("reach",),
+    rows=PART,
+    # None where it is to be computed again from the rows.
+    core=PART_OR_NONE,
+    left=whole("l", 0, "n"),
+    residuals_sq=not_negative("l q"),
+    residuals_sq_mean=not_negative("q"),
+    ratios=not_negative("L l q"),
+    squarings=whole("L", -1, MOST_SQUARINGS),
+    reach=positive("1", np.inf),
+)
+class TwinState(NamedTuple):
+    """One subdomain, ready to answer."""
+
+    rows: TwinRows
+
+    core: Any
+    """`TwinCore`, or that of a relative; None where it is to be computed again."""
+
+    left: np.ndarray
+    """Rows left out for the standard deviation, shape (n_left,)."""
+
+    residuals_sq: np.ndarray
+    """Their squared errors over eta, shape (n_left, n_outputs)."""
+
+    residuals_sq_mean: np.ndarray
+    """Shape (n_outputs,)."""
+
+    ratios: np.ndarray
+    """`residuals_sq` over local scales, shape (n_localities, n_left, n_outputs)."""
+
+    squarings: np.ndarray
+    """Powers of two of the similarity for these, shape (n_localities,)."""
+
+    reach: np.ndarray
+    """See `overcover.machines.calibration`, shape (1,)."""
+
+    def check(self):
+        """Refuse rows that have no kernel matrix."""
+        farthest = max(np.abs(part).max() for part in (self.rows.A, self.rows.Z))
+        with np.errstate(over="ignore"):
+            check_distances(farthest, 1.0 / self.rows.weights)
+
+    @property
+    def judged(self):
+        """Those of the rows left out that weigh enough to be calibrated by."""
+        return are_judged(self.rows.weights[self.left])
+
+    @property
+    def output_moments(self):
+        """Mean and variance of the subdomain's outputs."""
+        deviations = self.rows.Z * finite(self.rows.output_scales)
+        weights = self.rows.weights
+        variance = np.average(deviations**2, axis=0, weights=weights)
+        return self.rows.Y_mean.copy(), variance
+
+    @classmethod
+    def of_version_1(cls, **fields):
+        """From a store of version 1, which lacks variances far away."""
+        return cls(reach=np.array([np.inf]), **fields)
 
 
 class Looks(NamedTuple):
@@ -103,7 +194,7 @@ class Looks(NamedTuple):
     """Posterior input variance without noise, between 0 and 1, shape (n,)."""
 
     means: np.ndarray
-    """What a GP would say, in kernel units, shape (n, n_outputs)."""
+    """The answer of a GP, in kernel units, shape (n, n_outputs)."""
 
     nearest: np.ndarray
     """Output of the most similar row, in kernel units, shape (n, n_outputs)."""
@@ -147,11 +238,11 @@ def core_on(rows: TwinRows, scales: Scales, outputs: OutputSide, taken, left):
     readout = solve_cholesky(L, np.hstack([B, Z]))
     L_inv = inverse_factor(L)
     core = TwinCore(pack_lower(L_inv), readout, outputs.pivots, outputs.C)
-    seen = np.hstack([B[left], Z[left]])
-    unexplained, seen = left_out(L_inv, readout, seen, left, scales, weights)
+    own = np.hstack([B[left], Z[left]])
+    unexplained, products = left_out(L_inv, readout, own, left, scales, weights)
     r = B.shape[1]
     nearest = nearest_of_left_out(A, Z, left)
-    return core, Looks(seen[:, :r], unexplained, seen[:, r:], nearest, taken)
+    return core, Looks(products[:, :r], unexplained, products[:, r:], nearest, taken)
 
 
 def left_out(L_inv, readout, own, left, scales, weights):
@@ -174,14 +265,14 @@ def left_out(L_inv, readout, own, left, scales, weights):
     Returns
     -------
     unexplained : ndarray of shape (n_left,)
-    seen : ndarray of shape (n_left, n)
+    products : ndarray of shape (n_left, n)
         ``V^T u``.
     """
     columns = L_inv[:, left]
     precision = np.einsum("ij,ij->j", columns, columns)
     unexplained = 1.0 / precision - scales.input_noise / weights[left]
-    seen = own - readout[left] / precision[:, None]
-    return np.clip(unexplained, LEAST_DOUBT, 1.0), seen
+    products = own - readout[left] / precision[:, None]
+    return np.clip(unexplained, LEAST_VARIANCE, 1.0), products
 
 
 def nearest_of_left_out(A, Z, left):
@@ -204,11 +295,11 @@ def look(core: TwinCore, K_xq, Z) -> Looks:
     -------
     Looks
     """
-    seen, r = K_xq.T @ core.readout, len(core.pivots)
+    products, r = K_xq.T @ core.readout, len(core.pivots)
     return Looks(
-        U=seen[:, :r],
+        U=products[:, :r],
         unexplained=unexplained_of(core.factor, K_xq),
-        means=seen[:, r:],
+        means=products[:, r:],
         nearest=Z[np.argmax(K_xq, axis=0)],
         taken=np.empty((0, r)),
     )
@@ -217,7 +308,7 @@ def look(core: TwinCore, K_xq, Z) -> Looks:
 def unexplained_of(factor, K_xq):
     """Posterior input variance without noise, shape (n_queries,)."""
     explained = packed_column_norms_sq(factor, K_xq)
-    return np.clip(1.0 - explained, LEAST_DOUBT, 1.0)
+    return np.clip(1.0 - explained, LEAST_VARIANCE, 1.0)
 
 
 def look_fresh(K_xq, u, Z, outputs: OutputSide) -> Looks:
@@ -236,7 +327,7 @@ def look_fresh(K_xq, u, Z, outputs: OutputSide) -> Looks:
     explained = np.einsum("ij,ij->j", K_xq, u)
     return Looks(
         U=u.T @ outputs.B if len(outputs.B) else np.ascontiguousarray(u.T),
-        unexplained=np.clip(1.0 - explained, LEAST_DOUBT, 1.0),
+        unexplained=np.clip(1.0 - explained, LEAST_VARIANCE, 1.0),
         means=u.T @ Z,
         nearest=Z[np.argmax(K_xq, axis=0)],
         taken=np.empty((0, len(outputs.pivots))),

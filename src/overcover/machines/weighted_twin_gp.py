@@ -40,39 +40,25 @@ class ImportanceWeightedTwinGP(TwinGP):
 
     Parameters
     ----------
-    input_length_scale : "auto", float or array-like of shape (n_features,)
-        As in `TwinGP`.
-    output_length_scale : "auto", float or array-like of shape (n_outputs,)
-        As in `TwinGP`.
-    input_noise, output_noise : "auto" or float, default="auto"
-        As in `TwinGP`.
     alpha : float in [0, 1], default=0.5
         Of the ratio ``p_target / ((1 - alpha) p_target + alpha p_train)``: 1 is the
         plain ratio, which may explode; weights are at most ``1 / (1 - alpha)``.
     transductive : bool, default=False
         Weights from the queries of each `predict`, subdomain by subdomain, as in the
-        paper: then a prediction depends on what is asked along with it, and every call
-        factorises anew.
+        paper: then a prediction depends on the other queries of the call, and every
+        call factorises anew.
     n_centers : int, default=100
         Target rows that the ratio is modelled with.
-    self_noise : bool, default=True
+    input_length_scale, output_length_scale, input_noise, output_noise
         As in `TwinGP`.
-    n_starts : {1, 2}, default=1
+    self_noise, n_starts, rank, metric, keep_factors, random_state
         As in `TwinGP`.
-    rank : "auto", "full" or int, default="auto"
-        As in `TwinGP`.
-    metric : {"rmse", "joint", "angle"} or callable, default="rmse"
-        As in `TwinGP`.
-    keep_factors : "auto" or bool, default="auto"
-        As in `TwinGP`.
-    random_state : int, RandomState or None, default=None
-        Decides which rows "auto" looks at; only used when fitted alone.
 
     Attributes
     ----------
     importance_ : RelativeDensityRatio
         With ``weights_`` of the training rows and ``effective_sample_size_``; only if
-        `fit` was given targets.
+        `fit` got targets.
 
     See Also
     --------
@@ -91,6 +77,12 @@ class ImportanceWeightedTwinGP(TwinGP):
     >>> bool(abs(model.predict([[1.0]])[0] - np.sin(2.0)) < 0.1)
     True
     """
+
+    description = TwinGP.description._replace(
+        name="iwtgp",
+        help="a Twin GP for queries from elsewhere",
+        removed=("inverse",),
+    )
 
     def __init__(
         self,
@@ -135,7 +127,7 @@ class ImportanceWeightedTwinGP(TwinGP):
         sample_weight : array-like of shape (n_samples,), default=None
             Multiplies the weights by density ratio.
         X_target : array-like of shape (n_targets, n_features), default=None
-            Inputs like those that will be asked; no outputs are needed.
+            Inputs like those of the queries; no outputs are needed.
 
         Returns
         -------
@@ -144,7 +136,7 @@ class ImportanceWeightedTwinGP(TwinGP):
         return self._fit(X, y, sample_weight, X_target)
 
     def weigh(self, X, sample_weight, X_target, random_state):
-        """Weights of the rows: given ones times the ratio of densities."""
+        """Weights of the rows: those of the user times the ratio of densities."""
         if X_target is None:
             return sample_weight
         self._check_weighing()
@@ -171,8 +163,8 @@ class ImportanceWeightedTwinGP(TwinGP):
         with warnings.catch_warnings(), noted():
             # A handful of queries seldom resembles a subdomain, and that is no news.
             warnings.simplefilter("ignore", UserWarning)
-            found = self._ratio(0).fit(rows.A, B)
-        weights = rows.weights * np.maximum(found.weights_, LEAST_WEIGHT)
+            ratio = self._ratio(0).fit(rows.A, B)
+        weights = rows.weights * np.maximum(ratio.weights_, LEAST_WEIGHT)
         rows = rows._replace(weights=weights)
         return state._replace(rows=rows, core=None)
 
@@ -185,9 +177,10 @@ class ImportanceWeightedTwinGP(TwinGP):
         machine.calibrate([state])
         return machine.answer(state, X_query, variance)
 
-    def _check_options(self, n_features, n_outputs):
-        super()._check_options(n_features, n_outputs)
+    def check_options(self, n_features, n_outputs):
+        """As `TwinGP.check_options`, and what decides the weights."""
         self._check_weighing()
+        return super().check_options(n_features, n_outputs)
 
     def _check_weighing(self):
         if not isinstance(self.alpha, Real) or not 0 <= float(self.alpha) <= 1:

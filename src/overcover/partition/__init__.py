@@ -3,17 +3,17 @@ r"""Partition: clusters of equal size, each the core of one local machine.
     X, Y -> metric -> [partition] -> cover -> machines -> routing -> combination
     -> prediction
 
-Equal sizes make the cost of a local machine known in advance. A partition of the N
-rows into K clusters minimises, or tries to,
+With equal sizes, all local machines cost the same. A partition of the N rows into K
+clusters approximately minimises
 
 .. math:: J = \sum_k \sum_{i \in C_k} \lVert x_i - \mu_k \rVert^2
     \quad\text{subject to}\quad |C_k| \in \{\lfloor N/K \rfloor, \lceil N/K \rceil\},
 
-with :math:`\mu_k` the mean of cluster :math:`C_k`. `EqualSizeKMeans` is the compact
-one (lowest J), `RecursiveProjection` the quick one, `TwoLevelKMeans` the one for more
-rows than memory holds.
+with :math:`\mu_k` the mean of cluster :math:`C_k`. `EqualSizeKMeans` has the lowest J,
+`RecursiveProjection` is the fastest, and `TwoLevelKMeans` is for more rows than fit in
+memory.
 
-Notation: the paper's K is ``n_clusters`` here, and ``n_subdomains_`` further on.
+Notation: the paper's K is ``n_clusters`` here, and ``n_subdomains_`` in later stages.
 """
 
 from typing import Any, NamedTuple
@@ -23,10 +23,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ._arrays import cluster_means, clusters_of, principal_rows, standardize
+from .._neighbors import distance_flops
+from .._records import finite, record, whole
+from ._arrays import (
+    N_COMPONENTS,
+    cluster_means,
+    clusters_of,
+    principal_rows,
+    standardize,
+)
 from ._kmeans import EqualSizeKMeans
 from ._projection import RecursiveProjection
+from ._seeds import MANY_SEEDS, N_STARTS
 from ._two_level import TwoLevelKMeans
+from .shards import count_shards
 
 __all__ = [
     "EqualSizeKMeans",
@@ -34,19 +44,24 @@ __all__ = [
     "RecursiveProjection",
     "TwoLevelKMeans",
     "clusters_of",
+    "partition_cost",
     "partition_rows",
 ]
 
 
 # Rows wider than this are partitioned in their principal components.
 MOST_COLUMNS = 1000
-# More clusters than this are made in two levels: the distances of all rows to all
-# centres would take longest of all that a fit does.
+# More clusters than this need two levels: with one, the distances of all rows to all
+# centres would take most of the time of a fit.
 MANY_CLUSTERS = 2000
 
 
+@record(
+    centers=finite("K d"),
+    labels=whole("N", 0, "K"),
+)
 class Partition(NamedTuple):
-    """Which cluster owns each row."""
+    """The cluster of each row."""
 
     labels: NDArray[np.intp]
     """Cluster of each row, shape (n_samples,), from 0 to n_clusters - 1."""
@@ -66,11 +81,11 @@ def partition_rows(
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> Partition:
-    """Partition rows by name of the method, or by a clusterer.
+    """Partition rows by a named method, or by a clusterer.
 
-    Memory: two copies of X in float64; of rows with more than ``MOST_COLUMNS`` columns,
-    which are partitioned in their first principal components, two copies of these; with
-    "two-level" of a shard, see there.
+    Memory: two copies of X in float64. Rows with more than ``MOST_COLUMNS`` columns are
+    partitioned in their first principal components, which are copied instead. With
+    "two-level", the copies are those of a shard; see `TwoLevelKMeans`.
 
     Parameters
     ----------
@@ -80,12 +95,12 @@ def partition_rows(
         Between 1 and n_samples.
     method : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
 default="kmeans"
-        "kmeans", "ab" and "imda" are `EqualSizeKMeans` with balance "refined",
-        "assign" and "imda"; "rpc" is `RecursiveProjection`, "two-level"
-        `TwoLevelKMeans`, which is also what "kmeans" is for more than ``MANY_CLUSTERS``
-        clusters. A clusterer is cloned; it is given `n_clusters` if it has such
-        a parameter, and `n_jobs` and `random_state` where its own are None. A foreign
-        clusterer may return clusters of unequal size, and not as many as asked for.
+        "kmeans", "ab" and "imda" are `EqualSizeKMeans` with balance "refined", "ab" and
+        "imda"; "rpc" is `RecursiveProjection`, "two-level" `TwoLevelKMeans`. Above
+        ``MANY_CLUSTERS`` clusters, "kmeans" is `TwoLevelKMeans`, too. A clusterer is
+        cloned; its `n_clusters` is set, and its `n_jobs` and `random_state` if they are
+        None. A foreign clusterer may return clusters of unequal size, and another
+        number of them.
     n_jobs : int or None, default=None
     random_state : int, RandomState or None, default=None
 
@@ -100,7 +115,7 @@ default="kmeans"
     >>> sorted(rows.tolist() for rows in partition.clusters())
     [[0, 2], [1, 3]]
 
-    Any clusterer of scikit-learn will do:
+    Any scikit-learn clusterer works:
 
     >>> from sklearn.cluster import AgglomerativeClustering
     >>> len(partition_rows(X, 4, AgglomerativeClustering()).centers)
@@ -117,11 +132,11 @@ default="kmeans"
         clusters = clusters_of(labels, n_clusters)
         return Partition(labels, np.array([X[rows].mean(axis=0) for rows in clusters]))
     X = np.asarray(X)
-    found = clusterer.fit_predict(X)
+    raw_labels = clusterer.fit_predict(X)
     if is_ours:
         return Partition(clusterer.labels_, clusterer.cluster_centers_)
     # Labels of a foreign clusterer may skip numbers, or mark noise by -1.
-    distinct, labels = np.unique(found, return_inverse=True)
+    distinct, labels = np.unique(raw_labels, return_inverse=True)
     labels = labels.astype(np.intp, copy=False)
     rows, mean, scale = standardize(X)
     return Partition(labels, cluster_means(rows, labels, len(distinct)) * scale + mean)
@@ -132,7 +147,7 @@ def resolve(method, n_clusters, n_jobs, random_state):
     is_many = n_clusters > MANY_CLUSTERS
     named = {
         "kmeans": TwoLevelKMeans() if is_many else EqualSizeKMeans(balance="refined"),
-        "ab": EqualSizeKMeans(balance="assign"),
+        "ab": EqualSizeKMeans(balance="ab"),
         "imda": EqualSizeKMeans(balance="imda"),
         "rpc": RecursiveProjection(),
         "two-level": TwoLevelKMeans(),
@@ -148,8 +163,53 @@ def resolve(method, n_clusters, n_jobs, random_state):
             "such as EqualSizeKMeans()."
         )
     params = clusterer.get_params(deep=False)
-    wanted = {"n_jobs": n_jobs, "random_state": random_state}
-    changes = {k: v for k, v in wanted.items() if k in params and params[k] is None}
+    defaults = {"n_jobs": n_jobs, "random_state": random_state}
+    changes = {k: v for k, v in defaults.items() if k in params and params[k] is None}
     if "n_clusters" in params:
         changes["n_clusters"] = n_clusters
     return clusterer.set_params(**changes)
+
+
+class PartitionCost(NamedTuple):
+    """What `partition_rows` takes by "kmeans"."""
+
+    distances: float
+    """Operations (see `overcover._linalg.dense_flops`) that threads share."""
+
+    exchanges: float
+    """Operations of one thread: rows that clusters exchange until sizes are equal."""
+
+    n_bytes: float
+
+
+def partition_cost(
+    n_samples, n_features, n_clusters, n_jobs=1, n_shards=None
+) -> PartitionCost:
+    """Operations and bytes of a partition.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_clusters : int
+    n_jobs : int
+        Threads: so many shards are in memory together.
+    n_shards : int or None
+        None is as many as "kmeans" makes.
+
+    Returns
+    -------
+    PartitionCost
+    """
+    width = n_features if n_features <= MOST_COLUMNS else N_COMPONENTS
+    if n_shards is None and n_clusters > MANY_CLUSTERS:
+        n_shards = count_shards("auto", n_samples, width, n_clusters)
+    n_shards = n_shards or 1
+    # A row meets the centres of its shard 18 times, seeds 30 times from every start.
+    n_met = n_clusters / n_shards
+    n_distances = n_samples * (18 * n_met + 30 * N_STARTS * min(n_met, MANY_SEEDS))
+    # It may move to the 64 nearest clusters.
+    exchange = (3e6 + 3e4 * width) * min(1.0, n_clusters / 64)
+    # X in float64 twice, and some numbers for every row.
+    n_copied = n_samples * min(1.0, n_jobs / n_shards)
+    n_bytes = 16.0 * n_copied * width + 200.0 * n_samples
+    distances = n_distances * distance_flops(width)
+    return PartitionCost(distances, n_samples * exchange, n_bytes)

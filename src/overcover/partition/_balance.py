@@ -1,8 +1,8 @@
-"""Balancing: from "each row to its nearest centre" to clusters of equal size.
+"""Balancing: assignments of rows to centres, with clusters of equal size.
 
 Greedy rules (`assign_and_balance`, `fill_nearest_pairs`) pick pairs of a row and a
-centre by their distance. `exchange` then improves what they left, two clusters at a
-time. All of it is compiled; rows and centres are in standard units.
+centre by their distance. `exchange` then improves the result, two clusters at a time.
+The loops are compiled; rows and centres are in standard units.
 """
 
 import heapq
@@ -12,14 +12,14 @@ import numpy as np
 from .._neighbors import compiled, insert_sorted, nearest_centers
 
 MOST_CANDIDATES = 8
-"""Centres listed for a row that may move; when all are full, the list is renewed."""
+"""Candidate centres of a row that may move; when all are full, it gets a new list."""
 
 MOST_NEIGHBORS = 64
 """Nearest clusters with which a cluster exchanges rows."""
 
 
 def target_sizes(counts: np.ndarray) -> np.ndarray:
-    """Sizes that differ by at most one, the larger ones for the fullest clusters.
+    """Sizes that differ by at most one; the fullest clusters get the larger ones.
 
     Examples
     --------
@@ -33,11 +33,11 @@ def target_sizes(counts: np.ndarray) -> np.ndarray:
 
 
 def assign_and_balance(X, centers, n_jobs=None):
-    """Each row to its nearest centre, then overfull clusters fill the underfull.
+    """Assign each row to its nearest centre, then fill small clusters from large ones.
 
-    The globally smallest distance between a row of an overfull cluster and the centre
-    of an underfull one decides who moves next. A cluster leaves the game when it has
-    reached its size, an underfull one as a target, an overfull one with its rows.
+    In each step, the row with the smallest distance moves, among all distances between
+    a row of a cluster that is too large and the centre of one that is too small. A
+    cluster that has reached its size takes no further part.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ def assign_and_balance(X, centers, n_jobs=None):
 
 
 def fill_nearest_pairs(X, centers, n_jobs=None):
-    """The globally smallest distance between a free row and an open centre decides.
+    """Assign pairs of a row and a centre, smallest distance first.
 
-    A row is free until it is taken, a centre open until its cluster has its size.
+    Each row is assigned once, and a centre takes rows until its cluster has its size.
     Parameters and result as in `assign_and_balance`.
 
     Examples
@@ -80,7 +80,7 @@ def fill_nearest_pairs(X, centers, n_jobs=None):
     _, counts = _nearest_labels(X, centers, n_jobs)
     labels, pool = np.zeros(len(X), dtype=np.intp), np.arange(len(X))
     room = target_sizes(counts)
-    # All rows wait in one cluster, number 0, which never runs dry.
+    # All rows start in cluster 0, which has enough rows for all others.
     surplus = np.full(1, len(X))
     _move_pool(X, centers, pool, labels, room, surplus, n_jobs)
     return labels
@@ -92,7 +92,7 @@ def _nearest_labels(X, centers, n_jobs):
 
 
 def _move_pool(X, centers, pool, labels, room, surplus, n_jobs):
-    """Find each pool row's candidate centres, then run the greedy scan in place."""
+    """Find candidate centres of the rows in the pool, then move rows greedily."""
     if len(pool) == 0:
         return
     open_ids = np.flatnonzero(room)
@@ -106,11 +106,11 @@ def _move_pool(X, centers, pool, labels, room, surplus, n_jobs):
 
 @compiled
 def _fill_greedily(X, centers, pool, labels, room, surplus, candidates, dist_sq):
-    """Move pool rows to open centres by the smallest distance, until no room is left.
+    """Move rows to centres with room, smallest distance first, until no room is left.
 
-    The heap holds, for each row, a lower bound of the distance it would move; a row
-    whose target has filled up goes back with its next candidate. Ties: lower row,
-    then lower centre.
+    The heap holds a lower bound of each row's distance to a centre with room. A row
+    whose target is full returns to the heap with its next candidate. Ties go to the
+    lower row, then to the lower centre.
     """
     heap = [(dist_sq[p, 0], p) for p in range(len(pool))]
     heapq.heapify(heap)
@@ -136,7 +136,7 @@ def _fill_greedily(X, centers, pool, labels, room, surplus, candidates, dist_sq)
 
 @compiled
 def _next_open(x, centers, room, candidates, dist_sq, cursor):
-    """Position of the row's next open candidate, renewing its list at its end."""
+    """Position of the row's next candidate with room; makes a new list at the end."""
     while cursor < len(candidates) and candidates[cursor] >= 0:
         if room[candidates[cursor]] > 0:
             return cursor
@@ -153,21 +153,21 @@ def _next_open(x, centers, room, candidates, dist_sq, cursor):
 
 
 def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
-    r"""Exchange rows between pairs of clusters while that lowers J.
+    r"""Exchange rows between pairs of clusters while this lowers J.
 
-    Between clusters a and b with means :math:`\mu_a, \mu_b`, row x prefers b by
+    For clusters a and b with means :math:`\mu_a, \mu_b`, row x prefers b by
 
     .. math:: s(x) = (x - \tfrac{\mu_a + \mu_b}{2})^\top (\mu_b - \mu_a),
 
-    half the difference of its squared distances. The best mover of a is exchanged for
-    the best mover of b while the former's s is larger; a cluster with one row more may
-    give one away. Then both means move. Every step lowers J, so the sweeps over all
-    pairs end; no improving exchange is left unless `max_sweeps` came first.
+    half the difference of its squared distances. The row of a with the largest s is
+    exchanged for the row of b with the smallest, while the former is larger. A larger
+    cluster may also give one row to a smaller one. Then both means change. Every step
+    lowers J, so the sweeps over all pairs end. No improving exchange is left then,
+    unless `max_sweeps` ends them earlier.
 
-    Pairs too far apart for their radii, :math:`\lVert\mu_a - \mu_b\rVert \ge
-    R_a + R_b`, hold nothing to exchange and are passed over. Of more than
-    ``MOST_NEIGHBORS`` other clusters, only that many nearest are tried. Memory: one
-    copy of X.
+    Pairs that are too far apart, :math:`\lVert\mu_a - \mu_b\rVert \ge R_a + R_b` with
+    radii R, have nothing to exchange and are skipped. A cluster exchanges rows only
+    with its ``MOST_NEIGHBORS`` nearest clusters. Memory: one copy of X.
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
 def _group_rows(X, labels, sizes):
     """Row numbers and features by cluster: (K, size) and (K, n_features, size).
 
-    Features before rows, so that projections of a cluster fill vector lanes. One slot
-    is spare in the smaller clusters.
+    Rows are the last axis, for vector instructions in projections. The smaller clusters
+    have one spare slot.
     """
     order = np.argsort(labels, kind="stable")
     rows = np.zeros((len(sizes), sizes.max()), dtype=np.intp)
@@ -229,11 +229,11 @@ def _sweep_pairs(blocks, rows, sizes, centers, radii, neighbors, changed, sweep)
         for b in neighbors[a]:
             if b == a or (b < a and a in neighbors[b]):
                 continue
-            # Both untouched since the visit of the sweep before.
+            # Neither has changed since the visit in the sweep before.
             if max(changed[a], changed[b]) < sweep - 1:
                 continue
             reach = radii[a] + radii[b]
-            if sizes[a] != sizes[b]:  # a row may be given away, not only exchanged
+            if sizes[a] != sizes[b]:  # one may also give a row to the other
                 reach = 2 * max(radii[a], radii[b])
             if np.sum((centers[a] - centers[b]) ** 2) >= reach**2:
                 continue
@@ -263,7 +263,8 @@ def _exchange_pair(blocks, rows, sizes, centers, a, b, side_a, side_b):
     s_a, s_b = side_a[: sizes[a]], side_b[: sizes[b]]
     _project(blocks[a], direction, offset, s_a)
     _project(blocks[b], direction, offset, s_b)
-    # A gain must exceed rounding, or two pairs could undo each other's work forever.
+    # A gain must exceed rounding, or two pairs could undo each other's exchange
+    # forever.
     least = 1e-12 * max(s_b.max() - s_b.min(), s_a.max() - s_a.min())
     moved = False
     if s_a.max() - s_b.min() > least:
@@ -287,7 +288,7 @@ def _project(block, direction, offset, side):
 
 @compiled
 def _swap_movers(blocks, rows, a, b, s_a, s_b, least):
-    """Swap the rows of a with largest s for those of b with smallest, while it pays."""
+    """Swap the rows of a with largest s for those of b with smallest, while J falls."""
     from_a, from_b = np.flatnonzero(s_a > s_b.min()), np.flatnonzero(s_b < s_a.max())
     from_a = from_a[np.argsort(-s_a[from_a], kind="mergesort")]
     from_b = from_b[np.argsort(s_b[from_b], kind="mergesort")]
@@ -305,7 +306,7 @@ def _swap_movers(blocks, rows, a, b, s_a, s_b, least):
 
 @compiled
 def _give(blocks, rows, sizes, source, i, target):
-    """Move one row to the spare slot of a cluster that has one row less."""
+    """Move one row to the spare slot of a smaller cluster."""
     last, free = sizes[source] - 1, sizes[target]
     rows[target, free] = rows[source, i]
     rows[source, i] = rows[source, last]

@@ -1,5 +1,6 @@
 """Equal-size k-means: `EqualSizeKMeans` and the loop behind it."""
 
+import warnings
 from numbers import Integral
 from typing import NamedTuple
 
@@ -22,10 +23,10 @@ LEAST_GAIN = 1e-4
 """Relative decrease of J that counts as better."""
 
 SWEEPS_PER_ITERATION = 5
-"""Sweeps of exchanges before the centres are used again; more gain nothing."""
+"""Sweeps of exchanges in each iteration; more do not lower J."""
 
 MOST_SWEEPS = 100
-"""Sweeps of exchanges on the best labels at the end; past them gains are tiny."""
+"""Sweeps of exchanges on the best labels at the end; more gain little."""
 
 
 def _assign_and_exchange(X, centers, n_jobs=None):
@@ -34,7 +35,7 @@ def _assign_and_exchange(X, centers, n_jobs=None):
 
 
 BALANCES = {
-    "assign": assign_and_balance,
+    "ab": assign_and_balance,
     "imda": fill_nearest_pairs,
     "refined": _assign_and_exchange,
 }
@@ -48,20 +49,20 @@ class _Run(NamedTuple):
 
 
 def equal_size_kmeans(X, centers, balance, max_iter, n_jobs=None):
-    r"""Alternate balanced assignment and centre moves; keep the labels of lowest J.
+    r"""Alternate balanced assignment and moves of centres; keep the labels of lowest J.
 
     .. math:: J = \sum_k \sum_{i \in C_k} \lVert x_i - \mu_k \rVert^2,
         \qquad \bigl| |C_j| - |C_k| \bigr| \le 1
 
-    J need not fall at every step, since greedy balancing does not minimise it, so
-    the loop goes on for ``PATIENCE`` iterations past the best.
+    J may rise in a step, because greedy balancing does not minimise it, so the loop
+    continues for ``PATIENCE`` iterations after the best.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         Rows in standard units.
     centers : ndarray of shape (n_clusters, n_features)
-    balance : {"assign", "imda", "refined"}
+    balance : {"ab", "imda", "refined"}
     max_iter : int
     n_jobs : int or None
 
@@ -92,36 +93,37 @@ def _measure(X, labels, n_clusters, n_iter):
 
 
 class EqualSizeKMeans(ClusterMixin, BaseEstimator):
-    r"""K-means whose clusters are all equally large: sizes differ by at most one.
+    r"""K-means with clusters of equal size: sizes differ by at most one.
 
-    Choose it over `RecursiveProjection` when compact clusters matter more than
-    seconds: its J, the sum of squared distances to the cluster means, is far lower.
-    Starts from the centres of ordinary k-means, the best of four on a sample of the
-    rows; then assigns, balances and moves the centres until J has not improved for
+    Choose it over `RecursiveProjection` if compact clusters matter more than time: its
+    J, the sum of squared distances to the cluster means, is far lower. It starts from
+    the centres of ordinary k-means, the best of four runs on a sample of the rows. It
+    then assigns rows, balances sizes and moves centres, until J has not improved for
     three iterations.
 
-    Memory: two copies of X in float64, some 200 bytes for every row, and 2 MB for
-    every thread; distances of all rows to all centres never exist at once.
+    Memory: two copies of X in float64, some 200 bytes per row, and 2 MB per thread. The
+    distances of all rows to all centres never exist at once.
 
     Parameters
     ----------
     n_clusters : int, default=8
         At most the number of rows.
-    balance : {"refined", "assign", "imda"}, default="refined"
-        How an assignment gets equal sizes:
+    balance : {"refined", "ab", "imda"}, default="refined"
+        How assignments get equal sizes:
 
-        - "assign": every row to its nearest centre, then rows of overfull clusters
-          move to underfull ones, the smallest distance first;
-        - "imda": iteratively, the smallest distance between a free row and a centre
-          that is not yet full decides;
-        - "refined": "assign", then rows are exchanged between pairs of clusters while
-          that lowers J. Lowest J, and little more time than "assign".
+        - "ab" (assign and balance): assign every row to its nearest centre, then move
+          rows from clusters that are too large to those that are too small, smallest
+          distance first;
+        - "imda": assign the pair of a row and a centre with the smallest distance,
+          again and again, until clusters are full;
+        - "refined": as "ab", then exchange rows between pairs of clusters while
+          this lowers J. It has the lowest J, in little more time than "ab".
     max_iter : int, default=20
-        Most iterations of assigning, balancing and moving.
+        Limit on the iterations of assigning, balancing and moving.
     n_jobs : int or None, default=None
         Threads for the distances; as in joblib. Results do not depend on it.
     random_state : int, RandomState or None, default=None
-        Decides the seeds. With an int, fits are equal bit by bit.
+        Determines the seeds. With an int, fits are equal bit by bit.
 
     Attributes
     ----------
@@ -132,20 +134,20 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
     inertia_ : float
         J, the sum of squared distances of the rows to their cluster's mean.
     n_iter_ : int
-        Iterations run.
+        Number of iterations.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Number of columns in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, when X was a data frame with string column names.
+        Names of the columns, if X was a data frame with string column names.
 
     Notes
     -----
-    `predict` gives the nearest centre, so it may differ from ``labels_`` on the
-    training rows: balancing has moved some of them to their second choice.
+    `predict` returns the nearest centre. On training rows it may differ from
+    ``labels_``, because balancing moves some rows to other clusters.
 
     Examples
     --------
-    Six rows near 0, two far away: equal sizes cut through the six.
+    Six rows near 0 and two far away: equal sizes divide the six.
 
     >>> import numpy as np
     >>> from overcover.partition import EqualSizeKMeans
@@ -184,14 +186,12 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
         """
         X = check_rows(self, X, reset=True)
         check_n_clusters(self.n_clusters, len(X))
-        self._check_options()
+        balance = self._check_options()
         rng = check_random_state(self.random_state)
         rows, mean, scale = standardize(X)
         with one_thread_per_worker():
             seeds = kmeans_seeds(rows, self.n_clusters, rng, self.n_jobs)
-            run = equal_size_kmeans(
-                rows, seeds, self.balance, self.max_iter, self.n_jobs
-            )
+            run = equal_size_kmeans(rows, seeds, balance, self.max_iter, self.n_jobs)
         self.labels_ = run.labels
         self.cluster_centers_ = run.centers * scale + mean
         self.inertia_ = run.inertia * scale**2
@@ -216,7 +216,17 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
         return nearest[:, 0].astype(np.intp)
 
     def _check_options(self):
-        if self.balance not in BALANCES:
+        """Refuse unknown options; returns the current word for `balance`."""
+        balance = self.balance
+        if balance == "assign":
+            balance = "ab"
+            warnings.warn(
+                'balance="assign" is now called balance="ab", as partition="ab" is. '
+                "The old word will go.",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+        if balance not in BALANCES:
             raise ValueError(
                 f"balance={self.balance!r} is not known. Choose one of "
                 f"{', '.join(map(repr, BALANCES))}."
@@ -224,12 +234,13 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
         if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
             raise ValueError(
                 f"max_iter={self.max_iter!r} must be an integer of at least 1. "
-                "Leave it at 20, or give more for a lower J."
+                "Leave it at 20, or raise it for a lower J."
             )
+        return balance
 
 
 def check_n_clusters(n_clusters, n_samples):
-    """Refuse a number of clusters that is no count, or exceeds the rows."""
+    """Refuse a number of clusters that is no positive integer, or exceeds the rows."""
     if not isinstance(n_clusters, Integral) or n_clusters < 1:
         raise ValueError(
             f"n_clusters={n_clusters!r} must be an integer between 1 and the number "

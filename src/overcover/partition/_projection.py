@@ -11,11 +11,11 @@ from ._kmeans import check_n_clusters
 
 
 def split_recursively(X, n_clusters, rng):
-    """Halve the rows by rank along random lines until every part is one cluster.
+    """Split the rows by rank along random lines until every part is one cluster.
 
-    A part that is to hold K clusters is split for floor(K/2) and ceil(K/2) of them,
-    so any number of clusters gets sizes that differ by at most one. Ranks, not values:
-    tied rows are split too, by row number.
+    A part of K clusters is split into parts of floor(K/2) and ceil(K/2) clusters, so
+    sizes differ by at most one for every number of clusters. The split is by rank, not
+    by value, so it also divides equal rows, by row number.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def split_recursively(X, n_clusters, rng):
 
 
 def _random_direction(X, rng):
-    """From a random row to another random row that differs from it, if any does."""
+    """From a random row to another random row with other values; zeros if none has."""
     start = X[rng.randint(len(X))]
     others = np.flatnonzero((start != X).any(axis=1))
     if len(others) == 0:
@@ -56,16 +56,16 @@ def _random_direction(X, rng):
 class RecursiveProjection(ClusterMixin, BaseEstimator):
     """Equal-size clusters by recursive splits along random lines (RPC).
 
-    Choose it over `EqualSizeKMeans` when the partition must be made in one pass, in
-    O(n_samples log n_clusters); clusters are less compact. Each split projects the
-    rows on the line through two random rows and halves them by rank.
+    Choose it over `EqualSizeKMeans` if the partition must be fast; it takes
+    O(n_samples log n_clusters), and its clusters are less compact. Each split projects
+    the rows on the line through two random rows and halves them by rank.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        At most the number of rows; it need not be a power of two.
+        At most the number of rows; not only powers of two.
     random_state : int, RandomState or None, default=None
-        Decides the lines. With an int, fits are equal bit by bit.
+        Determines the lines. With an int, fits are equal bit by bit.
 
     Attributes
     ----------
@@ -76,9 +76,9 @@ class RecursiveProjection(ClusterMixin, BaseEstimator):
     inertia_ : float
         Sum of squared distances of the rows to their cluster's mean.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Number of columns in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, when X was a data frame with string column names.
+        Names of the columns, if X was a data frame with string column names.
 
     Examples
     --------

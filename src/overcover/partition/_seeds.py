@@ -1,4 +1,4 @@
-"""Seeds: where equal-size k-means starts, found by ordinary k-means on a sample."""
+"""Seeds of equal-size k-means: centres of ordinary k-means on a sample."""
 
 import warnings
 
@@ -9,21 +9,21 @@ from sklearn.exceptions import ConvergenceWarning
 from .._neighbors import nearest_centers
 
 ROWS_PER_SEED = 256
-"""Rows looked at for each seed; more do not move k-means noticeably."""
+"""Rows in the sample for each seed; more hardly change the centres."""
 
 N_STARTS = 4
-"""Starts of which the best is kept; with few seeds, a single one is often poor."""
+"""Runs of k-means, of which the best is kept; with few seeds, one run is often poor."""
 
 MANY_SEEDS = 300
-"""From this many seeds on, k-means within coarse cells replaces one k-means."""
+"""From this many seeds on, k-means runs within coarse cells."""
 
 
 def kmeans_seeds(X, n_clusters, rng, n_jobs=None):
     """Centres of ordinary k-means on at most ``ROWS_PER_SEED * n_clusters`` rows.
 
-    With K = `n_clusters` of ``MANY_SEEDS`` or more, the sample is cut into sqrt(K)
-    coarse cells, and each cell gets seeds in proportion to its rows: each row then
-    meets 2 sqrt(K) centres instead of K.
+    If K = `n_clusters` is at least ``MANY_SEEDS``, the sample is divided into sqrt(K)
+    coarse cells, and each cell gets seeds in proportion to its rows. Each row then has
+    distances to 2 sqrt(K) centres instead of K.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ def kmeans_seeds(X, n_clusters, rng, n_jobs=None):
 def proportional_shares(counts: np.ndarray, total: int) -> np.ndarray:
     """Split `total` in proportion to `counts`, by largest remainder.
 
-    No share exceeds its count as long as `total` does not exceed the sum.
+    No share exceeds its count if `total` does not exceed the sum.
 
     Examples
     --------
     >>> proportional_shares(np.array([5, 3, 0]), 4).tolist()
     [3, 1, 0]
     """
-    # Integers throughout, so that equal counts have exactly equal remainders.
+    # With integers, equal counts have exactly equal remainders.
     shares, remainders = np.divmod(counts * total, counts.sum())
     n_left = total - int(shares.sum())
     shares[np.argsort(-remainders, kind="stable")[:n_left]] += 1
@@ -85,6 +85,6 @@ def _kmeans(X, n_clusters, rng, n_init=1):
         random_state=rng.randint(np.iinfo(np.int32).max),
     )
     with warnings.catch_warnings():
-        # Fewer distinct rows than clusters: coincident seeds are balanced like others.
+        # With fewer distinct rows than clusters some seeds coincide, which is allowed.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return kmeans.fit(X).cluster_centers_

@@ -9,7 +9,7 @@ from .._streams import slices_of
 from .._validation import check_count, check_rows
 from ._arrays import clusters_of
 from ._kmeans import EqualSizeKMeans, check_n_clusters
-from ._shards import (
+from .shards import (
     count_shards,
     least_losses,
     movers_of,
@@ -21,7 +21,7 @@ from ._shards import (
 
 
 def assign_shards(X, coarse, n_clusters, n_jobs=None):
-    """Every row to a shard, such that equal-size clusters fill all shards.
+    """Assign every row to a shard, such that equal-size clusters fill all shards.
 
     Parameters
     ----------
@@ -60,50 +60,51 @@ def assign_shards(X, coarse, n_clusters, n_jobs=None):
 
 
 class TwoLevelKMeans(EqualSizeKMeans):
-    r"""Equal-size k-means of more rows than memory holds: shards, then clusters.
+    r"""Equal-size k-means for more rows than fit in memory: shards, then clusters.
 
-    Choose it over `EqualSizeKMeans` when X is mapped from a file and too large, or on
-    a cluster of computers, where every shard is a task; its J is a few percent higher
-    at most. A sample is split by equal-size k-means into shards; every row goes to the
-    shard with the nearest centre, but for a few that even out the numbers; then
-    equal-size k-means of each shard's rows alone makes its share of the clusters. The
-    sizes of all clusters differ by at most one. One shard is `EqualSizeKMeans`.
+    Choose it over `EqualSizeKMeans` if X is mapped from a file and too large for
+    memory, or on a cluster of computers, where every shard is a task. Its J is at most
+    a few per cent higher. Equal-size k-means of a sample gives the centres of shards.
+    Every row goes to the shard with the nearest centre, except a few rows that move so
+    that numbers come out even. Then equal-size k-means divides each shard into its
+    clusters. The sizes of all clusters differ by at most one. With one shard, it is
+    `EqualSizeKMeans`.
 
-    Memory: per thread a shard as `EqualSizeKMeans` needs it, two copies in float64 and
-    200 bytes for every row; besides it 20 bytes for every row of X, a sample of 256
-    rows per shard, and the rows that may move, some clusters per shard. X itself is
-    read in blocks of 16 MB, and may be mapped, of any type of numbers.
+    Memory: per thread, two copies of a shard in float64 and 200 bytes for each of its
+    rows. In addition, 20 bytes per row of X, a sample of 256 rows per shard, and the
+    rows that may move, some clusters per shard. X is read in blocks of 16 MB; it may be
+    mapped and have any type of numbers.
 
     Parameters
     ----------
     n_clusters : int, default=8
         At most the number of rows.
     n_shards : "auto" or int, default="auto"
-        "auto" makes shards of about 50,000 rows, or 256 MB if they are wide, but at
-        least 8 clusters. At most one for every cluster is made.
-    balance : {"refined", "assign", "imda"}, default="refined"
-        As in `EqualSizeKMeans`, within every shard.
+        "auto" chooses shards of about 50,000 rows, or 256 MB if rows are wide, and at
+        least 8 clusters. There is at most one shard per cluster.
+    balance : {"refined", "ab", "imda"}, default="refined"
+        As in `EqualSizeKMeans`, for every shard.
     max_iter : int, default=20
         As in `EqualSizeKMeans`.
     n_jobs : int or None, default=None
-        Threads, each at work on a shard; as in joblib. Results do not depend on it.
+        Threads, one shard each; as in joblib. Results do not depend on it.
     random_state : int, RandomState or None, default=None
-        Decides the sample and all seeds. With an int, fits are equal bit by bit.
+        Determines the sample and all seeds. With an int, fits are equal bit by bit.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; clusters of one shard have successive numbers.
+        Cluster of each row; clusters of one shard have consecutive numbers.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the clusters.
     inertia_ : float
         J, the sum of squared distances of the rows to their cluster's mean.
     n_iter_ : int
-        Iterations run in the shard that needed most.
+        Number of iterations in the shard that needed most.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Number of columns in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, when X was a data frame with string column names.
+        Names of the columns, if X was a data frame with string column names.
 
     Examples
     --------
@@ -140,8 +141,8 @@ class TwoLevelKMeans(EqualSizeKMeans):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Mapped from a file, ``np.load(name, mmap_mode="r")``, it is never read into
-            memory as a whole.
+            May be mapped from a file, ``np.load(name, mmap_mode="r")``; memory then
+            never holds all of it.
         y : ignored
 
         Returns
@@ -154,7 +155,7 @@ class TwoLevelKMeans(EqualSizeKMeans):
         return self.fit_rows(X)
 
     def fit_rows(self, X):
-        """`fit` of rows in two shards or more that are known to be finite.
+        """`fit` without input checks, for two shards or more.
 
         Parameters
         ----------
@@ -178,21 +179,21 @@ class TwoLevelKMeans(EqualSizeKMeans):
 
         def fit_one(s):
             rows = order[ends[s] - shares.sizes[s] : ends[s]]
-            asked = shares.n_clusters[s], coarse.seeds[s]
-            return s, rows, self.fit_shard(X[rows], *asked)
+            kmeans = self.fit_shard(X[rows], shares.n_clusters[s], coarse.seeds[s])
+            return s, rows, kmeans
 
         tasks = ((int(s),) for s in np.flatnonzero(shares.n_clusters))
-        for s, rows, found in run_tasks(fit_one, tasks, self.n_jobs):
+        for s, rows, kmeans in run_tasks(fit_one, tasks, self.n_jobs):
             first = shares.first_clusters[s]
-            self.labels_[rows] = first + found.labels_
+            self.labels_[rows] = first + kmeans.labels_
             last = first + shares.n_clusters[s]
-            self.cluster_centers_[first:last] = found.cluster_centers_
-            self.inertia_ += found.inertia_
-            self.n_iter_ = max(self.n_iter_, found.n_iter_)
+            self.cluster_centers_[first:last] = kmeans.cluster_centers_
+            self.inertia_ += kmeans.inertia_
+            self.n_iter_ = max(self.n_iter_, kmeans.n_iter_)
         return self
 
     def count_shards(self, n_samples, n_features):
-        """How many shards so many rows are split into; refuses wrong parameters."""
+        """The number of shards for data of this shape; refuses wrong parameters."""
         check_n_clusters(self.n_clusters, n_samples)
         self._check_options()
         if not (isinstance(self.n_shards, str) and self.n_shards == "auto"):
@@ -206,7 +207,7 @@ class TwoLevelKMeans(EqualSizeKMeans):
         Parameters
         ----------
         rows : array of shape (n_rows, n_features)
-            By ascending number.
+            In ascending order of their numbers.
         n_clusters : int
         seed : int
 
@@ -215,11 +216,11 @@ class TwoLevelKMeans(EqualSizeKMeans):
         EqualSizeKMeans
             Fitted, on one thread.
         """
-        alone = EqualSizeKMeans(
+        kmeans = EqualSizeKMeans(
             int(n_clusters),
-            balance=self.balance,
+            balance="ab" if self.balance == "assign" else self.balance,
             max_iter=self.max_iter,
             n_jobs=1,
             random_state=int(seed),
         )
-        return alone.fit(rows)
+        return kmeans.fit(rows)

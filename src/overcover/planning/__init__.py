@@ -1,23 +1,24 @@
 """Planning: what a fit will take, before it starts.
 
-Beside the path. `plan` times the pieces of a fit on made-up rows and multiplies them;
-`auto_size` is the rule behind ``subdomain_size="auto"``, which times nothing. The model
-of seconds is in `overcover.planning._rates`, that of bytes in `_costs`.
+Beside the path. The stages declare how many operations they do and how many bytes they
+hold; `measure` finds in one small run what an operation costs on this computer; `plan`
+multiplies, and chooses M and p for a budget. `auto_size`, the rule behind
+``subdomain_size="auto"``, measures nothing.
 """
 
 from .._validation import FewRowsWarning
-from ._findings import Finding, PoorCoverWarning
-from ._plan import plan
-from ._rates import Rates, measure
-from ._result import Budget, Plan
-from ._sizes import auto_size
-from ._timing import Curve
+from ..cover import auto_size
+from .budget import Budget
+from .choice import plan
+from .findings import Finding, PoorCoverWarning
+from .rates import Line, Rates, measure
+from .result import Plan
 
 __all__ = [
     "Budget",
-    "Curve",
     "FewRowsWarning",
     "Finding",
+    "Line",
     "Plan",
     "PoorCoverWarning",
     "Rates",

@@ -1,10 +1,9 @@
 """Plots: pictures of a fitted model, as scikit-learn draws them.
 
-Beside the path. A display holds the numbers of a picture, so that they can be looked
-at, kept and drawn again: make one with ``from_estimator`` or ``from_predictions``, draw
-it with ``plot(ax=...)``. They need the extra ``plot`` (matplotlib), only when something
-is drawn. All are legible in greyscale: markers, line styles and lightness tell things
-apart, colour only helps.
+A display holds the numbers of a picture, which can be read, kept and drawn again: make
+one with ``from_estimator`` or ``from_predictions``, draw it with ``plot(ax=...)``.
+Drawing needs the extra ``plot`` (matplotlib). All pictures are legible in greyscale:
+markers, line styles and lightness tell things apart, colour only helps.
 """
 
 from ._calibration import CalibrationDisplay

@@ -1,13 +1,13 @@
-"""Calibration as a picture: how often intervals hold what they promise to hold."""
+"""Calibration as a picture: promised and observed coverage of intervals."""
 
 import numpy as np
 from scipy.stats import binom, norm
 
+from .._drawing import FAINT, INK, axes_for
 from .._validation import check_observed
-from ._style import FAINT, INK, axes_for
 
 LEVELS = np.append(np.linspace(0.05, 0.95, 19), 0.99)
-# Of the band in which honest intervals stay.
+# Probability of the band in which calibrated intervals stay.
 BAND = 0.95
 
 
@@ -17,17 +17,17 @@ class CalibrationDisplay:
     Parameters
     ----------
     nominal : ndarray of shape (n_levels,)
-        What the intervals promise.
+        Coverages that the intervals promise.
     observed : ndarray of shape (n_levels, n_outputs)
-        The share of observations they hold.
+        Shares of observations inside the intervals.
     n_rows : int
-        Rows this was counted on, for the band of sampling error. All outputs of a row
-        count as one observation, so the band is rather too wide than too narrow.
+        Number of rows, for the band of sampling error. All outputs of a row count as
+        one observation, so the band is rather too wide than too narrow.
 
     Attributes
     ----------
     low, high : ndarray of shape (n_levels,)
-        The band: honest intervals are inside with probability 95 % at each level.
+        The band: calibrated intervals are inside with probability 95 % at each level.
     line_ : matplotlib Line2D
         All outputs together; only after `plot`.
     band_ : matplotlib PolyCollection
@@ -58,7 +58,7 @@ class CalibrationDisplay:
     def from_estimator(
         cls, model, X, y, *, levels=LEVELS, per_output=False, ax=None, **style
     ):
-        """Count how often the intervals of a fitted model hold.
+        """Count how often the intervals of a fitted model hold the observation.
 
         Parameters
         ----------
@@ -68,9 +68,9 @@ class CalibrationDisplay:
             Rows it has not been fitted on.
         y : array-like of shape (n_queries,) or (n_queries, n_outputs)
         levels : array-like of shape (n_levels,)
-            Coverages to ask for.
+            Coverages to count.
         per_output : bool, default=False
-            Draw a thin line for every output besides.
+            Also draw a thin line for every output.
         ax : matplotlib Axes, default=None
         **style
             Of the line.
@@ -80,15 +80,14 @@ class CalibrationDisplay:
         CalibrationDisplay
         """
         mean, std = model.predict(X, return_std=True)
-        judge = model._judge_of_errors()
-        half = np.array([np.atleast_1d(judge.half_width(c)) for c in levels])
+        half = np.array([model.errors_.half_width(level) for level in levels])
         return cls._counted(y, mean, std, levels, half).plot(per_output, ax=ax, **style)
 
     @classmethod
     def from_predictions(
         cls, y, mean, std, *, levels=LEVELS, per_output=False, ax=None, **style
     ):
-        """Count how often Gaussian intervals around predictions hold.
+        """Count how often Gaussian intervals around predictions hold the observation.
 
         Parameters
         ----------
@@ -121,7 +120,7 @@ class CalibrationDisplay:
         Parameters
         ----------
         per_output : bool, default=False
-            Draw a thin line for every output besides.
+            Also draw a thin line for every output.
         ax : matplotlib Axes, default=None
         **style
             Of the line.
@@ -139,7 +138,7 @@ class CalibrationDisplay:
             lw=0,
             label=f"sampling error of {self.n_rows:,} rows",
         )
-        self.ax_.plot([0, 1], [0, 1], ls="--", color=FAINT, lw=1.3, label="honest")
+        self.ax_.plot([0, 1], [0, 1], ls="--", color=FAINT, lw=1.3, label="calibrated")
         if per_output and self.observed.shape[1] > 1:
             thin = {"color": FAINT, "lw": 0.7}
             lines = self.ax_.plot(self.nominal, self.observed, **thin)

@@ -1,15 +1,15 @@
-"""The cover as a picture: who owns which row, and what one subdomain borrows."""
+"""The cover as a picture: owners of rows, and the rows that one subdomain borrows."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._drawing import ACCENT, INK, axes_for, light_map, plain, principal_plane, thinned
 from .._validation import check_queries
 from ..explain import names_of_features
-from ._style import ACCENT, INK, axes_for, light_map, plain, principal_plane, thinned
 
 
 class CoverDisplay:
-    """The rows of a cover in the plane; one subdomain with what it borrows.
+    """The rows of a cover in the plane; one subdomain with the rows it borrows.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ class CoverDisplay:
     shown : ndarray of int
         Rows drawn as owned by other subdomains.
     rows_, owned_, borrowed_ : matplotlib PathCollection
-        What is drawn: rows of others, rows the subdomain owns, rows it borrows. Only
-        after `plot`.
+        Rows of other subdomains, rows the subdomain owns, rows it borrows; only after
+        `plot`.
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
@@ -76,7 +76,8 @@ class CoverDisplay:
             Columns to draw over. None draws over the first two principal components in
             the machine's metric: a column counts as much as it matters to the machine.
         subdomain : int, default=None
-            The one to show with what it borrows; None takes that nearest to the middle.
+            The one to show with the rows it borrows; None takes the one nearest to the
+            middle.
         n_rows : int, default=5000
             Draw at most so many rows of others.
         ax : matplotlib Axes, default=None

@@ -6,12 +6,12 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
+from .._drawing import FAINT, INK, axes_for, principal_plane
 from .._validation import check_choice
 from ..explain import extent
-from ._style import FAINT, INK, axes_for, principal_plane
 
 KINDS = ("matrix", "graph", "sizes")
-# Lines from one subdomain of a graph: to those it shares most rows with.
+# Lines from one subdomain of a graph: to the others that share most rows with it.
 N_LINES = 3
 
 
@@ -33,8 +33,8 @@ class OverlapDisplay:
     sizes : ndarray of shape (n_subdomains,)
         Rows of each subdomain.
     order_ : ndarray of shape (n_subdomains,)
-        In which order a matrix shows the subdomains: similar ones side by side. Only
-        after ``plot("matrix")``.
+        Order of the subdomains in a matrix: similar ones side by side; only after
+        ``plot("matrix")``.
     artist_ : matplotlib artist
         The picture, the lines or the bars; only after `plot`.
     ax_ : matplotlib Axes
@@ -172,16 +172,7 @@ class OverlapDisplay:
 
 
 def similar_first(share):
-    """An order in which subdomains that share many rows stand side by side.
-
-    Parameters
-    ----------
-    share : ndarray of shape (n_subdomains, n_subdomains)
-
-    Returns
-    -------
-    ndarray of shape (n_subdomains,)
-    """
+    """An order in which subdomains that share many rows stand side by side."""
     if len(share) < 3:
         return np.arange(len(share))
     apart = 1.0 - 0.5 * (share + share.T)
@@ -190,28 +181,17 @@ def similar_first(share):
 
 
 def strongest_pairs(shared, sizes, n_lines):
-    """Pairs of subdomains with many rows in common.
+    """Pairs of subdomains with many common rows, and shares of the smaller's rows.
 
-    Parameters
-    ----------
-    shared : sparse array of shape (n_subdomains, n_subdomains)
-    sizes : ndarray of shape (n_subdomains,)
-    n_lines : int
-        From each to at most so many others.
-
-    Returns
-    -------
-    pairs : ndarray of int of shape (n_pairs, 2)
-    share : ndarray of shape (n_pairs,)
-        Of the smaller one's rows.
+    From each subdomain to `n_lines` others at most.
     """
-    found = {}
+    strength = {}
     for i in range(len(sizes)):
         row = shared[[i]].tocoo()
         others = row.coords[1] != i
         columns, counts = row.coords[1][others], row.data[others]
         for j in np.argsort(-counts, kind="stable")[:n_lines]:
             k = int(columns[j])
-            found[min(i, k), max(i, k)] = counts[j] / min(sizes[i], sizes[k])
-    pairs = np.array(sorted(found), dtype=np.intp).reshape(-1, 2)
-    return pairs, np.array([found[i, k] for i, k in pairs])
+            strength[min(i, k), max(i, k)] = counts[j] / min(sizes[i], sizes[k])
+    pairs = np.array(sorted(strength), dtype=np.intp).reshape(-1, 2)
+    return pairs, np.array([strength[i, k] for i, k in pairs])

@@ -1,9 +1,9 @@
-"""Skeletons in space: what a pose is, and what is predicted."""
+"""Skeletons in space: true poses and predicted ones."""
 
 import numpy as np
 
+from .._drawing import ACCENT, INK, pyplot
 from .._validation import check_choice, check_count
-from ._style import ACCENT, INK, pyplot
 
 # How the axes of the data are drawn, the last one upwards.
 UPWARDS = {"x": (1, 2, 0), "y": (2, 0, 1), "z": (0, 1, 2)}
@@ -19,7 +19,7 @@ class SkeletonDisplay:
     bones : array-like of int of shape (n_bones, 2)
         Pairs of joints.
     frames : sequence
-        What to call the frames: row numbers, for example.
+        Names of the frames: row numbers, for example.
     up : {"z", "y", "x"}, default="z"
         The axis of the data that points upwards.
 

@@ -1,7 +1,7 @@
-"""Report: one HTML file that tells people what a fitted model is worth.
+"""Report: one HTML file on the quality of a fitted model.
 
-Beside the path. Pictures are inside the file, nothing is loaded from anywhere, no
-script runs; it can be read on a phone, printed, and read aloud.
+Pictures are inside the file, nothing is loaded from anywhere, no script runs; it can be
+read on a phone, printed, and read aloud.
 """
 
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from .._drawing import require_matplotlib
 from .._validation import check_observed, check_queries
 from ..advice import (
     Assessment,
@@ -20,8 +20,8 @@ from ..advice import (
     names_of_outputs,
     with_notes,
 )
+from ..alone import as_cover
 from ..explain import names_of_features
-from ..plots._style import require_matplotlib
 from ..regressor import OverlappingCoverRegressor
 from . import _answers, _model
 from ._page import Section, page
@@ -30,7 +30,7 @@ __all__ = ["write_report"]
 
 
 class Subject(NamedTuple):
-    """What a report is about; every section reads it, none changes it."""
+    """The subject of a report; every section reads it, none changes it."""
 
     model: OverlappingCoverRegressor
     X: np.ndarray
@@ -61,22 +61,22 @@ def write_report(
 
     Parameters
     ----------
-    model : OverlappingCoverRegressor
+    model : OverlappingCoverRegressor or Machine
         Fitted.
     path : str or Path
-        Where to; an existing file is replaced when the new one is whole.
+        The file; an existing one is replaced when the new one is whole.
     X : array-like of shape (n_samples, n_features), default=None
-        The rows it was fitted on; None takes them from the model, which holds them,
-        up to rounding. Then nothing is said about rows that repeat, or about columns
-        that make no difference.
+        The rows it was fitted on; None takes them from the model, which holds them, up
+        to rounding. Then findings do not cover rows that repeat, or columns that make
+        no difference.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
     X_test : array-like of shape (n_queries, n_features), default=None
-        Rows it was not fitted on. Without them nothing is said about errors: errors on
-        training rows flatter.
+        Rows it was not fitted on. Without them the report has no errors: errors on
+        training rows are too small.
     y_test : array-like of shape (n_queries,) or (n_queries, n_outputs), default=None
     title : str
     dates : collection of str, default=()
-        Names of inputs that are days since 1970, to be shown as dates.
+        Names of inputs that are days since 1970, which the report shows as dates.
 
     Returns
     -------
@@ -118,16 +118,10 @@ def write_report(
 
 
 def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
-    """Check the data, answer the test rows, find what there is to say."""
-    if not isinstance(model, OverlappingCoverRegressor):
-        raise TypeError(
-            f"A report is about an OverlappingCoverRegressor, not about a "
-            f"{type(model).__name__}. Of a pipeline, give its last step and "
-            "transformed rows."
-        )
+    """Check the data, predict for the test rows, collect findings."""
+    model = as_cover(model, X)
     if (X_test is None) != (y_test is None):
         raise ValueError("Give both X_test and y_test, or neither.")
-    check_is_fitted(model)
     if (X is None) != (y is None):
         raise ValueError("Give both X and y, or neither.")
     seen = None if X_test is None else assess(model, X_test, y_test)
@@ -152,34 +146,24 @@ def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
 
 
 def recalled_rows(model):
-    """The rows a model was fitted on, out of the states of its machines.
+    """The rows a model was fitted on, from the states of its machines.
 
     Every row is owned by one subdomain, so owned rows are all rows, once.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_outputs)
     """
-    # In the order of the caller's numbers, some of which may be missing.
+    # By ascending number; numbers of unused rows are missing.
     rows = model.cover_.rows()
     X = np.empty((len(rows), model.n_features_in_))
     Y = np.empty((len(rows), model.n_outputs_))
     for state, members, n_owned in zip(
         model.states_, model.cover_.members, model.cover_.n_owned
     ):
-        inputs = model.machine_.recall_inputs(state)
-        if inputs is None:
+        recalled = model.machine_.recall(state)
+        if recalled is None:
             raise ValueError(
                 f"{model.machine_!r} keeps no rows. Give X and y, the rows the model "
                 "was fitted on."
             )
         owned = np.searchsorted(rows, members[:n_owned])
-        X[owned] = inputs[:n_owned]
-        Y[owned] = model.machine_.recall_outputs(state, np.arange(n_owned))
+        X[owned] = recalled.X[:n_owned]
+        Y[owned] = recalled.outputs(np.arange(n_owned))
     return X, Y

@@ -1,36 +1,36 @@
-"""Sections on what is answered: where queries went, errors, intervals, the worst."""
+"""Sections on predictions: which subdomains gave them, errors, intervals, the worst."""
 
 import numpy as np
 
+from .._drawing import FAINT, INK, plain, thinned
 from .._markup import number, percent
 from ..advice import COVERAGE
 from ..plots import CalibrationDisplay
-from ..plots._style import FAINT, INK, plain, thinned
 from ._model import MOST_COLUMNS, SIZE, rest_of
 from ._page import Section, paragraph, picture, side_by_side, table
 
 PROMISED = (0.5, 0.8, 0.9, 0.95, 0.99)
-# The unit of what outputs of different units share.
+# The unit in which outputs of different units can be compared.
 SCALE = "in standard deviations of the test outputs"
-# Lines of the tables of the worst.
+# Lines of the tables of the largest errors.
 N_WORST = 10
-# Outputs drawn against what was observed, and points of each.
+# Outputs drawn against observations, and points of each.
 N_DRAWN, MOST_POINTS = 4, 4000
 
 
 def sections(subject):
-    """The sections on answers, in order; one that says why there are none."""
+    """The sections on predictions, in order; without test rows one that says so."""
     if subject.assessment is None:
         yield Section(
             "errors",
             "Errors",
             paragraph(
-                "No test rows were given, so nothing can be said about errors: on the "
-                "rows a model was fitted on they flatter. Give X_test and y_test."
+                "Errors need test rows: on the rows a model was fitted on they are too "
+                "small. Give X_test and y_test."
             ),
         )
         return
-    yield Section("queries", "Where the test rows went", queries(subject))
+    yield Section("queries", "Test rows and subdomains", queries(subject))
     yield Section("errors", "Errors", errors(subject))
     if subject.assessment.std is not None:
         yield Section("intervals", "Intervals", intervals(subject))
@@ -42,7 +42,7 @@ def held_by_intervals(subject):
     seen = subject.assessment
     if seen.std is None:
         return None
-    return seen.held(subject.model.machine_.half_width(COVERAGE))
+    return seen.held(subject.model.errors_.half_width(COVERAGE))
 
 
 def scaled_errors(seen):
@@ -57,20 +57,21 @@ def deviations(seen):
 
 
 def queries(subject):
-    """How many test rows each subdomain answered, and how many lie outside."""
+    """How many test rows each subdomain predicted, and how many lie outside."""
     from matplotlib.figure import Figure
 
     seen, n_subdomains = subject.assessment, subject.model.n_subdomains_
     counts = np.sort(np.bincount(seen.home, minlength=n_subdomains))[::-1]
     outside = np.mean(seen.remoteness > 1)
     text = (
-        f"{number(len(seen.Y))} test rows were answered, each by one subdomain or by "
-        "several with one that has most say. "
+        f"Predictions for {number(len(seen.Y))} test rows came from one subdomain "
+        "each, or from several of which one has the largest weight. "
         f"{number(int((counts > 0).sum()))} of {number(n_subdomains)} subdomains had "
-        f"most say at least once, the busiest {number(int(counts[0]))} times. "
+        "the largest weight at least once, the busiest "
+        f"{number(int(counts[0]))} times. "
     )
     if np.isnan(seen.remoteness).all():
-        text += "Whether rows lie outside the cover is not known for this machine."
+        text += "This machine does not tell whether rows lie outside the cover."
     else:
         text += (
             f"{percent(outside)} of the test rows lie outside the cover: farther from "
@@ -178,19 +179,19 @@ def by_subdomain(subject):
         row = [str(used[i]), number(int(counts[used[i]])), number(rmse[i]), outside]
         rows.append(row if held is None else [*row, percent(held[here].mean())])
     return paragraph(
-        "By the subdomain with most say, in standard deviations of the test outputs (1 "
-        "is what predicting their mean would give)."
+        "By the subdomain with the largest weight, in standard deviations of the test "
+        "outputs (predicting their mean would give 1)."
     ) + table(header, rows, "The subdomains with the largest errors")
 
 
 def intervals(subject):
-    """What intervals promise and what they hold."""
+    """Promised and observed coverage of intervals."""
     from matplotlib.figure import Figure
 
-    seen, machine = subject.assessment, subject.model.machine_
+    seen, distribution = subject.assessment, subject.model.errors_
     rows = []
     for level in PROMISED:
-        half = machine.half_width(level)
+        half = distribution.half_width(level)
         width = np.mean(2 * half * seen.std / deviations(seen))
         rows.append(
             [percent(level, 0), percent(seen.held(half).mean()), number(width, 3)]
@@ -198,7 +199,7 @@ def intervals(subject):
     ax = Figure(figsize=(SIZE[0], 4.8)).subplots()
     levels = np.append(np.linspace(0.05, 0.95, 19), 0.99)
     observed = np.array(
-        [seen.held(machine.half_width(level)).mean(axis=0) for level in levels]
+        [seen.held(distribution.half_width(level)).mean(axis=0) for level in levels]
     )
     display = CalibrationDisplay(levels, observed, len(seen.Y))
     display.plot(per_output=observed.shape[1] <= 20, ax=ax)
@@ -239,5 +240,5 @@ def worst(subject):
         "Rows are counted from 0; of each only its worst output. Values, errors and "
         "predicted standard deviations are in units of the output; the order is that "
         f"of errors {SCALE}, which can be compared between outputs. model.explain(row) "
-        "tells how such an answer came about."
+        "explains such a prediction."
     ) + table(header, rows, "The largest errors")

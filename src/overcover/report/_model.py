@@ -1,4 +1,4 @@
-"""Sections on what was fitted: findings, data, cover, settings."""
+"""Sections on the model: findings, data, cover, settings."""
 
 import platform
 
@@ -18,14 +18,6 @@ DEVIATION = "standard deviation"
 # A picture of more subdomains than this would be grey.
 MOST_IN_MATRIX = 1500
 SIZE = (5.2, 4.6)
-# Hyperparameters that machines may have found, beside the length scales of inputs.
-FOUND = {
-    "noise_": "noise (relative to the signal)",
-    "input_noise_": "noise of inputs",
-    "output_noise_": "noise of outputs",
-    "output_length_scale_": "length scales of outputs",
-    "variance_inflation_": "inflation of variances",
-}
 
 
 def sections(subject):
@@ -36,15 +28,16 @@ def sections(subject):
 
 
 def summary(subject):
-    """A few numbers, and what there is to say."""
+    """A few numbers, and the findings."""
     model, seen = subject.model, subject.assessment
     pairs = [
         ("Training rows", number(len(subject.X))),
         ("Inputs", number(subject.X.shape[1])),
         ("Outputs", number(subject.Y.shape[1])),
         ("Subdomains", number(model.n_subdomains_)),
-        ("Seconds to fit", f"{sum(model.timings_.values()):.1f}"),
     ]
+    if model.timings_:  # that of a machine fitted alone is not kept
+        pairs.append(("Seconds to fit", f"{sum(model.timings_.values()):.1f}"))
     if seen is not None:
         words = "R²" if len(seen.names) == 1 else "R², median of outputs"
         r2 = seen.r2()[~np.isnan(seen.r2())]
@@ -53,19 +46,16 @@ def summary(subject):
             (words, number(np.median(r2), 3) if len(r2) else "-"),
         ]
         if seen.std is not None:
-            held = seen.held(model.machine_.half_width(COVERAGE)).mean()
+            held = seen.held(model.errors_.half_width(COVERAGE)).mean()
             pairs.append(("95 % intervals hold", percent(held)))
     return facts(pairs) + told(subject.findings, unchecked(seen))
 
 
 def told(findings, not_checked=""):
-    """The findings as a list, a sentence where there are none, and what is not known.
+    """The findings as a list, a sentence where there are none, and open questions.
 
-    Parameters
-    ----------
-    findings : list of Finding
-    not_checked : str
-        A sentence on what could not be looked at: then there is no all-clear.
+    `not_checked` is a sentence on checks that were not possible: then there is no
+    all-clear.
     """
     rest = paragraph(not_checked) if not_checked else ""
     if not findings and not_checked:
@@ -81,7 +71,7 @@ def told(findings, not_checked=""):
 
 
 def data(subject):
-    """What the columns are like, and how fast outputs change along them."""
+    """Ranges of the columns, and how fast outputs change along them."""
     X, Y, model = subject.X, subject.Y, subject.model
     std = X.std(axis=0)
     spread = std / model.length_scales_
@@ -97,10 +87,9 @@ def data(subject):
     parts = [
         paragraph(
             "The spread of an input is its standard deviation in units of the "
-            "machine's length scale: how often the outputs may turn along it. A small "
-            "one does not say that an input matters little, because outputs can follow "
-            "it steadily; what makes no difference is among the findings. The widest "
-            "stand first."
+            "machine's length scale: how often the outputs may turn along it. An input "
+            "of small spread can still matter, because outputs can follow it steadily; "
+            "findings name inputs that make no difference. The widest stand first."
         ),
         table(header, [lines[i] for i in order], "Inputs"),
         rest_of(len(lines), "input"),
@@ -138,7 +127,7 @@ def in_words(scale, values, is_date=False):
 
 
 def rest_of(count, word):
-    """A sentence on what a table leaves out; empty where it leaves out nothing."""
+    """A sentence on the rows that a table leaves out; empty where there are none."""
     rest = count - MOST_COLUMNS
     if rest <= 0:
         return ""
@@ -146,7 +135,7 @@ def rest_of(count, word):
 
 
 def cover(subject):
-    """Who owns, who borrows, who shares with whom."""
+    """Rows that subdomains own, borrow and share."""
     from matplotlib.figure import Figure
 
     model = subject.model
@@ -168,8 +157,8 @@ def cover(subject):
             f"Training rows as points in a plane, a shade for each of "
             f"{n_subdomains} subdomains; the rows that subdomain {shown.subdomain} "
             "owns form a cluster, those it borrows lie around it.",
-            "Training rows where they spread most, in the machine's metric. One "
-            "subdomain in the middle is shown with what it borrows.",
+            "Training rows in the plane where they spread most, in length scales. One "
+            "subdomain in the middle is shown with the rows it borrows.",
             "png",
         )
     ]
@@ -199,7 +188,7 @@ def cover(subject):
 
 
 def settings(subject):
-    """Options, what was found, what it took, with which versions."""
+    """Options, results of training, seconds, versions."""
     from .. import __version__
 
     model, machine = subject.model, subject.model.machine_
@@ -207,16 +196,17 @@ def settings(subject):
         [name, str(value)] for name, value in model.get_params(deep=False).items()
     ]
     found = [["machine", repr(machine)]]
-    for name, words in FOUND.items():
-        if hasattr(machine, name):
+    for name, words in machine.description.hyperparameters.items():
+        if words and hasattr(machine, name):
             found.append([words, numbers(np.ravel(getattr(machine, name)), 8)])
     found.append(["neighbours that lend to a subdomain", number(model.n_lenders_)])
     seconds = [[name, f"{s:.2f}"] for name, s in model.timings_.items()]
-    seconds.append(["all of it", f"{sum(model.timings_.values()):.2f}"])
+    if seconds:
+        seconds.append(["all of it", f"{sum(model.timings_.values()):.2f}"])
     seen = subject.assessment
     if seen is not None:
         micro = 1e6 * seen.seconds / len(seen.Y)
-        seconds.append(["answering the test rows", f"{seen.seconds:.2f}"])
+        seconds.append(["predicting the test rows", f"{seen.seconds:.2f}"])
         seconds.append(["the same per row, in microseconds", number(micro, 3)])
     versions = [
         ["overcover", __version__],
@@ -229,7 +219,7 @@ def settings(subject):
         [
             table(["option", "value"], options, "Options", words=True),
             table(["what", "value"], found, "Found in training", words=True),
-            table(["stage", "seconds"], seconds, "Timings"),
+            table(["stage", "seconds"], seconds, "Timings") if seconds else "",
             table(["package", "version"], versions, "Versions", words=True),
         ]
     )

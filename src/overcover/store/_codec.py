@@ -1,9 +1,10 @@
 """Trees of named tuples, estimators, arrays and plain values, as JSON and arrays.
 
 `encode` turns a tree into plain values that JSON knows and a list of arrays; `decode`
-turns them back. Classes are named by the fixed tables below: nothing else can be made,
-no name is imported, nothing is unpickled, and only constructors that store their
-arguments run. What JSON does not know is an object with the key "@":
+turns them back. Classes are named by the tables below, to which registered machines
+and routers add theirs: nothing else can be made, no name is imported, nothing is
+unpickled, and only constructors that store their arguments run. What JSON does not know
+is an object with the key "@":
 
     {"@": "array", "index": 3}             {"@": "GPState", "fields": {...}}
     {"@": "estimator", "class": "GP", "params": {...}, "fitted": {...}}
@@ -19,51 +20,37 @@ import sklearn.cluster
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
+from .. import machines, routing
+from .._records import Array, fields_of, is_of_version_1, record_of
 from ..cover import Cover
 from ..density_ratio import RelativeDensityRatio
-from ..machines import (
-    GP,
-    AnyRegressor,
-    ImportanceWeightedTwinGP,
-    SharmaMittalTwinGP,
-    TwinGP,
-)
-from ..machines.calibration import Calibration
-from ..machines.gp_state import GPState
-from ..machines.sharma_mittal import MixedCore
-from ..machines.twin_gp import TwinState
-from ..machines.twin_state import TwinCore, TwinRows
 from ..partition import EqualSizeKMeans, Partition, RecursiveProjection, TwoLevelKMeans
 from ..regressor import OverlappingCoverRegressor
-from ..routing import EuclideanRouter, GaussianRouter, NeighborsRouter, VarianceRouter
 from ._pack import DTYPES, StoreError
 
-# Records: classes made from their fields. All but one are named tuples.
-RECORDS: dict[str, tuple[type, tuple[str, ...]]] = {
-    **{
-        kind.__name__: (kind, kind._fields)
-        for kind in (GPState, TwinState, TwinRows, TwinCore, MixedCore)
-        + (Calibration, Partition, Cover)
-        + (VarianceRouter, EuclideanRouter, GaussianRouter)
-    },
-    "NeighborsRouter": (NeighborsRouter, ("rows", "labels", "means")),
-}
-ROUTERS = (VarianceRouter, EuclideanRouter, GaussianRouter, NeighborsRouter)
-MACHINES = (GP, TwinGP, ImportanceWeightedTwinGP, SharmaMittalTwinGP)
-ESTIMATORS: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (*MACHINES, OverlappingCoverRegressor, RelativeDensityRatio)
-    + (EqualSizeKMeans, RecursiveProjection, TwoLevelKMeans)
-}
-# Fields that stores of version 1 lack.
-ADDED = {
-    "GPState": ("Y_variance", "amplitude_sq", "left_out"),
-    "TwinState": ("reach",),
-    "Calibration": ("output_mean", "output_variance"),
-}
-# Parameters that are no more; stores of version 1 may have them.
-REMOVED = [["SharmaMittalTwinGP", "beta"], ["ImportanceWeightedTwinGP", "inverse"]]
-# As the parameter `partition`: unfitted, so their parameters say everything.
+
+def record_classes() -> dict[str, type]:
+    """Classes that are made from their fields, by name.
+
+    They are those of the path, and those that registered machines and routers declare
+    (see `overcover._records`).
+    """
+    kinds: list[Any] = [Partition, Cover, *routing.ROUTERS.values()]
+    for machine in machines.NAMED.values():
+        about = machine.description
+        kinds += [about.state, *about.parts.values(), *about.calibrated.values()]
+    return {kind.__name__: kind for kind in kinds if kind is not None}
+
+
+def estimator_classes() -> dict[str, type]:
+    """Estimators that are stored with what they learned, by name."""
+    kinds: list[type] = [OverlappingCoverRegressor, RelativeDensityRatio]
+    kinds += [EqualSizeKMeans, RecursiveProjection, TwoLevelKMeans]
+    kinds += machines.NAMED.values()
+    return {kind.__name__: kind for kind in kinds}
+
+
+# As the parameter `partition`: unfitted, so that their parameters are everything.
 CLUSTERERS: dict[str, type] = {
     name: getattr(sklearn.cluster, name)
     for name in sklearn.cluster.__all__
@@ -86,9 +73,6 @@ WORDS |= {"store_centers"}
 BOUNDS = "_bounds"  # of a kernel's hyperparameter, or "fixed"
 # What an estimator learned ends in an underscore, or is one of these.
 FITTED = re.compile(r"[a-z][A-Za-z0-9_]*_|_y_ndim|_center|_scale")
-# What dtype="float32" narrows: factors, which are the bulk, and which only variances
-# hang on. The outputs' side of a Twin GP would not bear it (benchmarks/faults.py).
-NARROWED = ("factor", "mixed_factor")
 DEEPEST = 200
 
 
@@ -110,7 +94,8 @@ def encode(value, where="model", dtype="float64") -> Encoded:
     where : str
         What to call the value in errors.
     dtype : {"float64", "float32"}
-        How factors are kept.
+        How factors are kept, which are the bulk, and which only variances depend on.
+        (The outputs' side of a Twin GP would not bear float32: benchmarks/faults.py.)
 
     Raises
     ------
@@ -131,7 +116,8 @@ class _Encoder:
         self.narrow = dtype == "float32"
         self.arrays: list[np.ndarray] = []
         self.stored: list[str] = []
-        self.seen: dict[tuple[int, bool], int] = {}
+        self.numbers: dict[tuple[int, bool], int] = {}
+        self.records, self.estimators = record_classes(), estimator_classes()
 
     def tree_of(self, value, where, narrow=False):
         if value is None or isinstance(value, bool):
@@ -176,50 +162,53 @@ class _Encoder:
             )
         narrow = narrow and self.narrow and value.dtype == np.float64
         key = id(value), narrow
-        if key not in self.seen:
-            self.seen[key] = len(self.arrays)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.arrays)
             self.arrays.append(value)
             self.stored.append("<f4" if narrow else value.dtype.str)
-        return {"@": "array", "index": self.seen[key]}
+        return {"@": "array", "index": self.numbers[key]}
 
     def instance(self, value, where):
         kind = type(value)
         name = kind.__name__
-        if RECORDS.get(name, (None,))[0] is kind:
-            fields = {
-                field: self.tree_of(
-                    getattr(value, field),
-                    f"{where}.{field}",
-                    field in NARROWED,
-                )
-                for field in RECORDS[name][1]
-            }
-            return {"@": name, "fields": fields}
+        if self.records.get(name) is kind:
+            return {"@": name, "fields": self.fields(value, where)}
         if KERNELS.get(name) is kind:
             return {"@": "kernel", "class": name, "params": self.params(value, where)}
-        if ESTIMATORS.get(name) is kind or CLUSTERERS.get(name) is kind:
-            fitted = self.fitted(value, where) if ESTIMATORS.get(name) is kind else {}
+        is_learned = self.estimators.get(name) is kind
+        if is_learned or CLUSTERERS.get(name) is kind:
+            fitted = self.fitted(value, where) if is_learned else {}
             params = self.params(value, where)
             return {"@": "estimator", "class": name, "params": params, "fitted": fitted}
         raise StoreError(refusal(value, where))
 
-    def params(self, value, where):
-        given = value.get_params(deep=False)
-        # Whatever a parameter was fitted to elsewhere, here it is a recipe.
-        given = {
-            name: _recipe(item) if isinstance(item, BaseEstimator) else item
-            for name, item in given.items()
+    def fields(self, record, where):
+        specs = record_of(type(record))
+        return {
+            field: self.tree_of(
+                getattr(record, field),
+                f"{where}.{field}",
+                isinstance(specs[field], Array) and specs[field].is_factor,
+            )
+            for field in fields_of(type(record))
         }
-        made = {k: self.tree_of(v, f"{where}.{k}") for k, v in given.items()}
-        check_harmless(type(value), given, where)
-        return made
+
+    def params(self, value, where):
+        # Whatever a parameter was fitted to elsewhere, here it is a recipe.
+        params = {
+            name: _recipe(item) if isinstance(item, BaseEstimator) else item
+            for name, item in value.get_params(deep=False).items()
+        }
+        trees = {k: self.tree_of(v, f"{where}.{k}") for k, v in params.items()}
+        check_harmless(type(value), params, where)
+        return trees
 
     def fitted(self, value, where):
-        given = value.get_params(deep=False)
+        params = value.get_params(deep=False)
         return {
             name: self.tree_of(item, f"{where}.{name}")
             for name, item in vars(value).items()
-            if name not in given and FITTED.fullmatch(name)
+            if name not in params and FITTED.fullmatch(name)
         }
 
 
@@ -270,12 +259,13 @@ def _is_harmless(value, may_be_word=False):
 
 def refusal(value, where):
     """Why a value cannot be stored, and what to do."""
-    if isinstance(value, AnyRegressor) or hasattr(value, "predict"):
+    if hasattr(value, "predict"):
         return (
             f"{where} is {value!r}, and a foreign estimator can only be stored by "
             "pickling it, which a store never does. Save a model of GP(), TwinGP() or "
             "their relatives; keep this one with joblib.dump(model, path), and load "
-            "such files only from sources you trust."
+            "such files only from sources you trust. (A machine that describes its "
+            "records is stored once overcover.machines.register knows it.)"
         )
     if callable(value):
         return (
@@ -287,8 +277,20 @@ def refusal(value, where):
     return f"{where} is {value!r}, of a class that cannot be stored: {type(value)}."
 
 
+def check_storable(machine, where="machine"):
+    """Refuse a machine whose states a store cannot make again.
+
+    Raises
+    ------
+    StoreError
+    """
+    about = machine.description
+    if about.state is None or machines.NAMED.get(about.name) is not type(machine):
+        raise StoreError(refusal(machine, where))
+
+
 def decode(tree, arrays):
-    """Turn plain values and arrays back into what `encode` was given.
+    """Turn plain values and arrays back into the argument of `encode`.
 
     Parameters
     ----------
@@ -302,8 +304,8 @@ def decode(tree, arrays):
 
     Examples
     --------
-    >>> made = encode((1.5, np.arange(3)))
-    >>> decode(made.tree, made.arrays)
+    >>> encoded = encode((1.5, np.arange(3)))
+    >>> decode(encoded.tree, encoded.arrays)
     (1.5, array([0, 1, 2]))
     """
     try:
@@ -317,6 +319,7 @@ def decode(tree, arrays):
 class _Decoder:
     def __init__(self, arrays):
         self.arrays = arrays
+        self.records, self.estimators = record_classes(), estimator_classes()
 
     def value_of(self, tree, depth):
         if depth > DEEPEST:
@@ -326,7 +329,7 @@ class _Decoder:
         if not isinstance(tree, dict):
             return tree
         tag, rest = str(tree.get("@")), {k: v for k, v in tree.items() if k != "@"}
-        if tag in RECORDS:
+        if tag in self.records:
             return self.record(tag, depth + 1, **rest)
         if tag not in self.TAGS:
             raise StoreError(f"A record is of the unknown kind {tag!r}.")
@@ -360,16 +363,16 @@ class _Decoder:
         return {str(key): self.value_of(value, depth) for key, value in items}
 
     def random_state(self, depth, state):
-        made = np.random.RandomState(0)
-        made.set_state(self.value_of(state, depth))
-        return made
+        generator = np.random.RandomState(0)
+        generator.set_state(self.value_of(state, depth))
+        return generator
 
     def record(self, name, depth, fields):
-        kind, names = RECORDS[name]
+        kind: Any = self.records[name]
+        names = fields_of(kind)
         values = {k: self.value_of(v, depth) for k, v in fields.items()}
-        if set(fields) == set(names) - set(ADDED.get(name, ())):
-            make = getattr(kind, "of_version_1", kind)
-            return make(**values)
+        if is_of_version_1(kind, fields):
+            return kind.of_version_1(**values)
         if set(fields) != set(names):
             raise StoreError(
                 f"{name} should have the fields {', '.join(names)}, and has "
@@ -378,24 +381,27 @@ class _Decoder:
         return kind(**values)
 
     def kernel(self, depth, params, **named):
-        return self.made(KERNELS, named, params, depth)
+        return self.instance(KERNELS, named, params, depth)
 
     def estimator(self, depth, params, fitted, **named):
-        made = self.made(ESTIMATORS | CLUSTERERS, named, params, depth)
-        if fitted and type(made).__name__ in CLUSTERERS:
-            raise StoreError(f"{type(made).__name__} is stored unfitted.")
+        estimator = self.instance(self.estimators | CLUSTERERS, named, params, depth)
+        if fitted and type(estimator).__name__ in CLUSTERERS:
+            raise StoreError(f"{type(estimator).__name__} is stored unfitted.")
         for name, value in fitted.items():
             if not FITTED.fullmatch(name):
-                raise StoreError(f"{type(made).__name__} does not learn {name!r}.")
-            setattr(made, name, self.value_of(value, depth))  # fails for a property
-        return made
+                raise StoreError(f"{type(estimator).__name__} does not learn {name!r}.")
+            setattr(
+                estimator, name, self.value_of(value, depth)
+            )  # fails for a property
+        return estimator
 
-    def made(self, table, named, params, depth):
+    def instance(self, table, named, params, depth):
         name = named.get("class")
         if list(named) != ["class"] or name not in table:
             raise StoreError(f"A record is of the unknown class {name!r}.")
         kind = table[name]
-        params = {k: v for k, v in params.items() if [name, k] not in REMOVED}
+        about = getattr(kind, "description", machines.Description())
+        params = {k: v for k, v in params.items() if k not in about.removed}
         # One that is missing came later than the store, and has its default.
         unknown = set(params) - set(inspect.signature(kind).parameters)
         if unknown:

@@ -32,9 +32,10 @@ from ._pack import (
     parse_json,
 )
 
-FORMAT, VERSION = "overcover-model", 2
-# Versions that can be read. Version 1 says nothing of variances far from the rows.
-READABLE = (1, 2)
+FORMAT, VERSION = "overcover-model", 3
+# Versions that can be read. Version 1 says nothing of variances far from the rows;
+# before version 3 there was no combine="certainty".
+READABLE = (1, 2, 3)
 MANIFEST, LOCK, MODEL = "manifest.json", "writer.lock", f"model{SUFFIX}"
 KEYS = {"format", "version", "written_by", "data", "dtype", "summary", "files"}
 KEYS |= {"fingerprint", "checksum"}

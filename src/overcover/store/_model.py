@@ -6,15 +6,21 @@ from numbers import Integral
 import numpy as np
 
 from .._validation import check_count
-from ..cover import Cover
-from ..machines import AnyRegressor, Machine
-from ..machines.calibration import Calibration
-from ..machines.errors import LEVELS
+from ..alone import as_cover, is_alone
+from ..cover import Cover, CoverShape
+from ..machines import Machine
 from ..regressor import OverlappingCoverRegressor
+from ..routing import ROUTERS
 from . import _directory as directory
-from ._codec import MACHINES, ROUTERS, decode, encode, refusal
+from ._codec import check_storable, decode, encode
 from ._pack import StoreError, write_pack
-from ._shapes import RANGES, check_array, check_machine, check_record
+from ._shapes import (
+    LENGTH_SCALES,
+    N_OWNED,
+    check_array,
+    check_machine,
+    check_record,
+)
 from ._subdomains import (
     MOST_OPEN,
     StoredMembers,
@@ -25,12 +31,14 @@ from ._subdomains import (
 )
 
 DTYPES = ("float64", "float32")
-# Below this noise, relative to the signal, single precision costs digits that are seen.
+# Below this noise, relative to the signal, single precision costs digits that matter.
 LEAST_NOISE = 1e-3
 # Kept apart from the model: they are read subdomain by subdomain.
-APART = ("states_", "cover_")
-HYPERPARAMETERS = ["length_scale_", "noise_", "kernel_", "input_length_scale_"]
-HYPERPARAMETERS += ["output_length_scale_", "input_noise_", "output_noise_"]
+APART = ("states_", "cover_", "state_")
+# What a fitted machine, and a fitted cover, have at least.
+ALONE = ["n_features_in_", "n_outputs_", "_y_ndim"]
+SHARED = [*ALONE, "machine_", "router_", "length_scales_", "n_subdomains_"]
+SHARED += ["n_lenders_", "timings_"]
 
 
 def save(model, path, dtype=None, notes=None):
@@ -38,8 +46,9 @@ def save(model, path, dtype=None, notes=None):
 
     Parameters
     ----------
-    model : OverlappingCoverRegressor
-        Fitted, with one of the package's own machines.
+    model : OverlappingCoverRegressor or Machine
+        Fitted, with a machine that describes its records, as GP, TwinGP and their
+        relatives do.
     path : str or path-like
         A directory; made if there is none, replaced if it is a store, refused if it
         is anything else.
@@ -69,7 +78,7 @@ def save(model, path, dtype=None, notes=None):
     True
     """
     dtype, notes = check_dtype(dtype), directory.check_notes(notes)
-    check_storable(model)
+    model = storable_cover(model)
     with directory.writing(path) as store:
         directory.tidy(store)
         folder = directory.new_data_folder(store)
@@ -99,7 +108,8 @@ def check_dtype(dtype):
 
 def warn_of_rounding(machine):
     """Say so if factors in single precision will not do."""
-    noise = np.min(getattr(machine, "noise_", getattr(machine, "input_noise_", 1.0)))
+    names = [f"{name}_" for name in machine.description.noises]
+    noise = np.min(getattr(machine, names[0])) if names else 1.0
     if noise < LEAST_NOISE:
         warnings.warn(
             f"dtype='float32' leaves few digits of variances where the noise is as "
@@ -110,36 +120,30 @@ def warn_of_rounding(machine):
         )
 
 
-def check_storable(model):
-    """Refuse early what cannot be stored."""
-    if isinstance(model, Machine) and hasattr(model, "state_"):
-        name = type(model).__name__
+def storable_cover(model) -> OverlappingCoverRegressor:
+    """A model as a cover; refuses early what cannot be stored."""
+    if not isinstance(model, OverlappingCoverRegressor | Machine):
         raise StoreError(
-            f"{model!r} was fitted alone, and only an OverlappingCoverRegressor can be "
-            f"saved. Cover the same rows with one subdomain: OverlappingCoverRegressor("
-            f"{name}(...), subdomain_size=len(X)).fit(X, y)."
+            f"{model!r} cannot be saved: only a fitted OverlappingCoverRegressor or a "
+            "machine such as GP can. Give the machine to a cover, or fit it alone."
         )
-    if not isinstance(model, OverlappingCoverRegressor):
-        raise StoreError(
-            f"{model!r} cannot be saved: only a fitted OverlappingCoverRegressor can. "
-            "Give it the machine, and fit it."
-        )
-    if not hasattr(model, "states_"):
+    if not model.__sklearn_is_fitted__():
         raise StoreError(f"{model!r} cannot be saved yet. Fit it first.")
-    if isinstance(model.machine_, AnyRegressor):
-        raise StoreError(refusal(model.machine_, "machine"))
+    check_storable(model if isinstance(model, Machine) else model.machine_)
+    return as_cover(model)
 
 
 def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
     """Write what subdomains share, and make all of it the store's model."""
     if dtype == "float32":
         warn_of_rounding(model.machine_)
-    shared = OverlappingCoverRegressor(**model.get_params(deep=False))
-    learned = {k: v for k, v in vars(model).items() if k not in APART}
+    whole = model.machine_ if is_alone(model) else model
+    shared = type(whole)(**whole.get_params(deep=False))
+    learned = {k: v for k, v in vars(whole).items() if k not in APART}
     shared.__dict__.update(learned)
     n_owned = model.cover_.n_owned
-    made = encode({"model": shared, "n_owned": n_owned}, "model")
-    digest = write_pack(folder / directory.MODEL, *made)
+    encoded = encode({"model": shared, "n_owned": n_owned}, "model")
+    digest = write_pack(folder / directory.MODEL, *encoded)
 
     def entry(name, digest):
         return [digest, (folder / name).stat().st_size]
@@ -163,30 +167,30 @@ def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
 
 def summary_of(model):
     """What `inspect` tells, as plain values."""
-    machine = model.machine_
-    found = {}
-    for name in HYPERPARAMETERS:
+    machine, learned = model.machine_, {}
+    for name in machine.description.hyperparameters:
         value = getattr(machine, name, None)
         if isinstance(value, np.ndarray | np.generic | float):
-            found[name.rstrip("_")] = np.asarray(value).tolist()
+            learned[name.rstrip("_")] = np.asarray(value).tolist()
         elif value is not None:
-            found[name.rstrip("_")] = str(value)
+            learned[name.rstrip("_")] = str(value)
     parameters = model.get_params(deep=False)
     # "auto" stands for a number that only the fit knows.
-    asked, used = model.subdomain_size, getattr(model, "subdomain_size_", 0)
+    size, used = model.subdomain_size, getattr(model, "subdomain_size_", 0)
     return {
         "machine": type(machine).__name__,
         "machine_parameters": {k: repr(v) for k, v in machine.get_params().items()},
-        "hyperparameters": found,
+        "hyperparameters": learned,
         "parameters": {k: repr(v) for k, v in parameters.items()},
         "n_rows": int(np.sum(model.cover_.n_owned)),
         "n_features": int(model.n_features_in_),
         "n_outputs": int(model.n_outputs_),
         "n_subdomains": int(model.n_subdomains_),
-        "subdomain_size": int(asked if isinstance(asked, Integral) else used),
+        "subdomain_size": int(size if isinstance(size, Integral) else used),
         "overlap": float(model.overlap),
         "router": type(model.router_).__name__,
         "fit_notes": getattr(model, "notes_", []),
+        "alone": is_alone(model),
     }
 
 
@@ -209,7 +213,7 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
 
     Returns
     -------
-    OverlappingCoverRegressor
+    OverlappingCoverRegressor, or Machine if it was fitted alone
         Fitted; predictions are those of the model that was saved, bit by bit unless
         it was saved with ``dtype="float32"``.
 
@@ -244,14 +248,32 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
         model, n_owned, sizes = check_model(tree, len(digests))
     except StoreError as error:
         raise StoreError(f"{file} does not hold a model. {error}") from error
+    alone = isinstance(model, Machine)
+    machine = model if alone else model.machine_
     subdomains = Subdomains(
-        folder.resolve(), digests, model.machine_, sizes, max_open, max_bytes
+        folder.resolve(), digests, machine, sizes, max_open, max_bytes
     )
+    if alone:
+        model.state_ = subdomains[0].state
+        return model
+    if manifest["version"] < 3:
+        model.combine = combine_as_it_acted(model)
     model.states_ = StoredStates(subdomains)
     model.cover_ = Cover(StoredMembers(subdomains), n_owned)
     if not hasattr(model, "subdomain_size_"):  # stores of before it was kept
-        model.subdomain_size_ = model._size(sizes["N"], sizes["q"])
+        model.subdomain_size_ = CoverShape.of(model, sizes["N"], sizes["q"]).size
     return model
+
+
+def combine_as_it_acted(model):
+    """The parameter `combine` of a store older than version 3, by today's words.
+
+    The default was "inverse-distance", and where certainty decided which one subdomain
+    answers, any rule acted as "certainty".
+    """
+    was_ignored = model.router_.certainty_decides and model.n_consulted == 1
+    is_default = model.combine == "inverse-distance"
+    return "auto" if was_ignored or is_default else model.combine
 
 
 def check_model(tree, n_subdomains):
@@ -259,41 +281,39 @@ def check_model(tree, n_subdomains):
     if type(tree) is not dict or set(tree) != {"model", "n_owned"}:
         raise StoreError("It has other parts.")
     model, n_owned = tree["model"], tree["n_owned"]
-    if type(model) is not OverlappingCoverRegressor:
+    alone = isinstance(model, Machine)
+    if not alone and type(model) is not OverlappingCoverRegressor:
         raise StoreError("It is of another class.")
     missing = [
-        name
-        for name in ("machine_", "router_", "length_scales_", "n_features_in_")
-        + ("n_outputs_", "n_subdomains_", "n_lenders_", "_y_ndim", "timings_")
-        if not hasattr(model, name)
+        name for name in (ALONE if alone else SHARED) if not hasattr(model, name)
     ]
     if missing:
         raise StoreError(f"It lacks {', '.join(missing)}.")
-    if type(model.machine_) not in MACHINES:
-        raise StoreError("Its machine is of another class.")
-    if type(model.router_) not in ROUTERS:
-        raise StoreError("Its router is of another class.")
     sizes = sizes_of(model)
     if sizes["K"] != n_subdomains:
         raise StoreError(f"It is not one of {n_subdomains} subdomains.")
-    check_array(n_owned, "K", sizes, "n_owned", RANGES["n_owned"])
+    check_array(n_owned, N_OWNED, sizes, "n_owned")
     sizes["N"] = sum(n_owned.tolist())
-    allowed = RANGES["length_scales_"]
-    check_array(model.length_scales_, "d", sizes, "length_scales_", allowed)
     if model._y_ndim not in (1, 2) or (model._y_ndim == 1 and sizes["q"] > 1):
         raise StoreError("Its outputs are of another shape.")
-    check_details(model, sizes)
+    check_names(model, sizes)
     model.notes_ = check_texts(getattr(model, "notes_", []))  # old stores have none
-    check_record(model.router_, dict(sizes), "router")
-    check_machine(model.machine_, sizes)
-    calibration = getattr(model.machine_, "calibration_", None)
-    if type(calibration) is not Calibration:
-        raise StoreError("Its variances are not calibrated.")
-    check_record(calibration, sizes | {"v": len(LEVELS)}, "calibration")
+    if not alone:
+        check_cover(model, sizes)
+    check_machine(model if alone else model.machine_, sizes, is_calibrated=True)
     return model, n_owned, sizes
 
 
-def check_details(model, sizes):
+def check_cover(model, sizes):
+    """Refuse what only a cover has, if it does not fit."""
+    check_array(model.length_scales_, LENGTH_SCALES, sizes, "length_scales_")
+    check_details(model)
+    if type(model.router_) not in ROUTERS.values():
+        raise StoreError("Its router is of another class.")
+    check_record(model.router_, dict(sizes), "router")
+
+
+def check_details(model):
     """Refuse parameters, and counts and words beside the arrays, that make no sense."""
     try:
         model._check_options()
@@ -302,15 +322,23 @@ def check_details(model, sizes):
         size = getattr(model, "subdomain_size_", 1)  # old stores have none
         check_count("subdomain_size_", size)
         check_count("n_lenders_", model.n_lenders_, 0)
-        names = getattr(model, "feature_names_in_", np.empty(0, dtype=object))
-        words = [name for name in names if isinstance(name, str)]
         seconds = [float(value) for value in model.timings_.values()]
     except (AttributeError, TypeError, ValueError) as error:
         raise StoreError(f"It makes no sense: {error}") from error
-    if len(words) != len(names) or len(words) not in (0, sizes["d"]):
-        raise StoreError("The names of its columns are not words, one for each.")
     if not np.isfinite(seconds).all():
         raise StoreError("Its stages took no number of seconds.")
+
+
+def check_names(model, sizes):
+    """Refuse names of columns that are not words, one for each."""
+    names = getattr(model, "feature_names_in_", np.empty(0, dtype=object))
+    try:
+        words = [name for name in names if isinstance(name, str)]
+        fits = len(words) == len(names) and len(words) in (0, sizes["d"])
+    except TypeError:
+        fits = False
+    if not fits:
+        raise StoreError("The names of its columns are not words, one for each.")
 
 
 def check_texts(notes):
@@ -323,7 +351,8 @@ def check_texts(notes):
 def sizes_of(model):
     """Sizes that shapes in a store must agree with."""
     counts = {"d": "n_features_in_", "q": "n_outputs_", "K": "n_subdomains_"}
-    sizes = {letter: getattr(model, name) for letter, name in counts.items()}
+    # A machine that was fitted alone is one subdomain.
+    sizes = {letter: getattr(model, name, 1) for letter, name in counts.items()}
     if not all(type(n) is int and n > 0 for n in sizes.values()):
         raise StoreError(f"It counts {sizes}.")
     return sizes
@@ -341,7 +370,7 @@ def inspect(path):
     dict
         machine, machine_parameters, hyperparameters, parameters (as text), n_rows,
         n_features, n_outputs, n_subdomains, subdomain_size, overlap, router, dtype,
-        bytes, format, versions, notes (given to `save`), fit_notes (what the fit
+        bytes, format, versions, notes (of `save`), fit_notes (what the fit
         warned of).
     """
     manifest = directory.read_manifest(path)
@@ -375,6 +404,6 @@ def verify(path):
     StoreError
         Naming the first file that is damaged or missing.
     """
-    subdomains = load(path, max_open=1).states_.subdomains
-    for k in range(len(subdomains)):
-        subdomains[k]
+    states = getattr(load(path, max_open=1), "states_", [])
+    for k in range(len(states)):
+        states[k]

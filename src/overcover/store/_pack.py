@@ -17,6 +17,7 @@ import os
 import secrets
 import stat
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -134,36 +135,26 @@ def write_pack(path, tree, arrays, stored, draft="") -> str:
     return hashing.hexdigest()
 
 
-class new_file:
-    """A file that gets its name when all of it is on the disk.
+@contextmanager
+def new_file(path, must_last=True):
+    """A file that gets its name when all of it is written, on the disk if it must last.
 
-    A context manager: whatever fails inside, the file that had the name stays.
+    Whatever fails inside, the file that had the name stays.
     """
-
-    def __init__(self, path):
-        self.path = Path(path)
-        # A name of its own: of two that write the same file, the last one wins.
-        token = secrets.token_hex(4)
-        self.temporary = self.path.with_name(f"{self.path.name}.{token}{UNFINISHED}")
-
-    def __enter__(self):
-        self.file = open(self.temporary, "wb")
-        return self.file
-
-    def __exit__(self, kind, value, traceback):
-        try:
-            with self.file:
-                if kind is None:
-                    self.file.flush()
-                    os.fsync(self.file.fileno())
-            if kind is None:
-                os.replace(self.temporary, self.path)
-                flush_folder(self.path.parent)
-        except BaseException:
-            self.temporary.unlink(missing_ok=True)
-            raise
-        if kind is not None:
-            self.temporary.unlink(missing_ok=True)
+    # A name of its own: of two that write the same file, the last one wins.
+    temporary = Path(f"{path}.{secrets.token_hex(4)}{UNFINISHED}")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            if must_last:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+        if must_last:
+            flush_folder(Path(path).parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def flush_folder(folder):
@@ -181,18 +172,18 @@ def open_regular(path) -> tuple[int, os.stat_result]:
     Returns
     -------
     descriptor : int
-    found : os.stat_result
+    status : os.stat_result
     """
     try:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(path, flags)
     except OSError as error:
         raise StoreError(f"{path} cannot be opened: {_reason(error)}.") from error
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise StoreError(f"{path} is not a regular file.")
-    return descriptor, found
+    return descriptor, status
 
 
 def most_files() -> int:
@@ -214,9 +205,9 @@ def _reason(error):
     )
 
 
-def identity_of(found: os.stat_result) -> tuple:
+def identity_of(status: os.stat_result) -> tuple:
     """What changes when a file is written to, or replaced."""
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def open_pack(path, digest=None, known=None, draft=None) -> Pack:
@@ -238,9 +229,9 @@ def open_pack(path, digest=None, known=None, draft=None) -> Pack:
     StoreError
         Naming the file, if it is damaged, cut short, or another one than expected.
     """
-    descriptor, found = open_regular(path)
+    descriptor, status = open_regular(path)
     try:
-        size, identity = found.st_size, identity_of(found)
+        size, identity = status.st_size, identity_of(status)
         if size < ALIGNMENT + DIGEST_SIZE:
             raise StoreError(f"{path} is damaged: {size} bytes cannot hold anything.")
         mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)

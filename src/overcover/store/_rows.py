@@ -1,13 +1,12 @@
 """Rows too many for memory: .npy files written in blocks, then mapped."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 
-from .._streams import blocks_of
+from .._streams import blocks_of, slices_of
 from .._weights import used_rows
-from ._pack import UNFINISHED
+from ._pack import new_file
 
 # What the fit takes as it is.
 FLOATS = (np.float64, np.float32)
@@ -30,82 +29,42 @@ def write_npy(path, shape, dtype, blocks):
     -------
     memmap of that shape; writing to it changes memory alone
     """
-    path = Path(path)
-    unfinished = path.with_name(path.name + UNFINISHED)
     header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
-    try:
-        with open(unfinished, "wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            for block in blocks:
-                file.write(np.ascontiguousarray(block, dtype=dtype).data)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with new_file(path, must_last=False) as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, dtype=dtype).data)
     return np.load(path, mmap_mode="c")
 
 
-def mapped_as_float(X, path):
-    """Rows that the fit need not copy: mapped ones of another type, converted on disk.
-
-    Parameters
-    ----------
-    X : array-like
-    path : path
-        The file to write, if X is mapped and not float64 or float32 in C order.
-
-    Returns
-    -------
-    X, or a memmap of the same rows
-    """
+def mapped_as_float(X, folder):
+    """X; if it is mapped and not of floats in C order, a mapped copy in a folder."""
     is_mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
     if not is_mapped or (X.dtype in FLOATS and X.flags.c_contiguous):
         return X
-    return write_npy(path, X.shape, np.float64, blocks_of(X))
+    return write_npy(Path(folder) / "rows.npy", X.shape, np.float64, blocks_of(X))
 
 
-def write_used(X, y, weight, folder):
-    """Write the rows that a fit uses, in blocks, if they are not all.
+def mapped_used(X, y, weight, folder):
+    """The rows that a fit uses, and their numbers: mapped copies in a folder.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-    weight : ndarray of shape (n_samples,) or None
-    folder : path
-
-    Returns
-    -------
-    dict of paths of .npy files, or None
-        "X", "y", "sample_weight" and "rows", the numbers of the rows.
+    Equal rows are merged, and rows of weight zero left out. Where all rows are used,
+    they are returned as they are, with None for their numbers.
     """
     if weight is not None:
         weight = np.asarray(weight, dtype=np.float64)
         if not (np.isfinite(weight).all() and weight.any() and weight.min() >= 0):
-            return None  # refused with all that the fit refuses
+            return X, y, weight, None  # refused with all that the fit refuses
     rows, weights = used_rows(X, np.asarray(y).reshape(len(X), -1), weight)
     if rows is None:
-        return None
-    arrays = {"X": X, "y": y, "sample_weight": weights, "rows": rows}
-    # Names as `overcover.store._directory` knows to delete.
-    paths = {
-        name: Path(folder) / f"used{name.lower().replace('_', '')}.npy"
-        for name in arrays
-    }
-    for name, array in arrays.items():
-        taken = array if name in ("sample_weight", "rows") else _Taken(array, rows)
-        write_npy(paths[name], taken.shape, array.dtype, blocks_of(taken))
-    return paths
+        return X, y, weight, None
 
+    def write(name, array, numbers=None):
+        shape = (len(rows), *array.shape[1:])
+        parts = slices_of(len(rows), int(np.prod(shape[1:])))
+        blocks = (array[part if numbers is None else numbers[part]] for part in parts)
+        # A name that `overcover.store._directory` knows to delete.
+        return write_npy(Path(folder) / f"used{name}.npy", shape, array.dtype, blocks)
 
-class _Taken:
-    """Some rows of an array, read when they are looked at."""
-
-    def __init__(self, array, rows):
-        self.array, self.rows = array, rows
-        self.shape = (len(rows), *array.shape[1:])
-
-    def __len__(self):
-        return len(self.rows)
-
-    def __getitem__(self, block):
-        return self.array[self.rows[block]]
+    used = write("x", X, rows), write("y", y, rows)
+    return *used, write("weights", weights), write("rows", rows)

@@ -1,166 +1,46 @@
-"""What shapes and values the arrays of a record must have, so that they fit each other.
+"""Records that come from a file must fit each other, the model and its machine.
 
-Compiled loops trust the arrays they are given; a file need not tell the truth. Letters
-stand for sizes that must agree within a record and with the model: N rows of the
-training data, n of the subdomain, d features, q outputs, r pivots, K subdomains, l rows
-left out, L ways to localise, G groups of outputs, h hyperparameters. "P" is the size of
-a packed triangle of n rows, "P?" that or nothing, "r+q" a sum. A tuple names the
-records that may stand in a field; a list is the shape of each of K arrays.
+What they must be is declared by the classes themselves, see `overcover._records`.
 """
 
 from numbers import Real
 from types import NoneType
-from typing import Any
 
 import numpy as np
 
-from .. import kernels
+from .. import machines
 from .._linalg import packed_size
-from ..machines import GP, SharmaMittalTwinGP
-from ..machines.calibration import MOST_SQUARINGS
-from ..machines.gp_state import GPState
-from ..machines.sharma_mittal import MixedCore
-from ..machines.twin_gp import TwinState
-from ..machines.twin_state import TwinCore
+from .._records import (
+    MOST,
+    NOT_EMPTY,
+    NUMBER,
+    PART_OR_NONE,
+    Array,
+    positive,
+    record_of,
+    whole,
+)
 from ._pack import StoreError
 
-WHOLE = ("squarings", "left", "locality", "labels", "members", "n_owned")
-"""Fields of whole numbers; all others are floats of 64 bits."""
-
-FINITE = (-np.finfo(float).max, np.finfo(float).max)
-POSITIVE = (np.nextafter(0.0, 1.0), np.inf)
-NOT_NEGATIVE = (0.0, FINITE[1])
-RANGES: dict[str, tuple[Any, Any]] = {
-    "squarings": (-1, MOST_SQUARINGS),
-    "left": (0, "n"),
-    "locality": (0, "L"),
-    "labels": (0, "K"),
-    "members": (0, 2**62),
-    "Cover.members": (0, "N"),
-    "n_owned": (1, 2**62),
-    "theta": (-np.inf, np.inf),
-    "theta_": (-np.inf, np.inf),
-    "weights": (POSITIVE[0], FINITE[1]),
-    "left_out": POSITIVE,
-    "reach": POSITIVE,
-    "Y_variance": NOT_NEGATIVE,
-    "output_variance": (POSITIVE[0], FINITE[1]),
-    "residuals_sq": NOT_NEGATIVE,
-    "residuals_sq_mean": NOT_NEGATIVE,
-    "ratios": NOT_NEGATIVE,
-    "least_scale": NOT_NEGATIVE,
-    "Calibration.factor": NOT_NEGATIVE,
-    "quantiles": NOT_NEGATIVE,
-    "tail": (POSITIVE[0], FINITE[1]),
-    "width": NOT_NEGATIVE,
-    "input_scales": POSITIVE,
-    "output_scales": POSITIVE,
-    "input_length_scale_": POSITIVE,
-    "output_length_scale_": POSITIVE,
-    "length_scales_": POSITIVE,
-}
-"""Least and most of a field, or of a record's field, no NaN; all others are finite. A
-letter is a size that values stay below, if it is known."""
-
-NOT_EMPTY = "NnrKLGh"
-"""Sizes that are at least one."""
-
-NARROW = ("P?",)
-"""Shapes of arrays that may be floats of 32 bits instead: the factors of a GP."""
-
-SHAPES: dict[str, dict[str, Any]] = {
-    "GPState": {
-        "X": "n d",
-        "center": "d",
-        "theta": "G h",
-        "weights": "n",
-        "Y_mean": "q",
-        "alpha": "n q",
-        "residuals_sq": "n q",
-        "residuals_sq_mean": "q",
-        "ratios": "L o q",
-        "squarings": "G L",
-        "factor": "G P?",
-        "Y_variance": "q",
-        "amplitude_sq": "q",
-        "left_out": "G 2",
-    },
-    "TwinState": {
-        "rows": ("TwinRows",),
-        # None where it is to be made again from the rows.
-        "core": ("TwinCore", "MixedCore", "NoneType"),
-        "left": "l",
-        "residuals_sq": "l q",
-        "residuals_sq_mean": "q",
-        "ratios": "L l q",
-        "squarings": "L",
-        "reach": "1",
-    },
-    "TwinRows": {
-        "A": "n d",
-        "center": "d",
-        "Z": "n q",
-        "Y_mean": "q",
-        "weights": "n",
-        "input_scales": "d",
-        "output_scales": "q",
-    },
-    "TwinCore": {"pivots": "r q", "C": "r r", "factor": "P", "readout": "n r+q"},
-    "MixedCore": {
-        "pivots": "r q",
-        "C": "r r",
-        "factor": "P",
-        "readout": "n r+q",
-        "mixed_factor": "P",
-        "T": "n r",
-        "mixed_C": "r r",
-    },
-    "Calibration": {
-        "locality": "q",
-        "least_scale": "q",
-        "factor": "q",
-        "quantiles": "v q",
-        "tail": "q",
-        "width": "q",
-        "output_mean": "q",
-        "output_variance": "q",
-    },
-    "VarianceRouter": {"means": "K d"},
-    "EuclideanRouter": {"means": "K d"},
-    "GaussianRouter": {
-        "means": "K d",
-        "directions": "d s",
-        "whiteners": "K s s",
-        "log_volumes": "K",
-    },
-    "NeighborsRouter": {"rows": "N d", "labels": "N", "means": "K d"},
-    "Partition": {"centers": "K d", "labels": "N"},
-    "Cover": {"members": ["n"], "n_owned": "K"},
-}
-
-# What machines learn that answers depend on.
-LEARNED = {
-    "theta_": "G h",
-    "input_length_scale_": "d",
-    "output_length_scale_": "q",
-}
-NUMBERS = ("input_noise_", "output_noise_", "variance_inflation_")
-# Rows in kernel units: the squares of their differences are finite.
-FARTHEST = 1e150
+# Arrays beside the records.
+MEMBERS, N_OWNED, WEIGHTS = whole("n"), whole("K", 1), positive("N")
+LENGTH_SCALES = positive("d", np.inf)
 
 
-def check_record(record, sizes, where="record", values=True):
+def check_record(record, sizes, where="record", values=True, parts=None):
     """Refuse a record whose arrays do not fit each other.
 
     Parameters
     ----------
-    record : an instance of a class named in `SHAPES`
+    record : an instance of a class that declares its fields
     sizes : dict
         Sizes that are known; gets those that the record decides.
     where : str
         What to call the record in errors.
     values : bool
         Whether to look at the values too, not at types and shapes alone.
+    parts : dict or None
+        Classes of the records in its fields, by field.
 
     Examples
     --------
@@ -171,70 +51,63 @@ def check_record(record, sizes, where="record", values=True):
     overcover.store._pack.StoreError: record.means should be of shape (K=6, d) and \
 float64, and is float64 of shape (5, 2).
     """
-    kind = type(record).__name__
-    for field, letters in SHAPES[kind].items():
-        value = getattr(record, field)
-        name = f"{where}.{field}"
-        allowed = RANGES.get(f"{kind}.{field}", RANGES.get(field, FINITE))
-        if isinstance(letters, str):
-            check_array(value, letters, sizes, name, allowed if values else None)
-            continue
-        if isinstance(letters, list):
+    for field, spec in record_of(type(record)).items():
+        value, name = getattr(record, field), f"{where}.{field}"
+        if isinstance(spec, Array):
+            check_array(value, spec, sizes, name, values)
+        elif isinstance(spec, list):
             if type(value) is not list or not _agrees("K", len(value), sizes):
                 raise StoreError(f"{name} should be a list, one for each subdomain.")
             for array in value:
-                check_array(array, letters[0], dict(sizes), name, allowed)
-            continue
-        if type(value).__name__ not in letters:
-            raise StoreError(f"{name} should be one of {', '.join(letters)}.")
-        if value is not None:
-            check_record(value, sizes, name, values)
+                check_array(array, spec[0], dict(sizes), name)
+        else:
+            kind = (parts or {})[field]
+            allowed = (kind, NoneType) if spec == PART_OR_NONE else (kind,)
+            if type(value) not in allowed:
+                raise StoreError(f"{name} should be a {kind.__name__}.")
+            if value is not None:
+                check_record(value, sizes, name, values, parts)
 
 
-def check_array(array, shape, sizes, name, allowed=FINITE):
-    """Refuse what is not an array of this shape, or has values outside a range.
+def check_array(array, spec: Array, sizes, name, values=True):
+    """Refuse what is not an array as declared.
 
     Parameters
     ----------
-    array : what a file gave
-    shape : str
-        Letters, as in `SHAPES`.
-    sizes : dict
+    array : any value that a file gave
+    spec : Array
+    sizes, values
         As in `check_record`.
     name : str
-        What to call it; its last word decides on the type.
-    allowed : pair or None
-        As in `RANGES`; None does not look at the values.
+        What to call the array in errors.
     """
-    letters, field = shape.split(), name.rpartition(".")[2]
-    kinds = ["int64"] if field in WHOLE else ["float64"]
-    if letters[-1] in NARROW:
-        kinds.append("float32")
+    letters, kinds = spec.shape.split(), spec.kinds
     fits = isinstance(array, np.ndarray) and array.dtype.name in kinds
     fits = fits and array.ndim == len(letters)
     if fits and all(_agrees(*pair, sizes) for pair in zip(letters, array.shape)):
-        if allowed is not None and array.size:
-            _check_range(array, allowed, sizes, name)
+        if values and array.size:
+            _check_values(array, spec, sizes, name)
         return
-    wanted = [f"{x}={sizes[x]}" if x in sizes else x for x in letters]
-    given = getattr(array, "dtype", type(array).__name__)
+    needed = [f"{x}={sizes[x]}" if x in sizes else x for x in letters]
+    kind = getattr(array, "dtype", type(array).__name__)
     raise StoreError(
-        f"{name} should be of shape ({', '.join(wanted)}) and {' or '.join(kinds)}, "
-        f"and is {given} "
-        f"of shape {getattr(array, 'shape', None)}."
+        f"{name} should be of shape ({', '.join(needed)}) and {' or '.join(kinds)}, "
+        f"and is {kind} of shape {getattr(array, 'shape', None)}."
     )
 
 
-def _check_range(array, allowed, sizes, name):
-    least, most = allowed
+def _check_values(array, spec, sizes, name):
+    least, most = spec.least, spec.most
     if isinstance(most, str):
-        most = sizes.get(most, 2**62) - 1
+        most = sizes.get(most, MOST) - 1
     low, high = array.min(), array.max()
     if not (least <= low and high <= most):  # nor is NaN
         raise StoreError(
             f"{name} should hold numbers from {least} to {most}, and holds {low} to "
             f"{high}."
         )
+    if spec.rule is not None and not spec.rule(array):
+        raise StoreError(f"{name} holds numbers that make no sense together.")
 
 
 def _agrees(letter, size, sizes):
@@ -250,102 +123,55 @@ def _agrees(letter, size, sizes):
     return sizes.setdefault(letter, size) == size
 
 
-def check_machine(machine, sizes):
-    """Refuse a machine that could not have been tuned; gives G and h to `sizes`.
+def check_machine(machine, sizes, is_calibrated=False):
+    """Refuse a machine that could not have been tuned; `sizes` gets what it decides.
 
     Parameters
     ----------
-    machine : Machine
+    machine : any value that a file gave
     sizes : dict
         With d, and q if it is known.
+    is_calibrated : bool
+        Whether it must be calibrated too.
 
     Raises
     ------
     StoreError
     """
-    n_outputs = sizes.get("q", 1)
-    is_gp = isinstance(machine, GP)
+    if type(machine) not in machines.NAMED.values():
+        raise StoreError("Its machine is of another class.")
+    about = machine.description
     try:
-        machine._check_options(*([sizes["d"]] if is_gp else [sizes["d"], n_outputs]))
-        per_output = bool(getattr(machine, "per_output", False))
+        sizes |= machine.check_options(sizes["d"], sizes.get("q", 1))
     except (AttributeError, TypeError, ValueError) as error:
         raise StoreError(f"Its machine's parameters make no sense: {error}") from error
-    if is_gp:
-        sizes["G"] = n_outputs if per_output else 1
-        sizes["h"] = sizes["d"] + 1
-        if kernels.is_object(machine.kernel):
-            sizes["h"] = _count_hyperparameters(machine.kernel, sizes["d"])
-    learned = ("theta_",) if is_gp else tuple(LEARNED)[1:]
-    for name in learned:
+    for name, spec in about.tuned.items():
         value = getattr(machine, name, None)
-        check_array(value, LEARNED[name], sizes, f"machine.{name}", RANGES[name])
-    if is_gp:
-        _check_theta(machine.theta_, "machine.theta_")
-        return
-    for name in NUMBERS:
-        value = getattr(machine, name, None)
-        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        if spec != NUMBER:
+            check_array(value, spec, sizes, f"machine.{name}")
+        elif not isinstance(value, Real) or not 0 < float(value) < np.inf:
             raise StoreError(f"machine.{name} should be a positive number.")
-
-
-def _count_hyperparameters(kernel, n_features):
-    """Those of a kernel object and the noise, if the kernel can be asked anything."""
-    row = np.zeros((1, n_features))
-    try:
-        n_own = len(kernel.theta)
-        values = kernel.clone_with_theta(kernel.theta)(row, row), kernel.diag(row)
-    except Exception as error:  # whatever scikit-learn says of what is no kernel
-        raise StoreError(f"Its kernel makes no sense: {error!r}.") from error
-    if [np.shape(value) for value in values] != [(1, 1), (1,)]:
-        raise StoreError("Its kernel makes no sense.")
-    return n_own + 1
-
-
-def _check_theta(theta, name):
-    """A length scale is positive, the noise finite; the logarithm of either is not."""
-    if (
-        not (theta[:, :-1] > -np.inf).all()
-        or not np.isfinite(np.exp(theta[:, -1])).all()
-    ):
-        raise StoreError(f"{name} holds no logarithms of hyperparameters.")
+    for name, kind in about.calibrated.items() if is_calibrated else ():
+        record = getattr(machine, name, None)
+        if type(record) is not kind:
+            raise StoreError(f"machine.{name} should be a {kind.__name__}.")
+        check_record(record, dict(sizes), f"machine.{name}")
 
 
 def check_state(machine, members, state, sizes, where, values=True):
-    """Refuse the state of a subdomain that this machine could not have made."""
-    expected = GPState if isinstance(machine, GP) else TwinState
-    if type(state) is not expected:
-        raise StoreError(f"{where}.state should be a {expected.__name__}.")
+    """Refuse the state of a subdomain that is not of this machine."""
+    about, name = machine.description, f"{where}.state"
+    if type(state) is not about.state:
+        raise StoreError(f"{name} should be a {about.state.__name__}.")
     sizes = dict(sizes)
-    check_record(state, sizes, f"{where}.state", values)
-    check_array(members, "n", sizes, f"{where}.members", RANGES["members"])
+    check_record(state, sizes, name, values, about.parts)
+    check_array(members, MEMBERS, sizes, f"{where}.members")
     calibration = getattr(machine, "calibration_", None)
-    if calibration is not None and calibration.locality.max() >= sizes["L"]:
-        raise StoreError(f"{where}.state.squarings are fewer than the model needs.")
-    if isinstance(state, TwinState):
-        kind = _core_of(machine)
-        if type(state.core) not in (kind, NoneType):
-            raise StoreError(f"{where}.state.core should be a {kind.__name__}.")
-    if values:
-        _check_distances(state, where)
-
-
-def _core_of(machine):
-    """What a Twin GP keeps of its rows."""
-    return MixedCore if isinstance(machine, SharmaMittalTwinGP) else TwinCore
-
-
-def _check_distances(state, where):
-    """Refuse rows and scales that no kernel matrix can be made of."""
-    with np.errstate(over="ignore"):
-        if isinstance(state, TwinState):
-            farthest = max(np.abs(part).max() for part in (state.rows.A, state.rows.Z))
-            noise = 1.0 / state.rows.weights
-        else:
-            _check_theta(state.theta, f"{where}.state.theta")
-            farthest, noise = np.abs(state.X).max(), np.exp(state.theta[:, -1].max())
-            noise = noise / state.weights
-            if state.theta.shape[1] == state.X.shape[1] + 1:
-                scales = np.exp(state.theta[:, None, :-1])
-                farthest = (np.abs(state.X).max(axis=0) / scales).max()
-    if not farthest < FARTHEST or not np.isfinite(noise).all():
-        raise StoreError(f"{where}.state holds rows too far apart for its scales.")
+    n_ways = sizes.get("L", np.inf)
+    if calibration is not None and calibration.locality.max() >= n_ways:
+        raise StoreError(f"{name}.squarings are fewer than the model needs.")
+    if values and hasattr(state, "check"):
+        try:
+            state.check()
+        except ValueError as error:
+            raise StoreError(f"{name} makes no sense. {error}") from error

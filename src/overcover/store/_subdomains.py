@@ -1,8 +1,8 @@
 """Subdomains that stay on the disk until a query needs them.
 
-The files of the subdomains asked last are kept open, up to a number and to so many
-bytes; each is checked against its checksum when it is first opened. All models of a
-process together keep half as many files open as the system allows it.
+The files of the subdomains that answered last are kept open, up to a number and to so
+many bytes; each is checked against its checksum when it is first opened. All models of
+a process together keep half as many files open as the system allows it.
 """
 
 from collections import OrderedDict
@@ -12,7 +12,8 @@ from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from ..machines.base import KEPT_BYTES, memory_of_computer
+from ..cover import KEPT_BYTES
+from ..machines.base import memory_of_computer
 from ._codec import decode, encode
 from ._directory import file_of, read_manifest
 from ._pack import StoreError, most_files, open_pack, write_pack
@@ -38,8 +39,8 @@ class Subdomain(NamedTuple):
 def write_subdomain(folder, k, members, state, dtype, draft="") -> str:
     """Write one subdomain; returns the digest of its file."""
     tree = {"members": members, "state": state}
-    made = encode(tree, f"subdomain {k}", dtype)
-    return write_pack(Path(folder) / file_of(k), *made, draft)
+    coded = encode(tree, f"subdomain {k}", dtype)
+    return write_pack(Path(folder) / file_of(k), *coded, draft)
 
 
 def decode_pack(path, digest=None, known=None, draft=None):
@@ -165,7 +166,7 @@ def _close_some(last):
 
 
 class _Part(Sequence):
-    """One field of all subdomains, read when asked for."""
+    """One field of all subdomains, read when it is wanted."""
 
     field = ""
 
@@ -188,6 +189,17 @@ class StoredStates(_Part):
     """The states of a stored model, as `states_` of one in memory."""
 
     field = "state"
+
+
+def folder_of(model):
+    """The folder of data that a model reads its subdomains from."""
+    states = getattr(model, "states_", None)
+    if isinstance(states, StoredStates):
+        return states.subdomains.folder
+    raise StoreError(
+        f"{model!r} is not in a store, where workers could read it. Save it with "
+        "model.save(path) to a path that they share, and give the path."
+    )
 
 
 class StoredMembers(_Part):

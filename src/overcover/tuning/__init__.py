@@ -30,6 +30,7 @@ from .. import kernels
 from ._judge import FEW_ROWS, make_judge
 from ._outputs import share_outputs
 from ._problem import MOST_SCALES, standardize
+from ._problem import NOISE_BOUNDS as NOISE_BOUNDS
 from ._search import LikelihoodSearch, PredictionSearch, by_likelihood
 from ._serial import run_length_of
 from .prediction_loss import standard_error
@@ -134,7 +135,7 @@ def tune(
     judge = make_judge(problem, start, random_state)
     kind = LikelihoodSearch if len(X) <= FEW_ROWS else PredictionSearch
     search = kind(problem, start, random_state)
-    names = (first,)
+    names: tuple = (first,)
     if is_auto and len(X) >= ROWS_FOR_KERNELS:
         names = kernels.NAMES
     candidates, winner = search_all(problem, start, search, judge, names, random_state)
@@ -146,7 +147,7 @@ def tune(
     run_length = 1 if groups is not None else run_length_of(problem, *best)
     thetas = [best.theta]
     if share == "auto" and problem.Y.shape[1] > 1:
-        thetas, numbers = share_outputs(problem, *best, search, judge)
+        thetas, numbers = share_outputs(problem, best.kernel, best.theta, search, judge)
         output_groups[problem.outputs] = numbers
     return finish(best.kernel, thetas, scores, run_length)
 

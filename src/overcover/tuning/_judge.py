@@ -119,6 +119,3 @@ class LeaveOut(Judge):
     def neighborhoods(self, theta, n_sets, size, random_state):
         """All rows, once."""
         return [np.arange(len(self.X))]
-
-
-MOST_DISTANCES, N_HELD_OUT = 4e8, 1000  # SHIM

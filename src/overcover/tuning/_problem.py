@@ -271,6 +271,3 @@ def descend(problem, theta, objective, tied, max_iter):
         options={"maxiter": max_iter},
     )
     return np.clip(start + directions @ found.x, low, high)
-
-
-FULL_WIDTH, LEAST_LOOKED_AT = 100, 200  # SHIM

@@ -226,6 +226,3 @@ def _centred(problem, rows):
         # Flat here although not everywhere: nothing to learn from, nothing to break.
         Y = np.linspace(-1.0, 1.0, len(X))[:, None]
     return X, Y, weights
-
-
-N_ANCHORS, N_NEIGHBORS = 1000, 50  # SHIM

@@ -177,8 +177,9 @@ class LeaveOneOut(_Rows):
 
     def error(self, machine, metric):
         """Error of a machine with hyperparameters, by a metric."""
-        rows = machine.in_kernel_units(self.X, self.Y, self.weights)
-        said = machine.answer_left_out(rows, np.arange(len(self.X)))
+        search = machine.make_search()
+        rows = search.rows(self.X, self.Y, self.weights)
+        said = search.answer_left_out(rows, np.arange(len(self.X)))
         return metric(self.Y, said, self.weights)
 
     def excess(self, machine, coverage):
@@ -195,8 +196,9 @@ class LocalSet(_Rows):
 
     def error(self, machine, metric):
         """Error of a machine with hyperparameters, by a metric."""
-        rows = machine.in_kernel_units(self.X, self.Y, self.weights)
-        said = machine.answer_fresh(rows, self.X_held, self.kept).mean
+        search = machine.make_search()
+        rows = search.rows(self.X, self.Y, self.weights)
+        said = search.answer_fresh(rows, self.X_held, self.kept).mean
         return metric(self.Y_held, said, self.weights_held)
 
     def excess(self, machine, coverage):
@@ -210,7 +212,7 @@ class LocalSet(_Rows):
         state = machine.fit_state(self.X, self.Y, self.weights)
         machine.calibrate([state])
         said = machine.answer(state, self.X_held, variance=True)
-        half = machine.half_width(coverage) * np.sqrt(said.variance)
+        half = machine.errors_.half_width(coverage) * np.sqrt(said.variance)
         varies = (half > 0).all(axis=0)
         return np.abs(self.Y_held - said.mean)[:, varies] / half[:, varies]
 

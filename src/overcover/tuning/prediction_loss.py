@@ -351,7 +351,3 @@ def _backward(noise, local, forward, by_error, by_eta):
     by_noise = np.sum(np.diag(by_xx) * noise / local.weights)
     by_noise += np.sum(by_eta * noise / local.weights_held)
     return by_xx, by_xq, by_noise
-
-
-def prediction_score(*a):  # SHIM
-    pass

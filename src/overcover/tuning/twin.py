@@ -54,7 +54,6 @@ WIDER = (0, 2)
 FAR_BEHIND = 1.5
 # Sets on which variances are checked, and rows that are held out there together.
 N_FRESH, LONG_RUN = 6, 64
-N_ANCHORS = 600  # SHIM
 # An error must fall by this share to be worth a step.
 LEAST_GAIN = 2e-3
 

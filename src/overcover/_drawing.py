@@ -1,0 +1,71 @@
+"""Shared by all pictures: axes to draw on, and looks that suit a grey printer."""
+
+import numpy as np
+
+# Ink that stands out against every lightness of `light_map`.
+INK, ACCENT, FAINT = "#111111", "#b5121b", "#8a8a8a"
+
+
+def pyplot(caller):
+    """matplotlib.pyplot, or an error that says how to get it."""
+    require_matplotlib(caller)
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def require_matplotlib(caller):
+    """Refuse to draw without matplotlib; say how to get it."""
+    try:
+        import matplotlib  # noqa: F401, is it there?
+    except ImportError as error:
+        raise ImportError(
+            f"{caller} draws with matplotlib, which is not installed. Install the "
+            "extra: pip install 'overcover[plot]'."
+        ) from error
+
+
+def axes_for(ax, caller, **options):
+    """Axes to draw on and their figure; new ones for None.
+
+    `caller` is the name of the display, for the error where matplotlib is missing;
+    options are those of ``pyplot.subplots``.
+    """
+    if ax is None:
+        _, ax = pyplot(caller).subplots(**{"layout": "constrained", **options})
+    return ax, ax.figure
+
+
+def plain(text):
+    """A text that matplotlib shows as it is: dollars would be read as mathematics."""
+    return text.replace("$", r"\$")
+
+
+def thinned(rows, most):
+    """At most so many of the rows, evenly spaced."""
+    return rows[:: max(1, -(-len(rows) // most))]
+
+
+def light_map():
+    """The lighter two thirds of viridis: lightness in order, none of it near black."""
+    import matplotlib as mpl
+
+    colors = mpl.colormaps["viridis"](np.linspace(0.35, 1.0, 256))
+    return mpl.colors.ListedColormap(colors, name="light")
+
+
+def principal_plane(Z, n_rows=5000):
+    """The plane in which rows spread most, by `n_rows` rows evenly spaced.
+
+    Returns its origin, two orthonormal directions (columns of an array; one if there is
+    only one feature; their largest entries are positive), and their shares of the
+    variance.
+    """
+    sample = thinned(Z, n_rows)
+    origin = sample.mean(axis=0)
+    values, vectors = np.linalg.eigh((sample - origin).T @ (sample - origin))
+    directions = vectors[:, ::-1][:, :2]
+    largest = np.argmax(np.abs(directions), axis=0)
+    directions = directions * np.sign(directions[largest, np.arange(len(largest))])
+    values = np.maximum(values[::-1], 0.0)
+    return origin, directions, values[:2] / max(values.sum(), np.finfo(float).tiny)

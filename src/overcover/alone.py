@@ -1,0 +1,78 @@
+"""A machine that was fitted alone, as the cover of one subdomain that it is.
+
+Beside the path: what explains, advises, reports or stores a cover does the same for a
+machine, through `as_cover`.
+"""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from . import routing
+from ._validation import check_queries
+from .cover import Cover
+from .machines import Machine
+from .regressor import OverlappingCoverRegressor
+
+
+def as_cover(model, X=None) -> OverlappingCoverRegressor:
+    """A fitted model as a cover: a cover as it is, a machine as one subdomain.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor or Machine
+        Fitted.
+    X : array-like of shape (n_samples, n_features) or None
+        The rows it was fitted on, for a machine that keeps none.
+
+    Returns
+    -------
+    OverlappingCoverRegressor
+        Its `machine_` is the machine itself.
+
+    Raises
+    ------
+    TypeError
+        For any other estimator.
+    ValueError
+        If the machine keeps no rows, and there is no X.
+    """
+    if not isinstance(model, OverlappingCoverRegressor | Machine):
+        raise TypeError(
+            "This is about an OverlappingCoverRegressor or a machine such as GP, not "
+            f"about a {type(model).__name__}. Of a pipeline, give its last step and "
+            "transformed rows."
+        )
+    check_is_fitted(model)
+    if isinstance(model, OverlappingCoverRegressor):
+        return model
+    rows = _rows_of(model, X)
+    cover = OverlappingCoverRegressor(model, subdomain_size=len(rows), overlap=0.0)
+    for name in ("n_features_in_", "feature_names_in_", "n_outputs_", "_y_ndim"):
+        if hasattr(model, name):
+            setattr(cover, name, getattr(model, name))
+    cover.machine_, cover.states_ = model, [model.state_]
+    cover.length_scales_ = model.length_scales(rows)
+    cover.cover_ = Cover([np.arange(len(rows))], np.array([len(rows)]))
+    cover.n_subdomains_, cover.subdomain_size_, cover.n_lenders_ = 1, len(rows), 0
+    cover.timings_, cover.notes_ = {}, getattr(model, "notes_", [])
+    mean = (rows / cover.length_scales_).mean(axis=0, keepdims=True)
+    cover.router_ = routing.EuclideanRouter(mean)
+    return cover
+
+
+def _rows_of(machine, X):
+    recalled = machine.recall(machine.state_)
+    if recalled is not None:
+        return recalled.X
+    if X is None:
+        name = type(machine).__name__
+        raise ValueError(
+            f"{name} keeps no training rows. Give X, the rows it was fitted on, if "
+            f"there is such a parameter; else fit OverlappingCoverRegressor({name}())."
+        )
+    return check_queries(machine, X).astype(np.float64)
+
+
+def is_alone(model) -> bool:
+    """Whether the machine of a cover was fitted alone."""
+    return hasattr(model.machine_, "state_")

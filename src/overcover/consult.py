@@ -1,0 +1,334 @@
+"""Consultation: queries are routed, subdomains answer, their answers are weighed.
+
+    X, Y -> metric -> partition -> cover -> machines -> [routing -> combination
+    -> prediction]
+
+The one place where routing, machines and combination meet: predictions, explanations,
+advice, reports and clusters all consult the subdomains of a model here.
+
+Which subdomains answer, and with which weights, follows one rule for all machines:
+
+1. The router gives `n_consulted` subdomains for every query, or, if certainty decides
+   (`Router.certainty_decides`), candidates: at least `n_consulted`, often more.
+2. Of candidates, all answer if they are weighed by "certainty"; else the `n_consulted`
+   with the smallest posterior variances. A machine whose answers are expensive
+   (`Machine.posterior_first`) gives the posterior variances of all candidates first,
+   and only the `n_consulted` most certain ever answer.
+3. The answers are weighed by the rule, see `overcover.combination`.
+
+Queries are answered in rounds, so that memory is flat however many there are. Within a
+round a subdomain answers all its queries at once.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from . import combination, routing
+from ._parallel import run_tasks
+from ._streams import FARTHEST, Rows
+from .machines import Answer, Machine, Prediction
+
+# Values of the parameter `combine`; see `rule_of` for "auto".
+CHOICES = ("auto", *combination.RULES)
+# What the answers to a round may occupy; and where factors need not be made again, how
+# many queries there are for each subdomain, because more of them would gain little.
+ROUND_BYTES, ROUND_QUERIES = 2**27, 512
+# Queries of a task, with which handing it to a thread takes no time to speak of; fewer
+# where there would be less than this many tasks for each thread.
+TASK_QUERIES, TASKS_EACH = 64, 8
+# For fewer queries than this, threads take longer to start than to answer.
+FEW_QUERIES = 9
+BY_CERTAINTY = "distance: posterior standard deviation"
+
+
+class Panel(NamedTuple):
+    """The subdomains of a fitted model, and how queries consult them."""
+
+    machine: Machine
+    states: Sequence[Any]
+    """Of the machine on every subdomain."""
+
+    router: routing.Router
+    length_scales: np.ndarray
+    """The machine's metric, shape (n_features,)."""
+
+    rule: str
+    """One of `combination.RULES`."""
+
+    n_consulted: int
+    n_outputs: int
+    subdomain_size: int
+    n_jobs: int | None = None
+
+    @property
+    def compares_first(self) -> bool:
+        """Whether candidates give their posterior variances before any answers."""
+        return self.router.certainty_decides and self.machine.posterior_first
+
+    @property
+    def rows_per_round(self) -> int:
+        """How many queries are answered together."""
+        n_listed = max(self.router.n_listed, self.n_consulted)
+        all_answer = self.router.certainty_decides and not self.compares_first
+        n_answers = n_listed if all_answer else self.n_consulted
+        # Indices and distances of candidates; mean and variance of each answer, and
+        # once more of their mixture.
+        numbers = 4 * n_listed + (n_answers + 1) * 2 * self.n_outputs
+        n_rows = max(1, ROUND_BYTES // (8 * numbers))
+        # The same for a model that was loaded, so that it answers bit by bit the same.
+        if self.machine.keeps_factors(len(self.states), self.subdomain_size):
+            n_rows = min(n_rows, ROUND_QUERIES * len(self.states))
+        return n_rows
+
+
+class Consultation(NamedTuple):
+    """Which subdomains answered some queries, their answers, and their weights."""
+
+    route: routing.Route
+
+    answers: Answer
+    """With an axis for the consulted, see `ask`."""
+
+    weights: np.ndarray
+    """Shares, shape (n_queries, n_consulted, 1 or n_outputs)."""
+
+    measure: str
+    """What the distances of the route are."""
+
+    def prediction(self) -> Prediction:
+        """The answers as one; with a std where the answers have variances."""
+        return combination.mixture(
+            self.weights, self.answers.mean, self.answers.variance
+        )
+
+    def homes(self) -> np.ndarray:
+        """The subdomain with the largest weight, shape (n_queries,)."""
+        best = np.argmax(self.weights.mean(axis=2), axis=1)[:, None]
+        return np.take_along_axis(self.route.subdomains, best, axis=1)[:, 0]
+
+
+def panel_of(model) -> Panel:
+    """The subdomains of a model, by its parameters as they are now.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor
+        Fitted; `n_consulted`, `combine` and `n_jobs` may have been changed since.
+    """
+    check_consulted(model.n_consulted, model.n_subdomains_)
+    check_rule(model.combine, model.machine_)
+    return Panel(
+        model.machine_,
+        model.states_,
+        model.router_,
+        model.length_scales_,
+        rule_of(model.combine, model.router_, model.n_consulted),
+        model.n_consulted,
+        model.n_outputs_,
+        model.subdomain_size_,
+        model.n_jobs,
+    )
+
+
+def rule_of(combine, router, n_consulted) -> str:
+    """The rule that the parameter `combine` stands for.
+
+    "auto" is "certainty" where certainty decides which one subdomain a query consults,
+    else "inverse-distance".
+
+    Examples
+    --------
+    >>> rule_of("auto", routing.VarianceRouter, 1)
+    'certainty'
+    >>> rule_of("auto", routing.VarianceRouter, 3)
+    'inverse-distance'
+    """
+    if combine != "auto":
+        return combine
+    is_certainty = router.certainty_decides and n_consulted == 1
+    return "certainty" if is_certainty else "inverse-distance"
+
+
+def check_rule(combine, machine) -> None:
+    """Refuse a rule that needs variances where the machine has none."""
+    if combine in combination.NEED_VARIANCE and not machine.has_variance:
+        raise ValueError(
+            f"combine={combine!r} weighs answers by their variance, which {machine!r} "
+            "does not have. Choose 'auto', 'inverse-distance' or 'nearest'."
+        )
+
+
+def check_consulted(n_consulted, n_subdomains) -> None:
+    """Refuse to consult more subdomains than there are."""
+    if n_consulted > n_subdomains:
+        raise ValueError(
+            f"n_consulted={n_consulted} is more than the number of subdomains, "
+            f"{n_subdomains}. Give n_consulted={n_subdomains} or less, or cover the "
+            "rows with more and smaller subdomains (subdomain_size)."
+        )
+
+
+def rounds(panel, X, variance):
+    """Consult the subdomains about all queries, round by round.
+
+    Parameters
+    ----------
+    panel : Panel
+    X : ndarray of shape (n_queries, n_features)
+        float32 or float64.
+    variance : bool
+        Whether answers should have variances.
+
+    Yields
+    ------
+    rows : slice
+        The queries of the round.
+    consultation : Consultation
+    """
+    step = panel.rows_per_round
+    for start in range(0, len(X), step):
+        rows = slice(start, start + step)
+        yield rows, consult(panel, X[rows], variance)
+
+
+def predict(panel, X, return_std) -> Prediction:
+    """One prediction for every query; parameters as in `rounds`."""
+    parts = [round_.prediction() for _, round_ in rounds(panel, X, return_std)]
+    mean = np.concatenate([part.mean for part in parts])
+    std = np.concatenate([part.std for part in parts]) if return_std else None
+    return Prediction(mean, std)
+
+
+def consult(panel, X, variance) -> Consultation:
+    """Route, ask and weigh; parameters as in `rounds`, for the queries of one round."""
+    machine, states, router, scales = panel[:4]
+    n_jobs = panel.n_jobs if len(X) >= FEW_QUERIES else 1
+    Z = Rows(X, scales, bounds=(-FARTHEST, FARTHEST))
+    X = Rows(X)
+    route, measure = router.route(Z, panel.n_consulted, n_jobs), router.measure
+    is_open = router.certainty_decides  # whether there are candidates to choose from
+    if panel.compares_first:
+        variances = ask_variances(machine, states, X, route, n_jobs)
+        route, _ = routing.most_certain(route, variances, panel.n_consulted)
+        is_open, measure = False, BY_CERTAINTY
+    is_weighed = panel.rule in combination.NEED_VARIANCE and panel.n_consulted > 1
+    answers = ask(machine, states, X, route, variance or is_open or is_weighed, n_jobs)
+    if is_open and panel.rule != "certainty":
+        route, kept = routing.most_certain(route, answers.posterior, panel.n_consulted)
+        answers = Answer(*(np.take_along_axis(a, kept, axis=1) for a in answers))
+        measure = BY_CERTAINTY
+    weights = combination.weights_of(
+        panel.rule, route.distances, answers.variance, answers.posterior
+    )
+    if panel.compares_first and answers.posterior is not None:
+        # The variance of an only candidate is not known before it answers.
+        std, is_known = np.sqrt(answers.posterior[..., 0]), route.distances > 0
+        route = route._replace(distances=np.where(is_known, route.distances, std))
+    return Consultation(route, answers, weights, measure)
+
+
+def ask_variances(machine, states, X, route, n_jobs=None) -> np.ndarray:
+    """The posterior variances of all candidates on a route.
+
+    Parameters as in `ask`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_candidates, 1), infinite for no candidate; zeros for
+    a query's only candidate, which is not asked
+    """
+    is_alone = (route.subdomains >= 0).sum(axis=1) == 1
+    undecided = np.where(is_alone[:, None], -1, route.subdomains)
+    variances = np.full((*undecided.shape, 1), np.inf)
+    variances[is_alone, 0] = 0.0
+
+    def ask_one(k, where):
+        return where, machine.posterior_variance(states[k], X[where[0]])
+
+    for where, variance in ask_each(ask_one, undecided, n_jobs):
+        variances[where] = variance[:, None]
+    return variances
+
+
+def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
+    """Ask every subdomain on a route about all its queries at once.
+
+    Parameters
+    ----------
+    machine : Machine
+    states : sequence of states
+    X : ndarray of shape (n_queries, n_features)
+    route : Route
+    variance : bool
+    n_jobs : int or None
+
+    Returns
+    -------
+    Answer
+        With an axis for the consulted: mean and variance of shape (n_queries,
+        n_consulted, n_outputs), posterior of shape (n_queries, n_consulted, 1),
+        infinite for no candidate.
+    """
+    shape = route.subdomains.shape
+    wholes: list[np.ndarray] = []
+
+    def ask_one(k, where):
+        return where, machine.answer(states[k], X[where[0]], variance)
+
+    for where, answer in ask_each(ask_one, route.subdomains, n_jobs):
+        parts = [answer.mean]
+        if variance:
+            parts += [answer.variance, answer.posterior[:, None]]
+        if not wholes:
+            wholes = [np.full((*shape, part.shape[1]), np.inf) for part in parts]
+        for whole, part in zip(wholes, parts):
+            whole[where] = part
+    return Answer(*wholes) if variance else Answer(wholes[0], None, None)
+
+
+def ask_each(ask_one, subdomains, n_jobs):
+    """``ask_one(k, where)`` for every subdomain k of a route, several to a task.
+
+    Parameters
+    ----------
+    ask_one : callable
+    subdomains : ndarray of shape (n_queries, n_consulted)
+        See `routing.grouped`.
+    n_jobs : int or None
+
+    Yields
+    ------
+    the results of `ask_one`, in the order of subdomains
+    """
+    n_questions = int(np.sum(subdomains >= 0))
+    n_tasks = TASKS_EACH * effective_n_jobs(n_jobs)
+    least = min(TASK_QUERIES, -(-n_questions // n_tasks))
+
+    def ask_some(*groups):
+        return [ask_one(*group) for group in groups]
+
+    for answers in run_tasks(ask_some, tasks_of(subdomains, least), n_jobs):
+        yield from answers
+
+
+def tasks_of(subdomains, least):
+    """Groups of `routing.grouped`, as many together as have `least` queries.
+
+    Examples
+    --------
+    >>> tasks = tasks_of(np.array([[1, 0], [1, 2], [4, 5]]), 2)
+    >>> [[k for k, where in task] for task in tasks]
+    [[0, 1], [2, 4], [5]]
+    """
+    task, n_queries = [], 0
+    for group in routing.grouped(subdomains):
+        task.append(group)
+        n_queries += len(group[1][0])
+        if n_queries >= least:
+            yield tuple(task)
+            task, n_queries = [], 0
+    if task:
+        yield tuple(task)

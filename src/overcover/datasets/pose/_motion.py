@@ -1,0 +1,215 @@
+r"""How people move: joint angles as smooth functions of time.
+
+    skeleton -> [motion] -> camera -> silhouette -> features
+
+Gaits are curves over the phase :math:`\varphi` of a stride, the two sides half a stride
+apart and arms against legs. Other motions pass through key poses :math:`a_k` around
+phases :math:`\varphi_k`,
+
+.. math:: a(\varphi) = \sum_k w_k a_k, \quad
+    w_k \propto e^{\kappa \cos(\varphi - \varphi_k)} .
+
+Subjects have a style (amplitudes and offsets of their own), every sequence a tempo and
+a heading, and everything drifts slowly: the second half of a sequence is like the first
+but not the same. Angles depend on the time alone, so taking fewer frames of a sequence
+thins it out and changes nothing else.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._skeleton import JOINTS, J
+
+GAITS = ("walk", "jog")
+
+# A pose is written as "joint flexion abduction twist, ..."; "both_" names the left and
+# the right joint. Joints that are not named stay as in the stance, which holds for the
+# whole motion; ankles follow from the rest, so that feet stay level.
+_STANCE = "both_shoulder 3 9 0, both_elbow 14 0 0, both_hip 2 4 6"
+_GUARD = """spine 8 0 0, neck 6 0 0, both_shoulder 38 12 10, both_elbow 122 0 0,
+    left_hip 24 6 8, left_knee 26 0 0, right_hip -4 8 14, right_knee 22 0 0"""
+_SEATED = """pelvis -8 0 0, spine 10 0 0, both_hip 84 8 8, both_knee 86 0 0,
+    both_shoulder 24 8 15, both_elbow 52 0 0"""
+_RISING = """pelvis 18 0 0, spine 15 0 0, both_hip 78 8 8, both_knee 80 0 0,
+    both_shoulder 30 8 0, both_elbow 20 0 0"""
+
+
+class Motion(NamedTuple):
+    """Key poses of a motion that is not a gait."""
+
+    seconds: float
+    """Of one cycle."""
+
+    sharpness: float
+    """kappa: how long a key pose is held."""
+
+    stance: str
+    keys: dict[float, str]
+    """Poses by their phase, in cycles."""
+
+
+KEYED = {
+    "box": Motion(
+        1.8,
+        5.0,
+        _GUARD,
+        {
+            0.0: "",
+            0.22: """left_shoulder 88 2 0, left_elbow 8 0 0, chest 4 0 -22,
+                spine 10 0 -8""",
+            0.42: "",
+            0.68: """right_shoulder 92 0 0, right_elbow 6 0 0, chest 6 0 28,
+                spine 16 0 14, right_knee 34 0 0""",
+        },
+    ),
+    "gesture": Motion(
+        6.5,
+        14.0,
+        _STANCE,
+        {
+            0.0: "",
+            0.16: "right_shoulder 15 112 70, right_elbow 35 0 0",
+            0.29: "right_shoulder 20 98 80, right_elbow 95 0 0",
+            0.42: "right_shoulder 15 115 70, right_elbow 30 0 0",
+            0.58: "left_shoulder 62 5 10, left_elbow 25 0 0",
+            0.70: "left_shoulder 42 8 10, left_elbow 118 0 0",
+            0.84: "both_shoulder 42 28 -20, both_elbow 62 0 0, neck -8 0 0",
+        },
+    ),
+    "throw_catch": Motion(
+        4.0,
+        12.0,
+        f"{_STANCE}, both_hip 10 8 8, both_knee 14 0 0",
+        {
+            0.0: "",
+            0.18: "both_shoulder 78 4 -8, both_elbow 38 0 0, spine 6 0 0",
+            0.33: "both_shoulder 28 6 -22, both_elbow 105 0 0",
+            0.55: """right_shoulder 10 100 -75, right_elbow 95 0 0, spine -4 0 -14,
+                left_shoulder 55 20 0, chest -6 0 -24, right_hip 4 10 8""",
+            0.70: """right_shoulder 98 8 0, right_elbow 8 0 0, left_hip 32 6 6,
+                left_shoulder -18 16 0, chest 12 0 22, spine 16 0 12,
+                left_knee 34 0 0""",
+        },
+    ),
+    "sit": Motion(
+        11.0,
+        20.0,
+        _STANCE,
+        {
+            0.0: "",
+            0.11: _RISING,
+            0.24: _SEATED,
+            0.40: f"""{_SEATED}, right_shoulder 48 22 10, right_elbow 95 0 0,
+                spine 2 0 8""",
+            0.55: f"""{_SEATED}, pelvis -16 0 0, both_hip 74 6 8, both_knee 68 0 0,
+                both_shoulder 10 14 10""",
+            0.70: f"""{_SEATED}, left_shoulder 62 12 0, left_elbow 50 0 0,
+                spine 24 0 -10""",
+            0.84: _SEATED,
+            0.92: _RISING,
+        },
+    ),
+}
+MOTIONS = (*GAITS, *KEYED)
+"""Names of the motions, in the order of the data."""
+
+
+class Wander:
+    """Slow smooth noise: sums of sinusoids, unit variance, a function of time alone.
+
+    Cycles per second lie between `slowest` and `fastest`.
+    """
+
+    def __init__(self, rng, n_signals, slowest=0.02, fastest=0.25, n_waves=5):
+        shape = (n_signals, n_waves)
+        self.rates = 2 * np.pi * np.exp(rng.uniform(*np.log([slowest, fastest]), shape))
+        self.phases = rng.uniform(0, 2 * np.pi, shape)
+        self.heights = rng.normal(size=shape)
+        self.heights *= np.sqrt(2.0) / np.linalg.norm(self.heights, axis=1)[:, None]
+
+    def __call__(self, t):
+        """Values at times t, shape (n_frames, n_signals)."""
+        total = np.zeros((len(t), len(self.rates)))
+        for wave in range(self.rates.shape[1]):
+            waves = np.sin(np.outer(t, self.rates[:, wave]) + self.phases[:, wave])
+            total += self.heights[:, wave] * waves
+        return total
+
+
+def _bump(phase, centre, sharpness):
+    """A periodic bump of height one around a phase, in radians."""
+    return np.exp(sharpness * (np.cos(phase - centre) - 1.0))
+
+
+def _put(angles, pose):
+    """Write the joints that a pose names into angles of shape (18, 3)."""
+    for part in filter(None, pose.split(",")):
+        name, *degrees = part.split()
+        for side in ("left", "right") if name.startswith("both") else ("both",):
+            angles[J[name.replace("both", side)]] = [float(value) for value in degrees]
+    return angles
+
+
+def gait_angles(phase, running):
+    """Angles of a stride, shape (n_frames, 18, 3).
+
+    Phases are in radians; phase 0 is where the left heel strikes.
+    """
+    angles = np.zeros((len(phase), len(JOINTS), 3))
+    swing = 2 * np.pi * 0.73
+    for side, shift in (("left", 0.0), ("right", np.pi)):
+        leg = phase + shift
+        hip, knee, ankle = (J[f"{side}_{part}"] for part in ("hip", "knee", "ankle"))
+        shoulder, elbow = J[f"{side}_shoulder"], J[f"{side}_elbow"]
+        if running:
+            angles[:, hip, 0] = 17 + 33 * np.cos(leg)
+            angles[:, knee, 0] = (
+                16 + 84 * _bump(leg, swing, 2.2) + 22 * _bump(leg, 0.9, 3)
+            )
+            angles[:, ankle, 0] = 4 + 14 * _bump(leg, 0.9, 3) - 26 * _bump(leg, 3.3, 4)
+            angles[:, shoulder, 0] = -8 - 34 * np.cos(leg)
+            angles[:, elbow, 0] = 88 - 14 * np.cos(leg)
+            angles[:, shoulder, 2] = 18
+        else:
+            angles[:, hip, 0] = 6 + 24 * np.cos(leg)
+            angles[:, knee, 0] = (
+                5 + 56 * _bump(leg, swing, 2.8) + 13 * _bump(leg, 0.8, 4)
+            )
+            angles[:, ankle, 0] = (
+                2 + 9 * _bump(leg, 2.5, 3) - 20 * _bump(leg, 2 * np.pi * 0.62, 6)
+            )
+            angles[:, shoulder, 0] = 2 - 22 * np.cos(leg)
+            angles[:, elbow, 0] = 24 - 13 * np.cos(leg)
+        angles[:, shoulder, 1] = 10
+        angles[:, hip, 1] = 2
+        angles[:, hip, 2] = 5
+    twist = (7 if running else 4) * np.cos(phase)
+    angles[:, J["pelvis"], 1] = 3 * np.sin(phase)
+    angles[:, J["spine"], 2] = twist
+    angles[:, J["chest"], 2] = 1.4 * twist
+    angles[:, J["spine"], 0] = 9 if running else 3
+    angles[:, J["pelvis"], 0] = 6 if running else 2
+    angles[:, J["neck"], 0] = -4
+    return angles
+
+
+def keyed_angles(motion, phase, liveliness):
+    """Angles of a motion through key poses, shape (n_frames, 18, 3).
+
+    Phases are in radians; `liveliness`, shape (n_frames, n_keys), is how much of the
+    way from the stance to each key pose is taken.
+    """
+    stance = _put(np.zeros((len(JOINTS), 3)), motion.stance)
+    keys = np.stack([_put(stance.copy(), pose) for pose in motion.keys.values()])
+    centres = 2 * np.pi * np.array(list(motion.keys))
+    weights = _bump(phase[:, None], centres, motion.sharpness)
+    weights /= weights.sum(axis=1, keepdims=True)
+    angles = np.tile(stance, (len(phase), 1, 1))
+    # Summed one by one, a frame is the same bit by bit in any batch.
+    for weight, way in zip((weights * liveliness).T, keys - stance):
+        angles += weight[:, None, None] * way
+    for side in ("left", "right"):
+        knee, hip = angles[:, J[f"{side}_knee"], 0], angles[:, J[f"{side}_hip"], 0]
+        angles[:, J[f"{side}_ankle"], 0] = knee - hip + angles[:, J["pelvis"], 0]
+    return angles

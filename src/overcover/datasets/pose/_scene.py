@@ -1,0 +1,160 @@
+"""A scene: who does what before which cameras, and which frames are held out.
+
+    [skeleton -> motion -> camera -> silhouette] -> features
+
+Everything follows from the `Settings`, and any frame of any sequence can be generated
+alone: a row does not depend on the rows around it.
+"""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ._camera import make_cameras
+from ._motion import MOTIONS
+from ._sequence import make_subject, perform
+from ._silhouette import (
+    SIZE,
+    draw_silhouettes,
+    fit_to_image,
+    image_seeds,
+    limbs_seen,
+)
+from ._skeleton import make_bodies
+
+
+class Sequence(NamedTuple):
+    """One performance."""
+
+    subject: int
+    motion: str
+    take: int
+    n_frames: int
+    is_test: np.ndarray
+    """Which frames are held out, shape (n_frames,)."""
+
+
+class Rows(NamedTuple):
+    """Where the rows of one part of the data come from.
+
+    Parameters
+    ----------
+    subject : ndarray of shape (n_rows,), int
+    motion : ndarray of shape (n_rows,), str
+    sequence : ndarray of shape (n_rows,), int
+        Counted over subjects, motions and takes.
+    frame : ndarray of shape (n_rows,), int
+        Counted within the sequence.
+    """
+
+    subject: np.ndarray
+    motion: np.ndarray
+    sequence: np.ndarray
+    frame: np.ndarray
+
+
+def _held_out(n_frames, n_test, n_blocks, at_end):
+    """Frames of a sequence that are held out, a mask."""
+    is_test = np.zeros(n_frames, dtype=bool)
+    if n_blocks == 1:
+        is_test[n_frames - n_test if at_end else 0 :][:n_test] = True
+        return is_test
+    # A block in the middle of each of n_blocks stretches.
+    borders = np.arange(n_blocks + 1) * n_frames // n_blocks
+    sizes = np.diff(np.arange(n_blocks + 1) * n_test // n_blocks)
+    for start, stop, size in zip(borders, borders[1:], sizes):
+        first = (start + stop - size) // 2
+        is_test[first : first + size] = True
+    return is_test
+
+
+class Scene:
+    """Subjects, cameras and sequences of a pose data set, by its `Settings`."""
+
+    def __init__(self, settings):
+        self.settings = settings
+        rng = np.random.default_rng([settings.random_state, 1])
+        bodies = zip(*make_bodies(rng, settings.n_subjects))
+        self.subjects = [make_subject(rng, *body) for body in bodies]
+        self.cameras = make_cameras(settings.n_cameras)
+        casts = [
+            (subject, motion, take)
+            for subject in range(settings.n_subjects)
+            for motion in settings.motions
+            for take in range(settings.n_takes)
+        ]
+        # Rounding cumulated counts makes the totals exact.
+        shares = np.arange(len(casts) + 1) / len(casts)
+        ends = np.round(shares * settings.n_frames).astype(int)
+        tests = np.round(ends * settings.n_test / settings.n_frames).astype(int)
+        self.sequences = [
+            Sequence(*cast, n, _held_out(n, n_test, settings.n_blocks, s % 2 == 0))
+            for s, (cast, n, n_test) in enumerate(
+                zip(casts, np.diff(ends), np.diff(tests))
+            )
+        ]
+
+    @cached_property
+    def rows(self):
+        """`Rows` of each part, by its name."""
+        return {part: self._rows(part == "test") for part in ("train", "test")}
+
+    def _rows(self, of_test):
+        frames = [np.flatnonzero(q.is_test == of_test) for q in self.sequences]
+        sequence = np.repeat(np.arange(len(frames)), [len(f) for f in frames])
+        subjects = np.array([q.subject for q in self.sequences])
+        motions = np.array([q.motion for q in self.sequences])
+        return Rows(
+            subjects[sequence], motions[sequence], sequence, np.concatenate(frames)
+        )
+
+    def perform(self, s, frames):
+        """Angles and joints of frames of sequence s, see `_sequence.perform`."""
+        q, settings = self.sequences[s], self.settings
+        key = [settings.random_state, 2, q.subject, MOTIONS.index(q.motion), q.take]
+        return perform(
+            self.subjects[q.subject],
+            q.motion,
+            np.random.default_rng(key),
+            np.asarray(frames) * (settings.seconds / q.n_frames),
+            settings.variation,
+            settings.turn,
+            settings.rounds,
+        )
+
+    def silhouettes(self, s, frames, joints=None):
+        """Images of all cameras of frames of sequence s.
+
+        Shape (n_frames, n_cameras, SIZE, SIZE), uint8; `joints` are those of `perform`,
+        for a caller that has them already.
+        """
+        q, settings = self.sequences[s], self.settings
+        subject = self.subjects[q.subject]
+        if joints is None:
+            joints = self.perform(s, frames)[1]
+        key = (q.subject, MOTIONS.index(q.motion), q.take)
+        images = np.empty((len(frames), len(self.cameras), SIZE, SIZE), np.uint8)
+        for c, camera in enumerate(self.cameras):
+            limbs = limbs_seen(joints, camera, subject.height, subject.girth)
+            images[:, c] = draw_silhouettes(
+                fit_to_image(limbs),
+                image_seeds([settings.random_state, 3, *key, c], np.asarray(frames)),
+                settings.occlusion,
+                settings.segmentation_noise,
+            )
+        return images
+
+    def for_rows(self, part, rows, make):
+        """Stack ``make(sequence, frames)`` over chosen rows, in their order."""
+        where = self.rows[part]
+        rows = np.atleast_1d(np.arange(len(where.frame))[rows])
+        stack = None
+        # Of no rows, sequence 0 still knows the shape.
+        for s in np.unique(where.sequence[rows]) if len(rows) else [0]:
+            chosen = np.flatnonzero(where.sequence[rows] == s)
+            values = make(s, where.frame[rows[chosen]])
+            if stack is None:
+                stack = np.empty((len(rows), *values.shape[1:]), values.dtype)
+            stack[chosen] = values
+        return stack

@@ -1,0 +1,104 @@
+"""What one computer of a cluster does for a fit: stages, and machines.
+
+    X, Y -> tune -> partition -> cover -> router -> machines
+
+Tasks are calls of these functions, or of those in `_shards`. Their arguments are paths
+and numbers, what they return are digests; arrays are mapped from files and written to
+files. Each may be called again, or twice at the same time: files get their names when
+they are whole.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from joblib import parallel_config
+
+from .._parallel import run_tasks
+from .._validation import TrainingData
+from .._weights import in_typical_units
+from ..fitting import STAGES, Fit, Recipe
+from ..store import Draft, fingerprint_of, mapped_used
+from ._files import map_rows, wait_for
+
+
+class Inputs(NamedTuple):
+    """Paths of the .npy files that a fit reads; float64, in C order."""
+
+    X: str
+    y: str
+    sample_weight: str | None = None
+    X_target: str | None = None
+    rows: str | None = None
+    """Which of the caller's rows these are; None for all."""
+
+    def mapped(self):
+        """All of them as arrays, None for None."""
+        return [None if path is None else map_rows(path) for path in self]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One fit, as tasks know it."""
+
+    folder: str
+    """Of the draft."""
+
+    dtype: str
+    inputs: Inputs
+    recipe: Recipe = field(compare=False)
+
+    @cached_property
+    def draft(self) -> Draft:
+        """Where results are."""
+        return Draft(self.folder, self.dtype)
+
+    def fit(self, stage) -> Fit:
+        """The fit as a stage begins: mapped rows, and the results that it needs."""
+        X, y, weights, X_target, rows = self.inputs.mapped()
+        weights = None if weights is None else in_typical_units(weights)
+        data = TrainingData(X, y.reshape(len(X), -1), weights, rows)
+        fit, draft = Fit(self.recipe, data, X_target), self.draft
+        for earlier in STAGES[stage].inputs:
+            wait_for(draft.file(earlier))
+            draft.run(fit, earlier)
+        return fit
+
+
+def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
+    """The fingerprint of a fit, and its inputs with equal rows merged into one."""
+    X, y, weights, X_target, _ = inputs.mapped()
+    fingerprint = fingerprint_of(model, X, y, weights, X_target, dtype, notes)
+    if X.ndim != 2 or not len(X) == len(y) == len(X if weights is None else weights):
+        return fingerprint, inputs  # which the fit refuses
+    used = mapped_used(X, y, weights, folder)
+    if used[-1] is None:
+        return fingerprint, inputs
+    X, y, weights, rows = (str(array.filename) for array in used)
+    return fingerprint, Inputs(X, y, weights, inputs.X_target, rows)
+
+
+def run_stage(job, name) -> None:
+    """Do one stage, unless its result is there."""
+    # joblib's processes cannot be started by a worker, and are not wanted.
+    with parallel_config("threading"):
+        job.draft.run(job.fit(name), name)
+
+
+def fit_subdomains(job, keeps_factors, ids) -> list[str]:
+    """Fit some machines, unless they are there; returns the digests of their files."""
+    tasks = ((_opened(job, keeps_factors), k) for k in ids)
+    return list(run_tasks(job.draft.keep_machine, tasks, n_jobs=1))
+
+
+@lru_cache(maxsize=1)
+def _opened(job, keeps_factors) -> Fit:
+    """What all tasks of one fit share, opened once per process."""
+    fit = job.fit("machines")
+    fit.keeps_factors = keeps_factors  # decided by the memory of the client
+    return fit
+
+
+def forget() -> None:
+    """Close the files of a fit."""
+    _opened.cache_clear()

@@ -1,0 +1,227 @@
+"""A fit as a list of stages, each with its inputs and its result, and their runner.
+
+    X, Y -> tune -> partition -> cover -> router -> machines -> calibrate
+
+`STAGES` is the list. A runner does one stage after the other and keeps the results.
+There are three: `InMemory` here; `overcover.store.Draft`, which writes each result to a
+file and reads it back when a fit is resumed; and that of `overcover.distributed`, whose
+tasks are the same stages on other computers. The results are equal, bit by bit.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ._parallel import run_tasks
+from ._streams import Rows, without_far_cells
+from ._validation import TrainingData
+from .cover import CoverShape, cover_partition
+from .machines import make_machine
+from .partition import partition_rows
+from .routing import make_router
+
+
+class Recipe(NamedTuple):
+    """What a fit depends on besides its rows: parameters, and sizes as numbers."""
+
+    machine: Any
+    """The parameter of the regressor."""
+
+    shape: CoverShape
+    """M, p, t, and how many clusters the partition is to have."""
+
+    partition: Any
+    router: str
+    random_state: Any
+    n_jobs: int | None
+
+
+class Fit:
+    """One fit: its recipe, its rows, and the results of the stages that are done.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    data : TrainingData
+    X_target : array-like of shape (n_targets, n_features) or None
+    groups : ndarray of int of shape (n_samples,) or None
+        Rows of a group are held out together.
+    """
+
+    def __init__(self, recipe, data: TrainingData, X_target=None, groups=None):
+        self.recipe, self.data, self.X_target = recipe, data, X_target
+        self.groups = groups
+        self.rng = check_random_state(recipe.random_state)
+        self.results: dict[str, Any] = {}
+
+    @property
+    def machine(self):
+        """With its hyperparameters."""
+        return self.results["tune"][0]
+
+    @property
+    def partition(self):
+        """Which cluster owns each row."""
+        return self.results["partition"]
+
+    @property
+    def cover(self):
+        """The rows of every subdomain, by their numbers in ``data.X``."""
+        return self.results["cover"]
+
+    @property
+    def n_subdomains(self):
+        """How many subdomains there are; a clusterer may make more than planned."""
+        return len(self.cover.members)
+
+    @cached_property
+    def length_scales(self):
+        """The machine's metric, shape (n_features,)."""
+        return self.machine.length_scales(self.data.X)
+
+    @cached_property
+    def X_metric(self):
+        """The rows in the machine's metric, for partition, cover and router."""
+        return without_far_cells(Rows(self.data.X, self.length_scales))
+
+    @cached_property
+    def keeps_factors(self):
+        """Whether states keep what is large, see `Machine.keeps_factors`."""
+        size = max(len(members) for members in self.cover.members)
+        return self.machine.keeps_factors(self.n_subdomains, size)
+
+    def members(self, k):
+        """The rows of subdomain k, by the caller's numbers."""
+        members, rows = self.cover.members[k], self.data.rows
+        return members if rows is None else rows[members]
+
+
+# -- the stages ----------------------------------------------------------------------
+
+
+def tune(fit):
+    """The machine with its hyperparameters, and the weights of the rows."""
+    (X, Y, weights, _), rng = fit.data, fit.rng
+    machine = make_machine(fit.recipe.machine)
+    weights = machine.weigh(X, weights, fit.X_target, rng)
+    size, n_jobs = fit.recipe.shape.size, fit.recipe.n_jobs
+    machine.tune(X, Y, weights, size, rng, n_jobs, fit.groups)
+    return machine, weights
+
+
+def partition(fit):
+    """The clusters, as a `Partition`."""
+    recipe = fit.recipe
+    wanted = recipe.shape.n_subdomains, recipe.partition
+    return partition_rows(fit.X_metric, *wanted, recipe.n_jobs, fit.rng)
+
+
+def cover(fit):
+    """The subdomains, as a `Cover`."""
+    shape, n_jobs = fit.recipe.shape, fit.recipe.n_jobs
+    sizes = shape.size, shape.overlap, shape.spread
+    return cover_partition(fit.X_metric, fit.partition, *sizes, n_jobs)
+
+
+def router(fit):
+    """Who sends queries to subdomains."""
+    labels, n_jobs = fit.partition.labels, fit.recipe.n_jobs
+    return make_router(fit.recipe.router, fit.X_metric, fit.cover, labels, n_jobs)
+
+
+def fit_machine(fit, k):
+    """The state of subdomain k."""
+    members, n_owned = fit.cover.members[k], fit.cover.n_owned[k]
+    machine, weights = fit.results["tune"]
+    X = np.asarray(fit.data.X[members], dtype=np.float64)
+    weights = None if weights is None else weights[members]
+    groups = None if fit.groups is None else fit.groups[members]
+    groups = machine.groups_to_leave_out(groups, fit.members(k))
+    Y = fit.data.Y[members]
+    return machine.fit_state(X, Y, weights, n_owned, fit.keeps_factors, groups)
+
+
+def calibrate(fit):
+    """Set what the machine learns from all states together; returns nothing."""
+    fit.machine.calibrate(fit.results["machines"])
+
+
+class Stage(NamedTuple):
+    """One step of a fit."""
+
+    name: str
+
+    inputs: tuple[str, ...]
+    """The stages whose results it needs, in order; the last is the one before it."""
+
+    make: Callable[..., Any]
+    """``make(fit)`` is the result; ``make(fit, k)`` that of one subdomain."""
+
+    is_kept: bool = True
+    """Whether a draft keeps the result in a file."""
+
+    is_of_each: bool = False
+    """Whether there is one result for every subdomain."""
+
+
+STAGES = {
+    stage.name: stage
+    for stage in (
+        Stage("tune", (), tune),
+        Stage("partition", ("tune",), partition),
+        Stage("cover", ("tune", "partition"), cover),
+        Stage("router", ("tune", "partition", "cover"), router),
+        Stage("machines", ("tune", "cover"), fit_machine, is_of_each=True),
+        Stage("calibrate", ("tune", "machines"), calibrate, is_kept=False),
+    )
+}
+
+
+# -- the runner ----------------------------------------------------------------------
+
+
+class InMemory:
+    """Runs the stages of a fit here and now; the base of all runners."""
+
+    in_memory = True
+    """Whether all states are held in memory."""
+
+    is_merged, rows = False, None
+    """Whether equal rows have been merged before the fit, see `overcover._weights`; and
+    if so, which of the caller's rows are left, None for all."""
+
+    def run(self, fit, name, track=iter):
+        """Do a stage, and put its result into ``fit.results``.
+
+        Parameters
+        ----------
+        fit : Fit
+            With the results of the stage's inputs.
+        name : str
+            A key of `STAGES`.
+        track : callable
+            Passes an iterator through, whose items are subdomains that are done.
+        """
+        stage = STAGES[name]
+        if stage.is_of_each:
+            fit.results[name] = self.states_of(fit, track)
+        elif stage.is_kept:
+            fit.results[name] = self.result_of(stage, fit)
+        else:
+            fit.results[name] = stage.make(fit)
+
+    def result_of(self, stage, fit):
+        """The result of a stage that is done as a whole."""
+        return stage.make(fit)
+
+    def states_of(self, fit, track):
+        """The states of all subdomains, in order."""
+        return list(track(self.run_each(fit_machine, fit)))
+
+    def run_each(self, function, fit):
+        """``function(fit, k)`` of every subdomain k, in order."""
+        tasks = ((fit, k) for k in range(fit.n_subdomains))
+        return run_tasks(function, tasks, fit.recipe.n_jobs)

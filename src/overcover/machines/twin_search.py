@@ -1,0 +1,182 @@
+"""The search of a Twin GP: from hyperparameters and rows to the minima of queries.
+
+Notation as in `overcover.machines.twin_gp`. The search knows nothing of states,
+calibration or tuning: it takes rows in kernel units and gives points. It works from a
+core that was precomputed (`points`), or from nothing (`answer_fresh`).
+"""
+
+import numpy as np
+
+from .._linalg import solve_cholesky, solve_lower
+from .._optimize import Minima, minimize_batch
+from .._weights import evidence_of
+from ..tuning.twin import Scales
+from . import twin_state
+from .base import Answer
+from .twin_objective import TwinObjective
+from .twin_output import make_output_side, solved_output_side
+from .twin_state import TwinRows, finite, make_rows
+
+# Largest gradient that counts as none, and evaluations per query at most; coarser while
+# hyperparameters are tried.
+PRECISION, TRIAL_PRECISION = (1e-7, 200), (1e-3, 40)
+# Below this share of explained similarity, the answer moves towards the GP's.
+TRUSTED = 0.5
+# No answer is farther outside the range of a subdomain's outputs, in ranges: a kernel
+# much wider than the outputs hardly holds them.
+MARGIN = 0.5
+
+
+def keep_nothing(key, make):
+    """Compute it again; see `TwinSearch.answer_fresh`."""
+    return make()
+
+
+class TwinSearch:
+    """Minima of a Twin GP's objective, for one choice of hyperparameters.
+
+    A relative of the Twin GP with another objective overrides `make_core`, `look`,
+    `objective` and `answer_fresh`.
+
+    Parameters
+    ----------
+    scales : Scales
+    rank : "auto", "full" or int
+    n_starts : {1, 2}
+    precision : tuple
+        As `PRECISION`.
+    """
+
+    def __init__(self, scales: Scales, rank, n_starts, precision=PRECISION):
+        self.scales, self.rank = scales, rank
+        self.n_starts, self.precision = n_starts, precision
+
+    def rows(self, X, Y, weights) -> TwinRows:
+        """Rows of a subdomain, centred and divided by length scales."""
+        return make_rows(X, Y, weights, self.scales)
+
+    def make_core(self, rows, left):
+        """What queries look at, and `Looks` of rows that are left out."""
+        return twin_state.make_core(rows, self.scales, self.rank, left)
+
+    def look(self, core, K_xq, Z):
+        """`Looks` of queries, from their similarities to the rows."""
+        return twin_state.look(core, K_xq, Z)
+
+    def objective(self, core, looks):
+        """The function that is minimised."""
+        own, eta = self.scales.own_output, self.eta(looks)
+        return TwinObjective(core.pivots, core.C, looks.U, eta, own, looks.taken)
+
+    def eta(self, looks):
+        """Posterior input variance with noise, shape (n,)."""
+        return looks.unexplained + (self.scales.own_input - 1.0)
+
+    def minimize(self, core, looks) -> Minima:
+        """The lowest minimum of each query, from one start or two."""
+        objective = self.objective(core, looks)
+        tolerance, most = self.precision
+        best = minimize_batch(
+            objective, looks.means, tolerance=tolerance, max_evaluations=most
+        )
+        if self.n_starts == 1:
+            return best
+        other = minimize_batch(
+            objective, looks.nearest, tolerance=tolerance, max_evaluations=most
+        )
+        lower = other.values < best.values
+        n_evaluations = best.n_evaluations + other.n_evaluations
+        pairs = zip(best, other)
+        best = Minima(*(np.where(_along(lower, a), b, a) for a, b in pairs))
+        return best._replace(n_evaluations=n_evaluations)
+
+    def points(self, core, looks, Z):
+        """Answers in kernel units, shape (n, n_outputs).
+
+        Minima, moved towards the answer of a GP where the rows explain little, and
+        kept near the outputs of the rows.
+        """
+        minima = self.minimize(core, looks).points
+        trust = np.clip((1.0 - looks.unexplained) / TRUSTED, 0.0, 1.0)[:, None]
+        points = looks.means + trust * (minima - looks.means)
+        low, high = Z.min(axis=0), Z.max(axis=0)
+        margin = MARGIN * (high - low)
+        return np.clip(points, low - margin, high + margin)
+
+    def answer_left_out(self, rows, left):
+        """Answers to rows that are left out one by one, in units of the outputs.
+
+        Parameters
+        ----------
+        rows : TwinRows
+        left : ndarray of int of shape (n_left,)
+
+        Returns
+        -------
+        ndarray of shape (n_left, n_outputs)
+        """
+        core, looks = self.make_core(rows, left)
+        return rows.back(self.points(core, looks, rows.Z))
+
+    def answer_fresh(
+        self, rows, X_query, kept=keep_nothing, solve=False, variance=False
+    ) -> Answer:
+        """Answer a few queries where nothing has been precomputed.
+
+        Parameters
+        ----------
+        rows : TwinRows
+        X_query : ndarray of shape (n_queries, n_features)
+        kept : callable
+            ``kept(key, make)`` gives ``make()``, or what it gave before for that key:
+            a grid of hyperparameters factorises each side once.
+        solve : bool
+            Whether the search solves with a Cholesky factor of the outputs' kernel
+            matrix: for a single query that beats making an inverse.
+        variance : bool
+
+        Returns
+        -------
+        Answer
+            With variances that are not calibrated: eta times the amplitude of the
+            outputs' marginal likelihood.
+        """
+        scales = self.scales
+        inputs = ("inputs", scales.inputs.tobytes(), scales.input_noise)
+        L = kept(
+            inputs,
+            lambda: twin_state.factorize_inputs(rows, scales.input_noise),
+        )
+        outputs = kept(
+            ("outputs", scales.outputs.tobytes(), scales.output_noise),
+            lambda: self._fresh_outputs(rows, solve),
+        )
+        K_xq = rows.similarities(X_query)
+        u = kept((*inputs, X_query.tobytes()), lambda: solve_cholesky(L, K_xq))
+        looks = twin_state.look_fresh(K_xq, u, rows.Z, outputs)
+        core = twin_state.TwinCore(L, u, outputs.pivots, outputs.C)
+        return self.with_amplitude(core, looks, rows, L if variance else None)
+
+    def with_amplitude(self, core, looks, rows, L) -> Answer:
+        """Answers, with a variance that is not calibrated unless L is None."""
+        mean = rows.back(self.points(core, looks, rows.Z))
+        if L is None:
+            return Answer(mean, None, None)
+        eta = self.eta(looks)
+        return Answer(mean, np.outer(eta, amplitude_sq(rows, L)), eta)
+
+    def _fresh_outputs(self, rows, solve):
+        noise = self.scales.output_noise
+        if solve:
+            return solved_output_side(rows.Z, noise, rows.weights)
+        return make_output_side(rows.Z, noise, rows.weights, self.rank)[0]
+
+
+def amplitude_sq(rows, L):
+    """Of the outputs' marginal likelihood, shape (n_outputs,)."""
+    z_y = solve_lower(L, rows.Z * finite(rows.output_scales))
+    return np.einsum("ij,ij->j", z_y, z_y) / evidence_of(rows.weights).sum()
+
+
+def _along(choice, values):
+    return choice.reshape(-1, *[1] * (values.ndim - 1))

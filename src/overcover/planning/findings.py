@@ -1,0 +1,154 @@
+"""Findings about M and p: of a fitted cover, and before one is made.
+
+`about_cover` lists all that may be worth knowing, for a report. `poor_choices` are
+fewer, and certain: they serve no data well, and the user can choose otherwise. They
+become warnings when a model is fitted.
+"""
+
+from typing import NamedTuple
+
+from .._markup import number, percent, size_of
+from .._notes import warn
+from ..cover import CoverShape
+from ..machines.base import memory_of_computer
+from ..tuning.cost import scales_to_find
+
+# Below it, answers jump at borders more than they gain from independence.
+LEAST_OVERLAP = 0.5
+# Times fewer rows than features. With 40 features, errors of machines of 10 rows are
+# 31 % larger than of 320, and 17 % where rows lie on a sheet of three dimensions; of
+# machines of 40 rows, 14 % and 1 %.
+FEW = 4
+# Up to so many rows, a machine for each of them is no waste worth a word.
+A_FEW = 100
+# So small and so many that the partition takes longer than the machines.
+SMALL, MANY = 100, 10_000
+
+
+class Finding(NamedTuple):
+    """One thing worth knowing about a model."""
+
+    severity: str
+    """"problem" (do not rely on it), "warning" (it can be better) or "note"."""
+
+    text: str
+    """The observation, what it means, what to do."""
+
+    def __str__(self):
+        return f"{self.severity}: {self.text}"
+
+
+class PoorCoverWarning(UserWarning):
+    """The parameters of the cover serve no data well; the text says what to change."""
+
+
+def poor_choices(shape: CoverShape, n_features, n_outputs, machine, in_memory=True):
+    """Sentences on an M and p that serve no data well.
+
+    Parameters
+    ----------
+    shape : CoverShape
+    n_features, n_outputs : int
+    machine : Machine, str or None
+    in_memory : bool
+        Whether all states will be held in memory.
+
+    Yields
+    ------
+    str
+        What is poor, why, and what to do.
+    """
+    n_samples, size, overlap, _, n_subdomains = shape
+    if n_subdomains == 1:
+        return
+    if FEW * size <= scales_to_find(n_features):
+        yield (
+            f"subdomain_size={size} is little beside {n_features} features: with so "
+            "few rows errors are a fifth to a third larger. Give subdomain_size="
+            f"{max(SMALL, 4 * n_features)} or more, or 'auto'."
+        )
+    owned = round((1.0 - overlap) * size, 9)  # 20 * (1 - 0.9) is below two
+    if overlap > 0 and owned < 2 and n_samples > A_FEW:
+        yield (
+            f"With subdomain_size={size} and overlap={overlap:g} a subdomain owns "
+            f"less than two rows, so {number(n_samples)} need {number(n_subdomains)} "
+            "machines: no fewer than there may be queries. Give a subdomain_size of "
+            f"{int(10 / (1 - overlap))} or more, or a smaller overlap."
+        )
+    elif size < SMALL and n_subdomains > MANY:
+        yield (
+            f"subdomain_size={size} cuts {number(n_samples)} rows into "
+            f"{number(n_subdomains)} subdomains: finding them costs more than the "
+            "machines do, and each knows little. Give subdomain_size='auto', or 400."
+        )
+    if in_memory:
+        by_row = 8 * (n_features + 3 * n_outputs)
+        if getattr(machine, "keep_factors", "auto") is True:
+            by_row += 4 * size
+        yield from _too_large(shape, by_row)
+
+
+def _too_large(shape, by_row):
+    """Of states that exceed the memory: every row is in 1 / (1 - p) of them."""
+    overlap = shape.overlap
+    needed = shape.n_samples / (1.0 - overlap) * by_row
+    there = memory_of_computer()
+    if needed > there:
+        yield (
+            f"The states of all subdomains will take more than {size_of(needed)}, and "
+            f"this computer has {size_of(there)}: with overlap={overlap:g} every row "
+            f"is held {1 / (1 - overlap):.0f} times. Fit into a store "
+            "(overcover.store.fit_into), which keeps them on disk, or lower overlap."
+        )
+
+
+def warn_of_poor_choices(shape, n_features, n_outputs, machine, in_memory=True):
+    """A `PoorCoverWarning` for each of `poor_choices`, before any work is done."""
+    for text in poor_choices(shape, n_features, n_outputs, machine, in_memory):
+        warn(text, PoorCoverWarning)
+
+
+def about_cover(model):
+    """Sizes of a fitted model: too small, too large, too little in common."""
+    n_samples = int(model.cover_.n_owned.sum())
+    n_subdomains = model.n_subdomains_
+    size = max(len(members) for members in model.cover_.members)
+    machine = type(model.machine_).__name__
+    if n_subdomains == 1:
+        yield Finding(
+            "note",
+            f"All {number(n_samples)} rows fit into one subdomain, so there is no "
+            f"cover: this is the full model. {machine} alone does the same.",
+        )
+    elif n_samples < 2 * size:
+        yield Finding(
+            "warning",
+            f"Every subdomain holds {percent(size / n_samples, 0)} of all rows, so "
+            f"{number(n_subdomains)} machines are trained on almost the same data. "
+            f"{machine} alone is cheaper and as accurate; or make subdomain_size "
+            f"smaller than {number(n_samples // 2)}.",
+        )
+    if n_subdomains > 1 and model.overlap < LEAST_OVERLAP:
+        yield Finding(
+            "warning",
+            f"Only {percent(model.overlap, 0)} of a subdomain's rows are borrowed: "
+            "answers jump where one subdomain ends, and are poor near its border. An "
+            "overlap of 0.9 is usually much more accurate.",
+        )
+    if n_subdomains > 1 and size < 2 * scales_to_find(model.n_features_in_):
+        yield Finding(
+            "warning",
+            f"A subdomain holds {number(size)} rows for {number(model.n_features_in_)} "
+            "features: too few to learn from. Raise subdomain_size.",
+        )
+    yield from about_variance(model)
+
+
+def about_variance(model):
+    """Machines without one."""
+    if not model.machine_.has_variance:
+        yield Finding(
+            "note",
+            f"{type(model.machine_).__name__} has no predictive variance: there are no "
+            "standard deviations and no intervals. GP and TwinGP have them.",
+        )

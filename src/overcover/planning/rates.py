@@ -1,0 +1,261 @@
+"""What this computer needs for an operation of each stage, measured in one small run.
+
+The run tunes, fits and queries real machines, and partitions and covers real rows: a
+few, made up, of the width of the data. A task runs on one thread, so its processor time
+is what it takes on a computer that does nothing else.
+"""
+
+import os
+import pickle
+import tempfile
+import time
+import warnings
+from copy import copy
+from functools import partial, wraps
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+
+from .. import kernels
+from .._linalg import cholesky, dense_flops, inverse_from_cholesky
+from .._parallel import one_thread_per_worker
+from ..cover import CoverShape, cover_flops, cover_partition
+from ..machines import make_machine
+from ..partition import partition_cost, partition_rows
+
+# Rows of the run that are partitioned, covered and tuned on; sizes of machines.
+N_PARTITIONED, N_COVERED, N_TUNED, SIZES = 2600, 200, 60, (200, 800)
+BATCH = 100
+# Sizes at which the bytes of a state are counted: they are quadratic in the size.
+COUNTED = (40, 80, 160)
+
+
+class Line(NamedTuple):
+    """Seconds by operations."""
+
+    fixed: float
+    each: float
+
+    def __call__(self, flops) -> float:
+        return self.fixed + self.each * flops
+
+    @classmethod
+    def through(cls, few, many) -> "Line":
+        """Through two pairs of operations and seconds, neither term negative.
+
+        Examples
+        --------
+        >>> Line.through((10.0, 3.0), (30.0, 7.0))
+        Line(fixed=1.0, each=0.2)
+        >>> Line.through((10.0, 3.0), (30.0, 12.0))
+        Line(fixed=0.0, each=0.4)
+        """
+        (least, quick), (most, slow) = few, many
+        each = max(slow - quick, 0.0) / (most - least)
+        fixed = quick - each * least
+        return cls(fixed, each) if fixed >= 0 else cls(0.0, slow / most)
+
+
+class Rates(NamedTuple):
+    """Seconds of one thread, see `measure`."""
+
+    tuning: float
+    """An operation of tuning."""
+
+    partition: float
+    cover: float
+    machine: Line
+    """One machine, by `dense_flops` of its size."""
+
+    visit: float
+    """A subdomain that answers at all."""
+
+    question: Line
+    """A query to one subdomain, with its variance, by `answer_flops`."""
+
+    byte: float
+    """A byte, written to a store."""
+
+    file: float
+    """A file of a store."""
+
+
+def answer_flops(size):
+    """Operations of an answer: a product with a factor, and similarities."""
+    return size**2 + 300.0 * size
+
+
+def once_per_machine(function):
+    """Remember results in this process, by the parameters of the machine."""
+    results: dict[tuple, Any] = {}
+
+    @wraps(function)
+    def remembered(machine, *numbers):
+        machine = make_machine(machine)
+        key = joblib.hash((type(machine), machine.get_params())), *numbers
+        if key not in results:
+            results[key] = function(machine, *numbers)
+        return results[key]
+
+    return remembered
+
+
+def typical_rows(n_samples, n_features, n_outputs):
+    """Rows on a curved sheet, as most data are; outputs follow it with a little noise.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_outputs)
+    """
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(n_samples, 5))
+    X = np.sin(hidden @ rng.normal(size=(5, n_features)))
+    X += 0.3 * rng.normal(size=X.shape)
+    Y = np.sin(hidden @ rng.normal(size=(5, n_outputs)))
+    return X, Y + 0.1 * rng.normal(size=Y.shape)
+
+
+@once_per_machine
+def typical_machine(machine, n_features, n_outputs):
+    """The machine, tuned on a few typical rows: its cost hardly depends on them."""
+    machine = clone(machine)
+    X, Y = typical_rows(N_TUNED, n_features, n_outputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine.tune(X, Y, None, N_TUNED, np.random.RandomState(0), None)
+    return machine
+
+
+@once_per_machine
+def state_bytes(machine, n_features, n_outputs, overlap):
+    """Bytes of a state as polynomials in its size, counted on small states.
+
+    Returns
+    -------
+    ndarray of shape (2, 3)
+        Without what can be made again, then with it; the highest power first.
+    """
+    machine, counts = copy(typical_machine(machine, n_features, n_outputs)), []
+    if getattr(machine, "factor_dtype", None) == "auto":
+        machine.set_params(factor_dtype="float64")  # data decide; plan for the larger
+    for size in COUNTED:
+        X, Y = typical_rows(size, n_features, n_outputs)
+        n_owned = max(1, round((1.0 - overlap) * size))
+        states = [machine.fit_state(X, Y, None, n_owned, k) for k in (False, True)]
+        counts.append([bytes_of(state) for state in states])
+    return np.polyfit(COUNTED, np.array(counts, float), 2).T
+
+
+def bytes_of(tree: Any) -> int:
+    """Bytes of all arrays in a state, however nested; of anything else as pickled.
+
+    Examples
+    --------
+    >>> bytes_of((np.zeros(3), [np.zeros(2), None]))
+    40
+    """
+    if isinstance(tree, np.ndarray):
+        return tree.nbytes
+    if tree is None:
+        return 0
+    if isinstance(tree, tuple | list):
+        return sum(bytes_of(part) for part in tree)
+    return len(pickle.dumps(tree))
+
+
+@once_per_machine
+def measure(machine, n_features, n_outputs) -> Rates:
+    """Time one small run of every stage; remembered for the next call.
+
+    Parameters
+    ----------
+    machine : Machine, str or None
+    n_features, n_outputs : int
+
+    Returns
+    -------
+    Rates
+    """
+    machine = copy(typical_machine(machine, n_features, n_outputs))  # is calibrated
+    X, Y = typical_rows(N_PARTITIONED, n_features, n_outputs)
+    with one_thread_per_worker():
+        fits = [_time_fit(machine, X[:size], Y[:size]) for size in SIZES]
+        visit = _time_answer(machine, X, Y, SIZES[0], 1)
+        answers = [_time_answer(machine, X, Y, size, BATCH) for size in SIZES]
+        tuning = _time_dense(X[: SIZES[-1] // 2])
+        partition, cover = _time_cover(X)
+    machine_rate = Line.through(*zip(map(dense_flops, SIZES), fits))
+    question = Line.through(*zip(map(answer_flops, SIZES), answers))
+    writing = _time_writing()
+    return Rates(tuning, partition, cover, machine_rate, visit, question, *writing)
+
+
+def best_of(task, clock=time.thread_time) -> float:
+    """Least seconds of two calls of a task, after one that fills caches."""
+    task()
+    return min(elapsed(task, clock) for _ in range(2))
+
+
+def elapsed(task, clock=time.thread_time) -> float:
+    """Seconds of one call."""
+    start = clock()
+    task()
+    return max(clock() - start, 1e-9)
+
+
+def _time_fit(machine, X, Y):
+    """Seconds of one machine."""
+    return best_of(partial(machine.fit_state, X, Y, None, len(X) // 10, True))
+
+
+def _time_answer(machine, X, Y, size, n_queries):
+    """Seconds of one query, among some that a subdomain answers together."""
+    state = machine.fit_state(X[:size], Y[:size])
+    machine.calibrate([state])
+    ask = partial(machine.answer, state, X[-n_queries:], machine.has_variance)
+    return best_of(ask) / n_queries
+
+
+def _time_dense(X):
+    """Seconds per operation of a kernel matrix, its factor and its inverse."""
+    A = X / X.std(axis=0) / np.sqrt(X.shape[1])
+
+    def run():
+        K = kernels.cross("rbf", A, A)
+        K[np.diag_indices(len(K))] += 0.05
+        inverse_from_cholesky(cholesky(K)[0])
+
+    return best_of(run) / dense_flops(len(X))
+
+
+def _time_cover(X):
+    """Seconds per operation of a partition, and of its cover."""
+    Z = X / X.std(axis=0)
+    shape = CoverShape.at(len(Z), N_COVERED)
+    divide = partial(partition_rows, Z, shape.n_subdomains, random_state=0)
+    sizes = shape.size, shape.overlap, shape.spread
+    cover = partial(cover_partition, Z, divide(), *sizes)  # the first call compiles
+    cost = partition_cost(len(Z), Z.shape[1], shape.n_subdomains)
+    partition = elapsed(divide) / (cost.distances + cost.exchanges)
+    return partition, best_of(cover) / cover_flops(shape, Z.shape[1])
+
+
+def _time_writing():
+    """Seconds per byte and per file of a store, where temporary files are."""
+    large = np.zeros(2**21)
+    with tempfile.TemporaryDirectory() as folder:
+
+        def write(array):
+            with open(os.path.join(folder, "part"), "wb") as file:
+                array.tofile(file)
+                os.fsync(file)
+
+        # The disk's time counts.
+        few, many = (
+            best_of(partial(write, array), time.perf_counter)
+            for array in (large[:1], large)
+        )
+    return max(many - few, 0.0) / large.nbytes, few

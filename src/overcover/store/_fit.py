@@ -1,0 +1,200 @@
+"""Fit into a store: whatever is done is on the disk, and is not done again.
+
+The model that the store held before stays until the new one is whole; see `_draft`.
+"""
+
+import hashlib
+import json
+import os
+
+import numpy as np
+from sklearn.base import clone
+
+from .._streams import blocks_of
+from .._validation import check_training_data
+from ..machines import make_machine
+from ..regressor import OverlappingCoverRegressor
+from . import _directory as directory
+from ._codec import FITTED, check_storable, encode
+from ._draft import Draft, find_draft, is_begun, new_draft
+from ._model import check_dtype, commit, load
+from ._pack import StoreError
+from ._rows import mapped_as_float, mapped_used
+
+# Results do not depend on these.
+INDIFFERENT = {"n_jobs": None, "verbose": 0}
+
+
+def fit_into(
+    model,
+    X,
+    y,
+    path,
+    *,
+    sample_weight=None,
+    X_target=None,
+    resume=True,
+    dtype=None,
+    notes=None,
+):
+    """Fit a model, writing every machine to a store as soon as it is done.
+
+    Equal to ``model.fit(X, y, ...)`` followed by ``model.save(path)``, but memory holds
+    only the machines being worked on, and a fit that was interrupted, by whatever, goes
+    on where it stopped when it is called again: the result is the same, bit by bit.
+    The model that the path held before stays whole until the new one is.
+
+    Parameters
+    ----------
+    model : OverlappingCoverRegressor
+        Is fitted; afterwards its subdomains are those of the store, as in `load`.
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Arrays mapped from files, ``np.load(name, mmap_mode="r")``, will do. Inputs
+        are then read in blocks, and as a whole only for the partition: two copies in
+        float64, or 64 numbers for each row of more than 1,000 columns, or a shard with
+        ``partition="two-level"``. Outputs are held in memory, and so are inputs where a
+        router or a weight looks at all of them (``router="neighbors"``, "iwtgp" with
+        `X_target`).
+    path : str or path-like
+        As in `save`.
+    sample_weight, X_target : array-like, default=None
+        As in ``model.fit``.
+    resume : bool, default=True
+        Whether to take up an unfinished fit of the same data and parameters, or return
+        a finished one. False discards what is unfinished.
+    dtype : {None, "float64", "float32"}, default=None
+    notes : dict or None, default=None
+        As in `save`.
+
+    Returns
+    -------
+    model
+
+    Raises
+    ------
+    StoreError
+        If the path holds an unfinished fit of other data or parameters (with
+        ``resume=True``), is foreign, or cannot be written to.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from overcover import GP, OverlappingCoverRegressor
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> model = OverlappingCoverRegressor(GP(length_scale=1.0, noise=0.01),
+    ...     subdomain_size=50, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = fit_into(model, X, np.sin(X[:, 0]), f"{folder}/sine.ocm")
+    ...     bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
+    True
+    """
+
+    def begin(scratch, dtype):
+        known = sample_weight, X_target, dtype, notes
+
+        def fit_rows(folder):
+            runner, rows = Draft(folder, dtype), mapped_as_float(X, scratch)
+            data = rows, y, sample_weight
+            if isinstance(rows, np.memmap) and _is_plain(y) and len(rows) == len(y):
+                # Else the fit would copy the rows that it uses to memory.
+                *data, runner.rows = mapped_used(*data, scratch)
+                runner.is_merged = True
+            model._fit(*data, X_target, runner)
+
+        return fingerprint_of(model, X, y, *known), fit_rows
+
+    return fit_draft(model, path, begin, resume, dtype, notes)
+
+
+def fit_draft(
+    model, path, begin, resume=True, dtype=None, notes=None, is_idle=lambda: True
+):
+    """Find or make a draft, fit into it, and make it the model of a store.
+
+    ``begin(folder, dtype)`` may write rows to a folder; it returns the fingerprint of
+    the fit, and a function that fits the model into the folder of a draft. Where the
+    rows are still in use at the end, ``is_idle()`` is false, the next writer deletes
+    them. The other parameters are those of `fit_into`.
+    """
+    check_draftable(model)
+    dtype, notes = check_dtype(dtype), directory.check_notes(notes)
+    with directory.writing(path) as store:
+        scratch = directory.new_data_folder(store)
+        try:
+            fingerprint, fit_rows = begin(scratch, dtype)
+            if resume and _is_finished(store, fingerprint):
+                directory.tidy_model(store)
+                return adopt(model, load(store))
+            folder = find_draft(store, fingerprint) if resume else None
+            directory.tidy(store, {scratch.name, folder.name if folder else ""})
+            folder = folder or new_draft(store, fingerprint)
+            try:
+                fit_rows(folder)
+            finally:
+                if not is_begun(folder):
+                    directory.keep_only(folder)
+            digests = model.states_.subdomains.digests
+            commit(store, folder, model, digests, dtype, notes, fingerprint)
+            directory.tidy(store)
+            return adopt(model, load(store))
+        finally:
+            if scratch.exists() and is_idle():
+                directory.keep_only(scratch)
+
+
+def check_draftable(model):
+    """Refuse early what cannot be fitted into a store."""
+    if not isinstance(model, OverlappingCoverRegressor):
+        raise StoreError(f"{model!r} is not an OverlappingCoverRegressor.")
+    model._check_options()
+    check_storable(make_machine(model.machine))
+    encode(clone(model).set_params(**INDIFFERENT))
+
+
+def adopt(model, loaded):
+    """Give a model all that another has learned, and nothing else."""
+    for name in [name for name in vars(model) if FITTED.fullmatch(name)]:
+        delattr(model, name)
+    for name, value in vars(loaded).items():
+        if FITTED.fullmatch(name):
+            setattr(model, name, value)
+    return model
+
+
+def fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes=None):
+    """SHA-256 of all that a fit depends on, as hexadecimal digits."""
+    from .. import __version__
+
+    fresh = clone(model).set_params(**INDIFFERENT)
+    recipe = encode(fresh)
+    words = [__version__, directory.VERSION, dtype, recipe.tree, notes or {}]
+    hashing = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
+    if not all(_is_plain(a) for a in (X, y)):  # data frames, lists
+        X, Y, _, _ = check_training_data(fresh, X, y, merge=False)
+        names = list(getattr(fresh, "feature_names_in_", []))
+        hashing.update(json.dumps([names, fresh._y_ndim]).encode())
+        y = Y
+    few = [None if a is None else np.asarray(a) for a in (sample_weight, X_target)]
+    for array in (*recipe.arrays, X, y, *few):
+        _hash_array(hashing, array)
+    return hashing.hexdigest()
+
+
+def _is_plain(array):
+    """Whether an array can be hashed as it is, mapped or not."""
+    return isinstance(array, np.ndarray) and array.dtype.kind in "fiub"
+
+
+def _hash_array(hashing, array):
+    if array is None:
+        return hashing.update(b"None")
+    hashing.update(f"{array.dtype.str}{array.shape}".encode())
+    for block in blocks_of(np.atleast_1d(array)):
+        hashing.update(np.ascontiguousarray(block).data)
+
+
+def _is_finished(store, fingerprint):
+    if not os.path.lexists(store / directory.MANIFEST):
+        return False
+    return directory.read_manifest(store)["fingerprint"] == fingerprint

@@ -1,0 +1,131 @@
+"""Arrays of numbers from .npy and .npz files, never unpickled by Python's unpickler."""
+
+import zipfile
+
+import numpy as np
+
+from ._cells import TableError, column_names
+from ._files import pick, reading
+from ._pickled import RefusedPickle, read_pickle
+
+# Names of the arrays of an .npz archive.
+INPUTS, OUTPUTS = ("X", "x", "data"), ("Y", "y", "target")
+# What columns of theirs are called: this letter and a number.
+INPUT, OUTPUT = "x", "y"
+
+
+def npz_names(path):
+    """Names of the arrays of an .npz archive."""
+    with reading(path, "an .npz archive"), zipfile.ZipFile(path) as archive:
+        return [n.removesuffix(".npy") for n in archive.namelist()]
+
+
+def read_npz(path, key, pickled=False):
+    """One array of an .npz archive; if `pickled`, also a dictionary of arrays."""
+    pick(npz_names(path), key, path)
+    with reading(path, "an .npz archive"), zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        with archive.open(key if key in names else f"{key}.npy") as file:
+            if _holds_objects(file) and pickled:
+                return read_pickle(file)
+            return _read_numbers(file)
+
+
+def read_npy(path, mapped=False):
+    """The array of an .npy file; its rows stay on the disk if it is mapped."""
+    with reading(path, "an .npy file"), open(path, "rb") as file:
+        if not mapped:
+            return _read_numbers(file)
+        _holds_objects(file)
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _holds_objects(file):
+    """Whether an array is of Python objects; records and text are refused.
+
+    Leaves the file where the content begins.
+    """
+    form = np.lib.format
+    header = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
+    version = form.read_magic(file)
+    if version not in header:  # (3, 0): names of fields beyond latin1
+        raise RefusedPickle("It is an array of records, not of numbers.")
+    dtype = header[version](file)[2]
+    if not dtype.hasobject and dtype.kind not in "biuf":
+        raise RefusedPickle(f"It is an array of {dtype}, not of numbers.")
+    return dtype.hasobject
+
+
+def _read_numbers(file):
+    file.seek(0)
+    if _holds_objects(file):
+        raise RefusedPickle(
+            "It is an array of Python objects, which only unpickling can restore, and "
+            "that can run any program. Save arrays of numbers."
+        )
+    file.seek(0)
+    values = np.lib.format.read_array(file, allow_pickle=False)
+    file.read()  # to the end, where an archive has its checksum
+    return values.astype(values.dtype.newbyteorder("="), order="C", copy=False)
+
+
+def read_columns(path, form, mapped=False):
+    """Columns of a .npy or .npz file by name.
+
+    A .npz archive holds X, and may hold Y; or one array, which is a table. Columns are
+    views: those of a mapped array stay on the disk.
+    """
+    if form == ".npy":
+        return as_columns(read_npy(path, mapped), path)
+    names = npz_names(path)
+    inputs = [name for name in INPUTS if name in names]
+    if not inputs and len(names) == 1:
+        return as_columns(read_npz(path, names[0]), path)
+    columns = as_columns(read_npz(path, pick(names, INPUTS, path)), path, INPUT)
+    for name in OUTPUTS:
+        if name in names:
+            return columns | as_columns(read_npz(path, name), path, OUTPUT)
+    return columns
+
+
+def as_columns(values, path, letter="c"):
+    """Columns of an array by name."""
+    if values.ndim not in (1, 2):
+        raise TableError(
+            f"{str(path)!r} holds an array of shape {values.shape}; a table has one or "
+            "two dimensions."
+        )
+    values = values.reshape(len(values), -1)
+    return dict(zip(column_names(values.shape[1], letter), values.T))
+
+
+def read_parts(path, target=None, features=None):
+    """Inputs and outputs of an .npz archive of several arrays, by split.
+
+    `target` and `features` name the arrays; without them they are X and Y, or X_train,
+    Y_train, X_test and Y_test. Splits are "" and, if the file has one, "_test".
+    """
+    names = npz_names(path)
+    inputs = (features,) if features is not None else INPUTS
+    outputs = (target,) if target is not None else OUTPUTS
+    is_split = (
+        target is None
+        and features is None
+        and not set(inputs) & set(names)
+        and any(f"{n}_train" in names for n in inputs)
+    )
+    suffixes = {"": "_train", "_test": "_test"} if is_split else {"": ""}
+    parts = {}
+    for part, suffix in suffixes.items():
+        X, Y = (
+            read_npz(path, pick(names, [f"{n}{suffix}" for n in keys], path))
+            for keys in (inputs, outputs)
+        )
+        if X.ndim != 2 or Y.ndim not in (1, 2) or len(X) != len(Y):
+            raise TableError(
+                f"{str(path)!r} holds inputs of shape {X.shape} and outputs of shape "
+                f"{Y.shape}; needed are (n_samples, n_features), and (n_samples,) or "
+                "(n_samples, n_outputs)."
+            )
+        parts[part] = X, Y
+    return parts

@@ -1,0 +1,159 @@
+"""One rule for the meaning of a cell: a number, a date, a truth value, a gap, a word.
+
+The rule stands in the docstring of `overcover.tables`. It applies to columns: all cells
+of a column are of one kind, or the first that is not is named.
+"""
+
+import re
+from datetime import UTC, datetime
+
+import numpy as np
+
+# Cells that mean that a value is missing, in any mixture of small and capital letters.
+GAPS = frozenset(("", "?", "na", "n/a", "#n/a", "#na", "#n/a n/a", "<na>", "nan"))
+GAPS |= {"-nan", "null", "none", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"}
+TRUTH = {"true": 1.0, "false": 0.0}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SECONDS_PER_DAY = 86400.0
+# Years first, with other separators than ISO 8601 has, or without a day.
+_DATE = re.compile(r"(\d{4})([-/.])(\d\d)(?:\2(\d\d))?((?:[T ].*)?)")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+
+
+class TableError(ValueError):
+    """A file holds no table, or a table holds no numbers; the message says where."""
+
+
+def column_names(n_columns, letter="c"):
+    """Names of columns that have none: a letter and the position.
+
+    Examples
+    --------
+    >>> column_names(3)
+    ['c0', 'c1', 'c2']
+    """
+    return [f"{letter}{i}" for i in range(n_columns)]
+
+
+def is_gap(cell):
+    """Whether the text of a cell means that the value is missing."""
+    return cell.strip().lower() in GAPS
+
+
+def is_word(cell):
+    """Whether the text of a cell is neither a number nor a gap."""
+    return not is_gap(cell) and _number(cell.strip()) is None
+
+
+def _number(cell):
+    """The number in a cell; None for a word."""
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
+def _day(cell):
+    """The date in a cell as days since 1970, in UTC; None for a word.
+
+    Examples
+    --------
+    >>> _day("1970-01-03 12:00"), _day("1970/01/02"), _day("1970-02"), _day("May")
+    (2.5, 1.0, 31.0, None)
+    """
+    try:
+        when = datetime.fromisoformat(cell)
+    except ValueError:
+        match = _DATE.fullmatch(cell)
+        if match is None:
+            return None
+        year, _, month, day, rest = match.groups()
+        try:
+            when = datetime.fromisoformat(f"{year}-{month}-{day or '01'}{rest}")
+        except ValueError:
+            return None
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return (when - EPOCH).total_seconds() / SECONDS_PER_DAY
+
+
+READERS = {"number": _number, "date": _day}
+
+
+def parse(cells, kind):
+    """Values of a column, NaN where there is none, and which cells are not of a kind.
+
+    Truth values are the numbers 1 and 0, if a column holds nothing else.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_rows,)
+        Numbers, dates (datetime64), or objects; None for a gap.
+    kind : {"number", "date"}
+
+    Returns
+    -------
+    values : ndarray of float64 of shape (n_rows,)
+        Dates are in days since 1970.
+    bad : ndarray of bool of shape (n_rows,)
+    """
+    values, bad = np.full(len(cells), np.nan), np.zeros(len(cells), bool)
+    if cells.dtype.kind == "M":
+        present = ~np.isnat(cells)
+        if kind == "number":
+            return values, present
+        since = cells[present] - np.datetime64(0, "s")
+        values[present] = since / np.timedelta64(1, "s") / SECONDS_PER_DAY
+        return values, bad
+    if kind == "number" and cells.dtype.kind in "biuf":
+        return cells.astype(np.float64), bad
+    texts = ["" if c is None or c != c else str(c).strip() for c in cells]
+    present = np.array([text.lower() not in GAPS for text in texts], bool)
+    rows = np.flatnonzero(present)
+    read = READERS[kind]
+    if kind == "number" and all(texts[i].lower() in TRUTH for i in rows):
+        read = lambda text: TRUTH[text.lower()]  # noqa: E731
+    for i in rows:
+        value = read(texts[i])
+        bad[i] = value is None or value != value
+        values[i] = np.nan if bad[i] else value
+    return values, bad
+
+
+def kind_of(cells):
+    """ "number", "date" or "words", for a column as in `parse`."""
+    for kind in READERS:
+        if not parse(cells, kind)[1].any():
+            return kind
+    return "words"
+
+
+def numbers_of(cells, kind, name, place):
+    """Values of a column, all of them of a kind; dates in days since 1970.
+
+    `place` gives words for the position of a row, for the error.
+    """
+    values, bad = parse(cells, kind)
+    if bad.any():
+        raise TableError(f"{bad_cell(cells, bad, kind, name, place)}.")
+    return values
+
+
+def bad_cell(cells, bad, kind, name, place):
+    """Which cell is the first that is not of a kind."""
+    i = int(np.flatnonzero(bad)[0])
+    text = str(cells[i])
+    hint = ""
+    if kind == "number" and _DECIMAL_COMMA.fullmatch(text.strip()):
+        hint = " (a decimal mark is a point, not a comma)"
+    return f"column {name!r} holds {text!r} in {place(i)}, which is not a {kind}{hint}"
+
+
+def row_number(i):
+    """Where a row is, for forms without lines.
+
+    Examples
+    --------
+    >>> row_number(1)
+    'row 1 (counted from 0)'
+    """
+    return f"row {i} (counted from 0)"

@@ -1,0 +1,265 @@
+"""Tables as pandas frames, whole or a few rows at a time.
+
+Memory of `read_chunks`: one chunk, and what the form needs to find it (a row group's
+pages of Parquet; all of a .npz file, which cannot be read in part).
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._validation import check_names
+from ._arrays import read_columns
+from ._cells import GAPS, TableError, numbers_of, parse, row_number
+from ._files import STDIN, TEXT, check_path, form_of, name_of, open_text, reading
+from ._parquet import open_parquet
+
+# As pandas needs them, which compares letter by letter.
+_SPELLED = {w for gap in GAPS for w in (gap, gap.upper(), gap.title())}
+_SPELLED |= {"NaN", "-NaN"}
+
+
+class Chunks(NamedTuple):
+    """A table that comes in frames."""
+
+    frames: Iterator[Any]
+    """Data frames, one after the other. Their index is called "line", and holds lines
+    of a text as editors count them; or "row", counted from 0."""
+
+    columns: list[str]
+    """All that the file has, even if not all are read."""
+
+    has_names: bool
+    """False for arrays, whose columns are only numbered."""
+
+    total: int | None
+    """How much there is, in rows or bytes; None where this is not known."""
+
+    done: Callable[[], int]
+    """How much of it has been read."""
+
+
+def check_source(source):
+    """The form of a file of rows, if it can be read; "-" for standard input."""
+    return STDIN if source == STDIN else form_of(check_path(source))
+
+
+def read_frame(source, words=()):
+    """A table from a file, or from standard input.
+
+    Parameters
+    ----------
+    source : str
+        A path of a form in `overcover.tables`, or "-" for text from standard input. The
+        first line of a text names its columns.
+    words : sequence of str
+        Columns of text to leave as they are written, even if they look like numbers.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With an index as in `Chunks`.
+    """
+    (frame,) = read_chunks(source, None, words).frames
+    return frame
+
+
+def read_chunks(source, n_rows, words=(), wanted=None, verbatim=()) -> Chunks:
+    """A table from a file, a few rows at a time.
+
+    Parameters
+    ----------
+    source, words :
+        As in `read_frame`.
+    n_rows : int or None
+        Rows of every chunk but the last, however the file is cut into row groups:
+        predictions may depend, in the last digits, on the rows that are predicted
+        together. None for all rows.
+    wanted : collection of str or None
+        Columns to read, if reading fewer saves something; None for all.
+    verbatim : sequence of str
+        Columns of text to copy as they are written, gaps included.
+
+    Returns
+    -------
+    Chunks
+        At least one frame, of at least one row.
+    """
+    form, name = check_source(source), name_of(source)
+    opened: Any
+    with reading(source, "a table"):
+        if form == STDIN or form in TEXT:
+            opened = _text_chunks(source, n_rows, words, verbatim)
+        elif form == ".parquet":
+            opened = _parquet_chunks(source, n_rows, wanted)
+        else:
+            opened = _array_chunks(read_columns(source, form, mapped=True), n_rows)
+        frames, columns, has_names, total, done = opened
+        first = next(frames, None)
+    if first is None or not len(first):
+        raise TableError(f"{name} holds no rows.")
+    columns = [str(c) for c in (first.columns if columns is None else columns)]
+
+    def explained_frames():
+        frame = first
+        with reading(source, "a table"):
+            while frame is not None:
+                frame.columns = [str(c) for c in frame.columns]
+                yield frame
+                frame = next(frames, None)
+
+    return Chunks(explained_frames(), columns, has_names, total, done)
+
+
+# -- forms -----------------------------------------------------------------------------
+
+
+def _text_chunks(source, n_rows, words, verbatim):
+    """Frames of separated values, and where the reader is in the file."""
+    total = None if source == STDIN else Path(source).stat().st_size
+    reached = [0]
+
+    def frames():
+        import pandas as pd
+
+        with open_text(source) as (text, position):
+            start = 0
+            with _parsed_text(text, n_rows, words, verbatim) as parts:
+                for frame in parts:
+                    lines = text.line_of(range(start, start + len(frame)))
+                    frame.index = pd.Index(lines, name="line")
+                    start += len(frame)
+                    reached[0] = position()
+                    yield frame
+
+    return frames(), None, True, total, lambda: reached[0]
+
+
+def _parsed_text(text, n_rows, words, verbatim):
+    """What pandas makes of rows of text: a reader of frames."""
+    import pandas as pd
+
+    if not text.has_rows():
+        raise TableError("it holds no rows.")
+    names = [cell or f"c{i}" for i, cell in enumerate(text.first)]
+    check_names(names, "it")
+    options: dict[str, Any] = {
+        "names": names,
+        "index_col": False,
+        "sep": r"\s+" if text.separator is None else text.separator,
+        "skipinitialspace": True,
+        "dtype": dict.fromkeys({*words, *verbatim} & {*names}, str),
+        "keep_default_na": False,
+        "na_values": {n: [] if n in verbatim else [*_SPELLED] for n in names},
+        "low_memory": False,
+        "chunksize": n_rows or 2**62,
+    }
+    if [int(part) for part in pd.__version__.split(".")[:2]] < [3, 1]:
+        # Up to then its usual parser is off by a digit now and then.
+        options["float_precision"] = "round_trip"
+    with warnings.catch_warnings():
+        # A column of numbers with a word in it: an error names its line later.
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+        return pd.read_csv(text, **options)
+
+
+def _parquet_chunks(source, n_rows, wanted):
+    """Frames of a Parquet file, of those columns that are wanted."""
+    file = open_parquet(source)
+    names = file.schema_arrow.names
+    columns = names if wanted is None else [n for n in names if n in set(wanted)]
+    read = [0]
+
+    def frames():
+        if n_rows is None:
+            yield _counted(file.read(columns=columns).to_pandas(), 0)
+            return
+        # With no column at all pyarrow would yield no rows either.
+        for batch in file.iter_batches(n_rows, columns=columns or names[:1]):
+            read[0] += batch.num_rows
+            yield _counted(batch.to_pandas(), read[0] - batch.num_rows)
+
+    return frames(), names, True, file.metadata.num_rows, lambda: read[0]
+
+
+def _array_chunks(columns, n_rows):
+    """Frames of arrays."""
+    n_total = len(next(iter(columns.values()), ()))
+    n_rows = n_rows or max(n_total, 1)
+    read = [0]
+
+    def frames():
+        for i in range(0, n_total, n_rows):
+            read[0] = min(i + n_rows, n_total)
+            yield _counted(array_frame(columns, slice(i, i + n_rows)), i)
+
+    return frames(), list(columns), False, n_total, lambda: read[0]
+
+
+def array_frame(columns, rows=slice(None)):
+    """Some rows of arrays as a frame, in memory."""
+    import pandas as pd
+
+    return pd.DataFrame({name: np.array(v[rows]) for name, v in columns.items()})
+
+
+def _counted(frame, start):
+    """A frame whose rows are numbered from `start`."""
+    import pandas as pd
+
+    frame.index = pd.RangeIndex(start, start + len(frame), name="row")
+    return frame
+
+
+# -- columns ---------------------------------------------------------------------------
+
+
+def place(index, label):
+    """Where a row is, for people.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> place(pd.RangeIndex(2, 5, name="line"), 3), place(pd.RangeIndex(2), 1)
+    ('line 3', 'row 1 (counted from 0)')
+    """
+    return f"line {label}" if index.name == "line" else row_number(label)
+
+
+def with_gaps(frame, verbatim):
+    """A frame of a text whose verbatim columns have gaps, as all others have."""
+    if frame.index.name != "line":
+        return frame
+    gaps = {}
+    for name in verbatim:
+        words = frame[name].astype(str).str.strip().str.lower()
+        gaps[name] = frame[name].where(~words.isin(GAPS))
+    return frame.assign(**gaps)
+
+
+def cells_of(column):
+    """A column of a frame as an array for `parse`."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column):  # booleans too
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if pd.api.types.is_datetime64_any_dtype(column):
+        is_local = getattr(column.dt, "tz", None) is not None
+        return (column.dt.tz_convert(None) if is_local else column).to_numpy()
+    cells = column.astype(object).to_numpy(copy=True)
+    cells[column.isna().to_numpy()] = None
+    return cells
+
+
+def parsed(column, kind):
+    """`parse` for a column of a frame: values, and which cells are not of a kind."""
+    return parse(cells_of(column), kind)
+
+
+def as_numbers(column, kind):
+    """Values of a column of a frame, all of them of a kind; else the cell is named."""
+    at = column.index
+    return numbers_of(cells_of(column), kind, column.name, lambda i: place(at, at[i]))

@@ -1,0 +1,39 @@
+"""One far cell in a table spoils no prediction of a baseline."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from conftest import wave
+from overcover import (
+    GP,
+    CommitteeGP,
+    DomainDecompositionGP,
+    NeighborhoodRegressor,
+    SparseGP,
+    StructuredNeighbors,
+)
+
+FIXED = GP(length_scale=1.5, noise=0.01)
+BASELINES = [
+    CommitteeGP(FIXED, expert_size=60, random_state=0),
+    DomainDecompositionGP(FIXED, cell_size=60, random_state=0),
+    NeighborhoodRegressor(FIXED, n_neighbors=40),
+    SparseGP(FIXED, n_inducing=40, random_state=0),
+    SparseGP(FIXED, method="pic", n_inducing=40, random_state=0),
+    StructuredNeighbors(n_neighbors=10, random_state=0),
+    StructuredNeighbors("hsic", n_neighbors=10, random_state=0),
+]
+
+
+@pytest.mark.parametrize("value", [1e6, 1e12, 1e30])
+@pytest.mark.parametrize("baseline", BASELINES, ids=repr)
+def test_one_far_cell_spoils_no_other_answer(baseline, value, surface, queries):
+    X, y = surface
+    far = X.copy()
+    far[7, 1] = value
+    errors = [
+        np.sqrt(np.mean((clone(baseline).fit(rows, y).predict(queries) - truth) ** 2))
+        for rows, truth in ((X, wave(queries)), (far, wave(queries)))
+    ]
+    assert errors[1] < 1.5 * errors[0]
