@@ -54,8 +54,9 @@ class GP(CalibratedMachine):
     Parameters
     ----------
     kernel : {"auto", "rbf", "matern52", "matern32", "matern12"} or scikit-learn kernel
-        "auto" chooses the one that predicts held-out rows best; from left to right they
-        stand for rougher functions. A kernel object keeps its own hyperparameters and
+        "auto" chooses the one that predicts held-out rows best, and is "matern32" where
+        length scale and noise are given; from left to right they stand for rougher
+        functions. A kernel object keeps its own hyperparameters and
         is tuned within its bounds.
     length_scale : "auto", float or array-like of shape (n_features,), default="auto"
         The rho in ``exp(-d^2 / (2 rho^2))``, in units of the inputs. "auto" learns

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import kernels
+from .._parallel import one_thread_per_worker
 from ._judge import FEW_ROWS, make_judge
 from ._outputs import share_outputs
 from ._problem import MOST_SCALES, standardize
@@ -97,7 +98,8 @@ def tune(
     Parameters
     ----------
     kernel : str or scikit-learn kernel
-        "auto" chooses between the kernels that have a name.
+        "auto" chooses between the kernels that have a name, if anything else is to be
+        found.
     X : ndarray of shape (n_samples, n_features)
     Y : ndarray of shape (n_samples, n_outputs)
     weights : ndarray of shape (n_samples,) or None
@@ -125,31 +127,38 @@ def tune(
         n_learned = count_learned(problem, thetas[0])
         return Tuned(winner, restored, output_groups, scores, run_length, n_learned)
 
-    if problem.Y.shape[1] == 0 or len(X) < 2 or not (problem.free.any() or is_auto):
+    if problem.Y.shape[1] == 0 or len(X) < 2 or not problem.free.any():
         return finish(first, [start], {})
     if kernels.is_object(kernel):
         rows = [np.sort(random_state.permutation(len(X))[:FEW_ROWS])]
         found = by_likelihood(problem, start, rows, 10, tied=True)
         return finish(kernel, [by_likelihood(problem, found, rows, 60)], {})
 
-    judge = make_judge(problem, start, random_state)
-    kind = LikelihoodSearch if len(X) <= FEW_ROWS else PredictionSearch
-    search = kind(problem, start, random_state)
-    names: tuple = (first,)
-    if is_auto and len(X) >= ROWS_FOR_KERNELS:
-        names = kernels.NAMES
+    # One thread for the whole of it: rounding depends on nothing else.
+    with one_thread_per_worker():
+        judge = make_judge(problem, start, random_state)
+        kind = LikelihoodSearch if len(X) <= FEW_ROWS else PredictionSearch
+        search = kind(problem, start, random_state)
+        has_choice = is_auto and len(X) >= ROWS_FOR_KERNELS
+        names = kernels.NAMES if has_choice else (first,)
+        best, scores = choose(problem, start, search, judge, names, random_state)
+        run_length = 1 if groups is not None else run_length_of(problem, *best)
+        thetas = [best.theta]
+        if share == "auto" and problem.Y.shape[1] > 1:
+            thetas, numbers = share_outputs(problem, *best, search, judge)
+            output_groups[problem.outputs] = numbers
+    return finish(best.kernel, thetas, scores, run_length)
+
+
+def choose(problem, start, search, judge, names, random_state):
+    """The best candidate, and the scores of all; parameters as in `search_all`."""
     candidates, winner = search_all(problem, start, search, judge, names, random_state)
     scores = {name: judge.score(c.theta, c.kernel) for name, c in candidates.items()}
     best = _best({n: c for n, c in candidates.items() if c.kernel == winner}, judge)
-    if isinstance(search, PredictionSearch):
+    if search.is_local:
         best = refine(problem, best, judge)
         scores["refined"] = judge.score(best.theta, best.kernel)
-    run_length = 1 if groups is not None else run_length_of(problem, *best)
-    thetas = [best.theta]
-    if share == "auto" and problem.Y.shape[1] > 1:
-        thetas, numbers = share_outputs(problem, best.kernel, best.theta, search, judge)
-        output_groups[problem.outputs] = numbers
-    return finish(best.kernel, thetas, scores, run_length)
+    return best, scores
 
 
 def count_learned(problem, theta):
@@ -213,7 +222,7 @@ def search_all(problem, start, search, judge, names, random_state):
         }
         candidates |= more
         best = _best({"": best, **more}, judge)
-    if isinstance(search, PredictionSearch):
+    if search.is_local:
         sets = judge.neighborhoods(best.theta, N_LOCAL_SETS, LOCAL_SIZE, random_state)
         local = problem._replace(kernel=best.kernel)
         theta = by_likelihood(local, best.theta, sets, 10)

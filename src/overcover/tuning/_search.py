@@ -9,7 +9,7 @@ from .likelihood import negative_log_likelihood
 from .prediction_loss import measure, predict_held_out, prediction_loss, tied_loss
 
 # Spots that are predicted while searching, and rows to learn from at each.
-N_SPOTS, SET_SIZE = 100, 128
+N_SPOTS, SET_SIZE = 80, 128
 # Rows of a small table whose likelihood is climbed first.
 FEW_LOOKED_AT = 400
 # With more rows than this, the prior of hyperparameters fades.
@@ -30,6 +30,9 @@ class PredictionSearch:
         In whose metric spots are chosen.
     random_state : RandomState
     """
+
+    is_local = True
+    """Whether it looks at neighbourhoods, not at all rows."""
 
     def __init__(self, problem: Problem, theta, random_state):
         self.problem = problem
@@ -108,6 +111,8 @@ class PredictionSearch:
 
 class LikelihoodSearch:
     """Climbs of the marginal likelihood of a small table; as `PredictionSearch`."""
+
+    is_local = False
 
     def __init__(self, problem: Problem, theta, random_state):
         self.problem = problem
