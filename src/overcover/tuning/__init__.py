@@ -145,7 +145,8 @@ def tune(
         run_length = 1 if groups is not None else run_length_of(problem, *best)
         thetas = [best.theta]
         if share == "auto" and problem.Y.shape[1] > 1:
-            thetas, numbers = share_outputs(problem, *best, search, judge)
+            kernel, theta = best
+            thetas, numbers = share_outputs(problem, kernel, theta, search, judge)
             output_groups[problem.outputs] = numbers
     return finish(best.kernel, thetas, scores, run_length)
 
