@@ -5,9 +5,8 @@ import inspect
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import clone, is_clusterer
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import BayesianRidge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
@@ -37,41 +36,38 @@ FIXED = {"length_scale": 2.0, "noise": 0.01}
 # counts rows, whatever they weigh.)
 SMALL = {"subdomain_size": 40, "random_state": 0}
 
+# One of every class with its defaults (relatives of the Twin GP are tuned as it is, so
+# that given hyperparameters will do), and those that validate or fit in another way.
 ESTIMATORS = [
     EqualSizeKMeans(),
+    EqualSizeKMeans(balance="imda"),
     RecursiveProjection(),
-    TwoLevelKMeans(),
+    TwoLevelKMeans(n_shards=3),
     GP(),
-    GP(per_output=True),
-    GP(per_subdomain=True),
+    GP(per_output=True, per_subdomain=True),
     GP(kernel=ConstantKernel(1.0) * RBF(1.0)),
     AnyRegressor(),
     AnyRegressor(BayesianRidge()),
     OverlappingCoverRegressor(),
     OverlappingCoverRegressor(GP(**FIXED), **SMALL),
     OverlappingCoverRegressor(GP(**FIXED), subdomain_size="auto", random_state=0),
-    OverlappingCoverRegressor(GP(**FIXED), overlap=0.0, **SMALL),
-    OverlappingCoverRegressor(GP(**FIXED), router="mahalanobis", **SMALL),
-    OverlappingCoverRegressor(GP(**FIXED), router="density", **SMALL),
     OverlappingCoverRegressor(GP(**FIXED), router="neighbors", **SMALL),
     OverlappingCoverRegressor(GP(per_subdomain=True, **FIXED), **SMALL),
-    OverlappingCoverRegressor(AnyRegressor(KernelRidge()), **SMALL),
     OverlappingCoverRegressor(AnyRegressor(), partition="rpc", **SMALL),
     TwinGP(),
     TwinGP(*TWIN, rank="full", n_starts=2),
-    ImportanceWeightedTwinGP(),
-    SharmaMittalTwinGP(),
+    ImportanceWeightedTwinGP(*TWIN),
+    SharmaMittalTwinGP(*TWIN),
     OverlappingCoverRegressor(TwinGP(*TWIN), **SMALL),
-    OverlappingCoverRegressor(SharmaMittalTwinGP(*TWIN), **SMALL),
-    NeighborhoodRegressor(GP(**FIXED), n_neighbors=40),
-    NeighborhoodRegressor(AnyRegressor(), n_neighbors=40),
+    NeighborhoodRegressor(),
     NeighborhoodRegressor(TwinGP(*TWIN), n_neighbors=40),
     CommitteeGP(),
     CommitteeGP(GP(**FIXED), rule="grbcm", expert_size=40, random_state=0),
     SparseGP(),
+    SparseGP(n_inducing=20, method="pic"),
+    SparseGP(GP(length_scale=8.0), n_inducing=20, tuning="bound"),
     StructuredNeighbors(),
     StructuredNeighbors("hsic", random_state=0),
-    StructuredNeighbors("kta", random_state=0),
 ]
 # The second argument of one is no target but a second sample; the other refuses inputs
 # of more than two features, which most checks have.
@@ -91,18 +87,17 @@ def test_every_public_estimator_is_checked(name):
     assert getattr(overcover, name) in {type(estimator) for estimator in ESTIMATORS}
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("estimator", [*ESTIMATORS, DomainDecompositionGP()], ids=repr)
-def test_arrays_that_change_after_fit_change_no_answer(estimator, weighted, surface):
+@pytest.mark.parametrize(
+    "estimator",
+    [e for e in [*ESTIMATORS, DomainDecompositionGP()] if hasattr(e, "predict")],
+    ids=repr,
+)
+def test_arrays_that_change_after_fit_change_no_answer(estimator, surface):
     X, y = (part[:80].copy() for part in surface)
     weight = np.linspace(0.5, 2.0, 80)
-    takes_weight = has_fit_parameter(estimator, "sample_weight")
-    if weighted and (not takes_weight or is_clusterer(estimator)):
-        pytest.skip("takes no weights")
-    options = {"sample_weight": weight} if weighted else {}
+    is_weighted = has_fit_parameter(estimator, "sample_weight")
+    options = {"sample_weight": weight} if is_weighted else {}
     model = clone(estimator).fit(X, y, **options)
-    if not hasattr(model, "predict"):
-        pytest.skip("answers no queries")
     before = model.predict(surface[0][80:100])
     for changed in (X, y, weight):
         changed[:] = changed[::-1].copy() + 7.0

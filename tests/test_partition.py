@@ -8,7 +8,6 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import reference_partition as reference
@@ -151,18 +150,6 @@ def test_input_is_not_modified(clusterer, cloud):
     before = cloud.copy()
     clusterer.set_params(n_clusters=4).fit(cloud)
     assert_array_equal(cloud, before)
-
-
-@parametrize_with_checks(
-    [
-        EqualSizeKMeans(),
-        EqualSizeKMeans(balance="imda"),
-        RecursiveProjection(),
-        TwoLevelKMeans(n_shards=3),
-    ]
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 # Equal for every number of threads

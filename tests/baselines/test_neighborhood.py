@@ -6,17 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LinearRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from overcover import GP, AnyRegressor, _neighbors
 from overcover.baselines import NeighborhoodRegressor, neighborhood
 
 SCALES, NOISE = np.array([1.0, 2.0, 0.5]), 0.01
-
-
-@parametrize_with_checks([NeighborhoodRegressor()])
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from overcover import GP, TwinGP
 from overcover._weights import in_typical_units
@@ -109,18 +108,6 @@ def slow(method, X, Y, queries, Z, weights=None, name="matern32"):
 def assert_same(found, expected, **tolerance):
     for f, e in zip(found, expected):
         assert_allclose(f, e, **{**CLOSE, **tolerance})
-
-
-@parametrize_with_checks(
-    [
-        SparseGP(n_inducing=20),
-        SparseGP(n_inducing=20, method="pic"),
-        SparseGP(n_inducing=10, tuning="bound"),
-        SparseGP(gp(length_scale=2.0), method="nystrom"),
-    ]
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
