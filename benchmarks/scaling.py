@@ -48,8 +48,8 @@ AXES = {
     "K": (1, 2, 4, 8),
     "d": (2, 4, 8, 16, 32),
 }
-QUICK_AXES = {"N": (300, 600), "M": (20, 40), "K": (1, 2), "d": (2, 4)}
-QUICK_PROBLEM = Problem(N=300, M=30, K=1, d=2)
+QUICK_AXES = {"N": (120, 240), "M": (20, 40), "K": (1, 2), "d": (2, 4)}
+QUICK_PROBLEM = Problem(N=120, M=30, K=1, d=2)
 
 EXPECTED = {
     "machines": {"N": 1, "M": 2, "K": 0, "d": None},

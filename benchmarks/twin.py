@@ -52,7 +52,7 @@ class Settings(NamedTuple):
 
 
 FULL = Settings((200, 400, 800, 1600), 2000, 100, 6000, 800, 3, 10, None)
-QUICK = Settings((50, 100), 60, 10, 320, 100, 1, 2, 3)
+QUICK = Settings((30, 60), 40, 5, 200, 60, 1, 1, 2)
 
 
 @cache
