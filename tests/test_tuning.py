@@ -1,5 +1,7 @@
 """Tuning finds what matters, the same way every time, in any units."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -44,9 +46,15 @@ def tune(X, Y, seed=0, n_jobs=None, weights=None, **options):
     return machine
 
 
+@cache
+def tuned(n_samples):
+    """What is found on `make_data(n_samples)`, by the searches of this file."""
+    return tune(*make_data(n_samples))
+
+
 @each_size
 def test_an_irrelevant_column_gets_a_much_longer_scale(n_samples):
-    fast, slow, irrelevant = tune(*make_data(n_samples)).length_scale_
+    fast, slow, irrelevant = tuned(n_samples).length_scale_
     assert irrelevant > 5 * slow
     assert slow > 1.2 * fast
 
@@ -102,15 +110,13 @@ def test_few_rows_are_tuned_to_the_top_of_the_likelihood():
 @each_size
 def test_tuning_is_deterministic(n_samples):
     X, y = make_data(n_samples)
-    first, again = (tune(X, y, seed=3).theta_ for _ in range(2))
-    assert_array_equal(first, again)
+    assert_array_equal(tune(X, y).theta_, tuned(n_samples).theta_)
 
 
 @each_size
 def test_the_number_of_workers_does_not_matter(n_samples):
     X, y = make_data(n_samples)
-    one, two = (tune(X, y, n_jobs=n).theta_ for n in (1, 2))
-    assert_array_equal(one, two)
+    assert_array_equal(tune(X, y, n_jobs=2).theta_, tuned(n_samples).theta_)
 
 
 @each_size
@@ -182,7 +188,7 @@ def test_constant_columns_are_ignored(n_samples, value):
     with_constant = np.insert(X, 1, value, axis=1)
     found = tune(with_constant, y)
     assert np.isinf(found.length_scale_[1])
-    expected = tune(X, y)
+    expected = tuned(n_samples)
     assert_allclose(np.delete(found.length_scale_, 1), expected.length_scale_)
     assert_allclose(found.noise_, expected.noise_)
 
@@ -193,14 +199,14 @@ def test_constant_outputs_do_not_break_it(n_samples):
     flat = np.full(n_samples, 5.0)
     assert np.isfinite(tune(X, flat).theta_).all()
     both = tune(X, np.column_stack([y, flat]))
-    assert_allclose(both.theta_, tune(X, y).theta_, atol=ROUNDING)
+    assert_allclose(both.theta_, tuned(n_samples).theta_, atol=ROUNDING)
 
 
 @each_size
 @pytest.mark.parametrize("factor", [1e6, 1e-6])
 def test_length_scales_follow_the_units_of_the_inputs(n_samples, factor):
     X, y = make_data(n_samples)
-    expected, scaled = tune(X, y), tune(factor * X, y)
+    expected, scaled = tuned(n_samples), tune(factor * X, y)
     assert_allclose(scaled.length_scale_, factor * expected.length_scale_, rtol=0.05)
     assert_allclose(scaled.noise_, expected.noise_, rtol=0.05)
 
@@ -210,7 +216,7 @@ def test_length_scales_follow_the_units_of_the_inputs(n_samples, factor):
 def test_the_units_of_the_outputs_do_not_matter(n_samples, factor, shift):
     X, y = make_data(n_samples)
     scaled = tune(X, shift + factor * y)
-    assert_allclose(scaled.theta_, tune(X, y).theta_, atol=0.02)
+    assert_allclose(scaled.theta_, tuned(n_samples).theta_, atol=0.02)
 
 
 def test_per_output_is_tuned_output_by_output():
