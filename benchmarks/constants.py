@@ -38,9 +38,9 @@ def settle(name, quick=False):
     size, n_neighbors = (100, 50) if quick else (SIZE, N_NEIGHBORS)
     held_out = min(300, len(X) // 3) if quick else N_HELD_OUT
     X, X_held, Y, Y_held = train_test_split(X, Y, test_size=held_out, random_state=5)
-    machine = GP()
+    machine = GP(per_output=False)
     machine.tune(X, Y, None, size, np.random.RandomState(_common.SEED), 2)
-    machine = GP(length_scale=machine.length_scale_, noise=float(machine.noise_))
+    machine = GP(machine.used_kernel_, machine.length_scale_, float(machine.noise_))
     scheme = NeighborhoodRegressor(machine, n_neighbors, n_jobs=2).fit(X, Y)
     base = float(_common.rmse(Y_held, scheme.predict(X_held)).mean())
     found: dict[tuple, list[tuple[float, float]]] = {}

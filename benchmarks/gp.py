@@ -75,7 +75,7 @@ def problem(name, settings):
 def tuned_machine(name, settings):
     """A GP with fixed hyperparameters, those that the cover learns on this data."""
     note(f"{name}: hyperparameters")
-    data, machine = problem(name, settings), GP()
+    data, machine = problem(name, settings), GP(per_output=False)
     size, rng = settings.subdomain_size, np.random.RandomState(_common.SEED)
     machine.tune(data.X_train, data.Y_train, None, size, rng, settings.n_jobs)
     return fixed(machine)
@@ -83,7 +83,7 @@ def tuned_machine(name, settings):
 
 def fixed(machine):
     """A GP with the hyperparameters of a tuned one."""
-    return GP(length_scale=machine.length_scale_, noise=float(machine.noise_))
+    return GP(machine.used_kernel_, machine.length_scale_, float(machine.noise_))
 
 
 def training_flops(model):

@@ -78,10 +78,10 @@ def table(settings):
     for name in ("kin40k", "protein"):
         data = _common.load(name).first(settings.n_train, None)
         note(f"table: {name}, hyperparameters")
-        machine = GP()
+        machine = GP(per_output=False)
         rng = np.random.RandomState(_common.SEED)
         machine.tune(data.X_train, data.Y_train, None, settings.size, rng, 2)
-        machine = GP(length_scale=machine.length_scale_, noise=float(machine.noise_))
+        machine = GP(machine.used_kernel_, machine.length_scale_, float(machine.noise_))
         for label, model in contenders(machine, settings.size).items():
             note(f"table: {name}, {label}")
             rows.append(table_row(data, label, model, settings))

@@ -27,7 +27,7 @@ from overcover import (
     OverlappingCoverRegressor,
     TwinGP,
 )
-from overcover.machines.twin_state import LEAST_DOUBT, finite
+from overcover.machines.twin_state import LEAST_VARIANCE, finite
 from overcover.metrics import interval_coverage, mean_angle_error
 from overcover.tuning._twin_sets import median_distance
 from overcover.tuning.twin import relevant_scales, units
@@ -163,7 +163,7 @@ class LoopedSearch:
             seen = self.core.readout.T @ K_xq[:, 0]
             u, start = seen[: len(self.Z)], seen[len(self.Z) :]
             explained = K_xq[:, 0] @ u
-            eta = max(1.0 - explained, LEAST_DOUBT) + self.model.input_noise_
+            eta = max(1.0 - explained, LEAST_VARIANCE) + self.model.input_noise_
             found = minimize(
                 self._objective, start, (u, eta), "L-BFGS-B", jac=True, options=PRECISE
             )

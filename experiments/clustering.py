@@ -9,7 +9,7 @@ from .definitions import SEED
 from .figures import figure
 from .machinery import load, tuned
 
-BALANCES = {"ab": "assign", "imda": "imda", "refined": "refined"}
+BALANCES = {"ab": "ab", "imda": "imda", "refined": "refined"}
 DRAWN = (5, 57)
 # Pictures of components show every fourth row.
 EVERY = 4
@@ -56,7 +56,7 @@ def draw(rows, folder):
         note(f"clusters: {plan['drawn']} points, K={n_clusters}")
         rng = np.random.default_rng(SEED)
         points = rng.uniform(size=(plan["drawn"], 2))
-        model = EqualSizeKMeans(n_clusters, balance="assign", random_state=SEED)
+        model = EqualSizeKMeans(n_clusters, balance="ab", random_state=SEED)
         path = folder / f"clusters-{n_clusters}.png"
         with figure(path, (1, 1), (3.6, 3.6)) as panel:
             _scatter(panel, points, model.fit(points).labels_, model.cluster_centers_)
@@ -84,7 +84,7 @@ def run_components(scale):
     A = (problem.X_train - problem.X_train.mean(axis=0)) / scales
     _, _, axes = np.linalg.svd(A, full_matrices=False)
     n_clusters = max(2, len(A) // scale.size)
-    model = EqualSizeKMeans(n_clusters, balance="assign", random_state=SEED).fit(A)
+    model = EqualSizeKMeans(n_clusters, balance="ab", random_state=SEED).fit(A)
     components = A @ axes[:2].T
     return [
         {

@@ -69,7 +69,7 @@ def _poserlike():
 def _tuned(name, n_frames, kind, size):
     problem = _load(name, n_frames)
     metric = "angle" if problem.unit == "degrees" else "joint"
-    machine: Any = GP() if kind == "gp" else TwinGP(metric=metric)
+    machine: Any = GP(per_output=False) if kind == "gp" else TwinGP(metric=metric)
     rng = np.random.RandomState(SEED)
     machine.tune(problem.X_train, problem.Y_train, None, size, rng, 2)
     return machine
@@ -92,7 +92,7 @@ def tuned(problem, scale, kind, machine_class=None) -> Machine:
     n_frames = getattr(scale.frames, problem.name, None)
     best = _tuned(problem.name, n_frames, kind, scale.size)
     if kind == "gp":
-        return GP(length_scale=best.length_scale_, noise=float(best.noise_))
+        return GP(best.used_kernel_, best.length_scale_, float(best.noise_))
     return (machine_class or TwinGP)(
         input_length_scale=best.input_length_scale_,
         output_length_scale=best.output_length_scale_,

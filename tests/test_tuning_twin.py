@@ -14,7 +14,7 @@ from overcover import (
     SharmaMittalTwinGP,
     TwinGP,
 )
-from overcover.tuning import _twin_sets, twin
+from overcover.tuning import _sets, _twin_sets, twin
 from overcover.tuning._twin_sets import (
     LeaveOneOut,
     LocalSet,
@@ -304,7 +304,7 @@ def test_rows_are_held_out_in_runs():
     held = {int(x) for local in sets for x in local.X_held[:, 0]}
     assert len(sets) == _twin_sets.N_SETS
     assert not learned & held
-    length = min(_twin_sets.RUN_LENGTH, 800 // 50)
+    length = min(_sets.RUN_LENGTH, 800 // 50)
     assert length == 16
     for row in held:
         run = set(range(row - row % length, row - row % length + length))

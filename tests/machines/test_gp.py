@@ -442,6 +442,10 @@ class Told(GP):
     def _improved(self, X, Y, sample_weight):
         return self.told
 
+    @property
+    def theta_(self):
+        return self.told
+
 
 def test_a_model_written_with_another_amplitude_doubts_as_much(two_outputs, queries):
     """``c k`` with noise ``c nu`` is another name for ``k`` with noise ``nu``."""

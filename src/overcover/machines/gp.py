@@ -411,7 +411,7 @@ class GP(CalibratedMachine):
             kernel, A = kernels.in_units(self._kernel, theta, state.X)
             row_noise = np.exp(theta[-1]) / state.weights[rows]
             Y[:, j] += kernels.gram(kernel, A)[rows] @ state.alpha[:, j]
-            Y[:, j] += row_noise[:, None] * state.alpha[rows, j]
+            Y[:, j] += row_noise[:, None] * state.alpha[rows][:, j]
         return Y
 
     def keeps_factors(self, n_subdomains, size):

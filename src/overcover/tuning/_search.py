@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._parallel import run_tasks
+from .._weights import evidence_of
 from ._problem import MOST_SCALES, Problem, descend, descend_tied
 from ._sets import choose_spots, local_sets
 from .likelihood import negative_log_likelihood
@@ -198,8 +199,9 @@ def by_likelihood(problem: Problem, theta, sets, max_iter, tied=False):
         return _safely(negative_log_likelihood, moved, problem.kernel, *parts)
 
     # A prior for a handful of rows, which many hyperparameters explain.
-    n_rows = sum(len(X) for X, _, _ in data)
-    prior = min(1.0, A_HANDFUL / n_rows) / sum(Y.size for _, Y, _ in data)
+    counts = [len(X) if w is None else evidence_of(w).sum() for X, _, w in data]
+    n_numbers = sum(n * Y.shape[1] for n, (_, Y, _) in zip(counts, data))
+    prior = min(1.0, A_HANDFUL / sum(counts)) / n_numbers
 
     def objective(moved):
         tasks = ((moved, *parts) for parts in data)

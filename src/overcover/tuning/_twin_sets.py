@@ -38,7 +38,7 @@ def make_sets(
     random_state,
     n_jobs,
     together=None,
-    n_sets=N_SETS,
+    n_sets=None,
 ):
     """What hyperparameters are tried on, for every input metric.
 
@@ -58,7 +58,8 @@ def make_sets(
     n_jobs : int or None
     together : ndarray of int of shape (n_samples,) or None
         Rows of a unit are held out together; None for runs of rows.
-    n_sets : int
+    n_sets : int or None
+        None for `N_SETS`.
 
     Returns
     -------
@@ -68,6 +69,7 @@ def make_sets(
         alone = [LeaveOneOut(*merge_duplicates(X, Y, weights))]
         return dict.fromkeys(units, alone)
     together = units_of(len(X)) if together is None else together
+    n_sets = N_SETS if n_sets is None else n_sets
     chosen = random_state.permutation(together.max() + 1)
     chosen = chosen[: max(1, int(HELD_OUT_SHARE * len(chosen)))]
     is_held = np.isin(together, chosen)
