@@ -21,7 +21,7 @@ from ._sets import units_of
 
 # Up to this many rows each is left out in turn.
 FEW_ROWS = 300
-N_SETS, SET_SIZE, N_HELD_OUT = 12, 400, 32
+N_SETS, SET_SIZE, N_HELD_OUT = 10, 600, 48
 HELD_OUT_SHARE = 0.2
 # Factorised sides kept per set, so that a grid makes each once: some 100 MB.
 MOST_KEPT = 12
