@@ -48,6 +48,8 @@ ROWS_FOR_KERNELS, ROWS_PER_SCALE = 100, 4
 IRRELEVANT = 30.0
 # What a candidate must gain to be worth a step.
 LEAST_GAIN = 1e-3
+# Losses this close are as good as equal: about half a percent of the error.
+TIE = 0.02
 # Logs of factors on length scales and noise that the winner is moved by; and those of a
 # candidate whose noise the search may have set too low to see what repeated rows do.
 STEPS = tuple(
@@ -157,7 +159,7 @@ def choose(problem, start, search, judge, names, random_state):
     scores = {name: judge.score(c.theta, c.kernel) for name, c in candidates.items()}
     best = _best({n: c for n, c in candidates.items() if c.kernel == winner}, judge)
     if search.is_local:
-        best = refine(problem, best, judge)
+        best = with_most_noise(problem, refine(problem, best, judge), judge)
         scores["refined"] = judge.score(best.theta, best.kernel)
     return best, scores
 
@@ -281,6 +283,24 @@ def refine(problem, best, judge, steps=STEPS):
             if not gain > LEAST_GAIN:
                 break
             theta = moved
+    return Candidate(kernel, theta)
+
+
+def with_most_noise(problem, best, judge):
+    """The candidate with as much noise as held-out rows hardly tell from its own.
+
+    Few rows have a near copy with another output, so that few rows held out show what
+    too little noise does there: a prediction that is certain, and wrong.
+    """
+    kernel, theta = best
+    _, high = problem.bounds()
+    limit = judge.score(theta, kernel) + TIE
+    while problem.free[-1] and theta[-1] < high[-1]:
+        moved = theta.copy()
+        moved[-1] = min(theta[-1] + np.log(2.0), high[-1])
+        if not judge.score(moved, kernel) < limit:
+            break
+        theta = moved
     return Candidate(kernel, theta)
 
 
