@@ -8,6 +8,28 @@ group of one.
 
 import numpy as np
 
+from ._linalg import cholesky, inverse_factor, solve_cholesky
+
+
+def solve_all(A, Y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What `leave_groups_out` needs of a kernel matrix: ``L^-1, A^-1 Y, A^-1 1``.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        With noise; only its lower triangle is read.
+    Y : ndarray of shape (n, n_outputs)
+
+    Returns
+    -------
+    L_inv : ndarray of shape (n, n)
+    alpha : ndarray of shape (n, n_outputs)
+    alpha_one : ndarray of shape (n,)
+    """
+    L, _ = cholesky(A)
+    solved = solve_cholesky(L, np.column_stack([Y, np.ones(len(Y))]))
+    return inverse_factor(L), solved[:, :-1].copy(), solved[:, -1]
+
 
 def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
     """Errors and variances of every row, predicted without the rows of its group.

@@ -10,14 +10,13 @@ import numpy as np
 from scipy.linalg import lapack
 
 from .. import kernels
-from .._left_out import leave_groups_out
+from .._left_out import leave_groups_out, solve_all
 from .._linalg import (
     add_to_diagonal,
     cholesky,
     inverse_factor,
     pack_lower,
     packed_column_norms_sq,
-    solve_cholesky,
 )
 from .._records import (
     factor,
@@ -197,10 +196,7 @@ def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup
     np.fill_diagonal(similarity, 0.0)
     if groups is not None:
         similarity[groups[:, None] == groups[:n_owned]] = 0.0
-    L, _ = cholesky(add_to_diagonal(K_xx, noise / weights))
-    solved = solve_cholesky(L, np.column_stack([Y, np.ones(len(Y))]))
-    alpha, alpha_one = solved[:, :-1].copy(), solved[:, -1]
-    L_inv = inverse_factor(L)
+    L_inv, alpha, alpha_one = solve_all(add_to_diagonal(K_xx, noise / weights), Y)
     errors, variances = leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups)
     residuals_sq = errors**2 / variances[:, None]
     ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)

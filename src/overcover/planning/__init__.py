@@ -6,7 +6,7 @@ multiplies, and chooses M and p for a budget. `auto_size`, the rule behind
 ``subdomain_size="auto"``, measures nothing.
 """
 
-from .._validation import FewRowsWarning
+from .._validation import DataWarning, FewRowsWarning
 from ..cover import auto_size
 from .budget import Budget
 from .choice import plan
@@ -16,6 +16,7 @@ from .result import Plan
 
 __all__ = [
     "Budget",
+    "DataWarning",
     "FewRowsWarning",
     "Finding",
     "Line",

@@ -3,8 +3,8 @@
 import numpy as np
 
 from .. import kernels
-from .._left_out import leave_groups_out
-from .._linalg import add_to_diagonal, cholesky, inverse_factor, solve_cholesky
+from .._left_out import leave_groups_out, solve_all
+from .._linalg import add_to_diagonal
 from .._neighbors import nearest_rows
 from .._weights import are_judged
 from ._search import limits_of
@@ -107,10 +107,8 @@ class LeaveOut(Judge):
         _, A = kernels.in_units(kernel, theta, self.X)
         Y = problem.Y - np.average(problem.Y, axis=0, weights=weights)
         K_xx = add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights)
-        L, _ = cholesky(K_xx)
-        solved = solve_cholesky(L, np.column_stack([Y, np.ones(len(Y))]))
         errors, variances = leave_groups_out(
-            inverse_factor(L), solved[:, :-1], solved[:, -1], Y, weights, problem.units
+            *solve_all(K_xx, Y), Y, weights, problem.units
         )
         judged = np.flatnonzero(are_judged(weights))
         parts = np.arange(len(judged)) * N_PARTS // len(judged)

@@ -10,8 +10,8 @@ grow with b, up to the range of the dependence.
 import numpy as np
 
 from .. import kernels
-from .._left_out import leave_groups_out
-from .._linalg import add_to_diagonal, cholesky, inverse_factor, solve_cholesky
+from .._left_out import leave_groups_out, solve_all
+from .._linalg import add_to_diagonal
 from .._neighbors import nearest_rows
 from .prediction_loss import LEAST_NOISE
 
@@ -98,14 +98,10 @@ def growth_of_errors(problem, kernel, theta, lengths):
         X, weights = problem.X[rows], problem.weights_of(rows)
         A = (X - X.mean(axis=0)) / scale
         Y = problem.Y[rows] - np.average(problem.Y[rows], axis=0, weights=weights)
-        L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))
-        solved = solve_cholesky(L, np.column_stack([Y, np.ones(len(Y))]))
-        L_inv = inverse_factor(L)
-        parts = []
+        K_xx = add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights)
+        solved, parts = solve_all(K_xx, Y), []
         for length in lengths:
-            errors, variances = leave_groups_out(
-                L_inv, solved[:, :-1], solved[:, -1], Y, weights, rows // length
-            )
+            errors, variances = leave_groups_out(*solved, Y, weights, rows // length)
             z_sq = errors**2 / variances[:, None]
             parts.append(np.median(z_sq, axis=0) + 0.1 * z_sq.mean(axis=0))
         means.append(parts)
