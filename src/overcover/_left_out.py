@@ -85,3 +85,66 @@ def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
         S = np.linalg.inv(columns.T @ columns)
         errors[rows], variances[rows] = S @ left[rows], np.diag(S)
     return errors, variances
+
+
+# A row is contradicted if its error is so many times the usual one.
+CONTRADICTED = 6.0
+# No more than this share of rows are; if more seem to be, large errors are usual.
+MOST_CONTRADICTED = 0.1
+# What the weight of such a row is multiplied with.
+LIGHT = 1e-6
+
+
+def usual_size(z):
+    """A robust standard deviation of every column; it is not nil if most values are.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n, n_outputs)
+
+    Returns
+    -------
+    ndarray of shape (n_outputs,)
+    """
+    median = 1.4826 * np.median(np.abs(z), axis=0)
+    return np.maximum(median, 0.1 * np.sqrt(np.mean(z**2, axis=0)))
+
+
+def contradicted_rows(L_inv, Y):
+    r"""Rows whose outputs all other rows contradict, the worst first.
+
+    With :math:`P = A^{-1} - A^{-1} 1 1^\top A^{-1} / (1^\top A^{-1} 1)`, in which the
+    mean is unknown, the error of a row left out is :math:`[P Y]_i / P_{ii}` and its
+    variance :math:`1 / P_{ii}`. The row with the largest error over deviation is taken
+    out of P, because it spoils the predictions of its neighbours, and so on until all
+    errors are of a usual size.
+
+    Parameters
+    ----------
+    L_inv : ndarray of shape (n, n)
+        Inverse of the lower Cholesky factor of A.
+    Y : ndarray of shape (n, n_outputs)
+
+    Returns
+    -------
+    ndarray of int of shape (n_rows,)
+    """
+    P = L_inv.T @ L_inv
+    sums = P.sum(axis=1)
+    P -= np.outer(sums, sums / sums.sum())
+    alpha, is_left = P @ Y, np.ones(len(Y), dtype=bool)
+    rows: list[int] = []
+    while len(rows) < MOST_CONTRADICTED * len(Y):
+        precision = np.maximum(np.diag(P), 1e-300)
+        z = alpha / np.sqrt(precision)[:, None]
+        size = np.maximum(usual_size(z[is_left]), 1e-300)
+        worst = np.where(is_left, np.max(np.abs(z) / size, axis=1), 0.0)
+        i = int(np.argmax(worst))
+        if worst[i] <= CONTRADICTED:
+            break
+        column = P[:, i] / P[i, i]
+        alpha = alpha - np.outer(column, alpha[i])
+        P -= np.outer(column, P[i].copy())
+        is_left[i] = False
+        rows.append(i)
+    return np.array(rows, dtype=np.intp)

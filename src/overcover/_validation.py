@@ -122,6 +122,18 @@ def warn_of_sequence(run_length):
     )
 
 
+def warn_of_outliers():
+    """Say that some outputs contradict all rows around them."""
+    notes.warn(
+        "Some outputs look like outliers: they are far away from what the rows around "
+        "them say, and rows held out are predicted better without them. Such rows "
+        "count for next to nothing in this fit, and intervals are made for the others. "
+        "advise(model, X, y) names them; GP(robust=False) trusts every row.",
+        DataWarning,
+        stacklevel=5,
+    )
+
+
 def warn_of_few_rows(n_rows):
     """Warn if there are fewer than `FEW_ROWS` rows."""
     if n_rows < FEW_ROWS:

@@ -21,9 +21,15 @@ from numbers import Real
 import numpy as np
 
 from .. import kernels, tuning
+from .._left_out import LIGHT, contradicted_rows
 from .._linalg import pack_lower, packed_size
 from .._streams import center_of
-from .._validation import are_scales, check_choice, warn_of_sequence
+from .._validation import (
+    are_scales,
+    check_choice,
+    warn_of_outliers,
+    warn_of_sequence,
+)
 from .._weights import evidence_of
 from ..tuning.cost import TuningCost, tuning_cost
 from . import calibration
@@ -82,13 +88,18 @@ class GP(CalibratedMachine):
         rows are shared with other subdomains and, tried out between some rows and
         their nearest, no posterior variance changes by more than 1 %. Rows that lie
         close together with hardly any noise need float64.
+    robust : "auto" or bool, default="auto"
+        Whether rows whose outputs all rows around them contradict, such as those of a
+        broken sensor, count for next to nothing. "auto" decides on held-out rows, and
+        is False where nothing is learned from them.
     random_state : int, RandomState or None, default=None
         Decides which rows "auto" looks at; only used when fitted alone.
 
     Attributes
     ----------
-    used_kernel_ : str or scikit-learn kernel
-        The kernel that "auto" chose, or the one that was given.
+    used_kernel_ : str, scikit-learn kernel, or tuple of str
+        The kernel that "auto" chose, or the one that was given; one for every group of
+        outputs where these differ.
     length_scale_ : ndarray of shape (n_features,) or (n_outputs, n_features)
         The latter if outputs do not all share them; not with a kernel object.
     noise_ : float, or ndarray of shape (n_outputs,)
@@ -102,6 +113,8 @@ class GP(CalibratedMachine):
         Rows that follow each other and depend on each other: so many are left out
         together to calibrate variances. 1 if they do not depend on each other, or if
         `groups` were given.
+    is_robust_ : bool
+        Whether contradicted rows were looked for.
     tuning_scores_ : list of dict
         The loss on held-out rows of every candidate, lower is better.
     calibration_ : Calibration
@@ -143,6 +156,7 @@ class GP(CalibratedMachine):
         per_subdomain=False,
         keep_factors="auto",
         factor_dtype="auto",
+        robust="auto",
         random_state=None,
     ):
         self.kernel = kernel
@@ -152,6 +166,7 @@ class GP(CalibratedMachine):
         self.per_subdomain = per_subdomain
         self.keep_factors = keep_factors
         self.factor_dtype = factor_dtype
+        self.robust = robust
         self.random_state = random_state
 
     # -- the metric: hyperparameters -------------------------------------------------
@@ -163,16 +178,14 @@ class GP(CalibratedMachine):
         self._check_options(X.shape[1])
         asked = self.hyperparameters_asked_for(X.shape[1])
         share = "auto" if self._is_auto(self.per_output) else True
-        options = asked, random_state, n_jobs, groups, share
-        all_tuned = [tuning.tune(self.kernel, X, Y, sample_weight, *options)]
-        if self.per_output is True and Y.shape[1] > 1:
-            # One kernel for all, chosen by all outputs together.
-            kernel = all_tuned[0].kernel
-            all_tuned = [
-                tuning.tune(kernel, X, Y[:, [j]], sample_weight, *options)
-                for j in range(Y.shape[1])
-            ]
-        self.used_kernel_ = all_tuned[0].kernel
+        options = asked, random_state, n_jobs, groups, share, self.robust
+        is_each = self.per_output is True and Y.shape[1] > 1
+        parts = [Y[:, [j]] for j in range(Y.shape[1])] if is_each else [Y]
+        all_tuned = [
+            tuning.tune(self.kernel, X, part, sample_weight, *options) for part in parts
+        ]
+        used = tuple(kernel for tuned in all_tuned for kernel in tuned.kernels)
+        self.used_kernel_ = used[0] if used.count(used[0]) == len(used) else used
         self.theta_ = np.concatenate([tuned.theta for tuned in all_tuned])
         self.output_groups_ = all_tuned[0].output_groups
         if len(all_tuned) > 1:
@@ -180,16 +193,19 @@ class GP(CalibratedMachine):
         self.run_length_ = max(tuned.run_length for tuned in all_tuned)
         self.tuning_scores_ = [tuned.scores for tuned in all_tuned]
         self.n_learned_ = all_tuned[0].n_learned
+        self.is_robust_ = any(tuned.is_robust for tuned in all_tuned)
         if self.run_length_ > 1:
             warn_of_sequence(self.run_length_)
+        if self.is_robust_ and self._is_auto(self.robust):
+            warn_of_outliers()
 
     # A store of an older version has neither: then each output is alone, or none.
-    run_length_ = 1
+    run_length_, is_robust_ = 1, False
 
-    @property
-    def _kernel(self):
-        """The kernel in use."""
-        return getattr(self, "used_kernel_", self.kernel)
+    def _kernel_of(self, group):
+        """The kernel in use for a group of outputs."""
+        used = getattr(self, "used_kernel_", self.kernel)
+        return used[group] if isinstance(used, tuple) else used
 
     def tuning_cost(self, n_samples, n_features, n_outputs):
         """Of each output if none share; a kernel object is tuned on few rows."""
@@ -239,10 +255,14 @@ class GP(CalibratedMachine):
             raise ValueError(f"output_groups_ should have shape ({n_outputs},).")
         if groups.dtype.kind != "i" or not 0 <= groups.min() <= groups.max() < n_groups:
             raise ValueError(f"output_groups_ should be numbers below {n_groups}.")
-        if not kernels.is_object(self._kernel) and self._kernel not in kernels.NAMES:
-            raise ValueError(f"used_kernel_={self._kernel!r} is not known.")
-        if kernels.is_object(self._kernel) != kernels.is_object(self.kernel):
-            raise ValueError("used_kernel_ and kernel are of different kinds.")
+        used = getattr(self, "used_kernel_", self.kernel)
+        if isinstance(used, tuple) and len(used) != n_groups:
+            raise ValueError(f"used_kernel_ should hold {n_groups} kernels.")
+        for kernel in used if isinstance(used, tuple) else (used,):
+            if not kernels.is_object(kernel) and kernel not in kernels.NAMES:
+                raise ValueError(f"used_kernel_={kernel!r} is not known.")
+            if kernels.is_object(kernel) != kernels.is_object(self.kernel):
+                raise ValueError("used_kernel_ and kernel are of different kinds.")
         for name in ("run_length_", "n_learned_"):
             value = getattr(self, name)
             if not isinstance(value, int) or not 0 <= value < 2**62:
@@ -259,14 +279,10 @@ class GP(CalibratedMachine):
                 f"length_scale={self.length_scale!r} must be 'auto', a positive "
                 f"number, or {n_features} of them, one per column of X."
             )
-        if self.per_output not in ("auto", True, False):
-            raise ValueError(
-                f"per_output={self.per_output!r} must be 'auto', True or False."
-            )
-        if self.keep_factors not in ("auto", True, False):
-            raise ValueError(
-                f"keep_factors={self.keep_factors!r} must be 'auto', True or False."
-            )
+        for name in ("per_output", "keep_factors", "robust"):
+            value = getattr(self, name)
+            if value not in ("auto", True, False):
+                raise ValueError(f"{name}={value!r} must be 'auto', True or False.")
         check_choice("factor_dtype", self.factor_dtype, FACTOR_DTYPES)
         noise = self.noise
         if not self._is_auto(noise) and not (
@@ -292,7 +308,10 @@ class GP(CalibratedMachine):
     @property
     def kernel_(self):
         """The kernel with what was learned; a list of them if outputs differ."""
-        learned = [kernels.with_theta(self._kernel, theta) for theta in self.theta_]
+        learned = [
+            kernels.with_theta(self._kernel_of(g), theta)
+            for g, theta in enumerate(self.theta_)
+        ]
         if len(learned) == 1 and self.per_output is not True:
             return learned[0]
         return [learned[group] for group in self._groups_of_outputs()]
@@ -325,22 +344,25 @@ class GP(CalibratedMachine):
         is_object = kernels.is_object(self.kernel)
         center = np.zeros(X.shape[1]) if is_object else center_of(X)
         X = X - center
-        Y_mean = np.average(Y, axis=0, weights=weights)
-        Y = Y - Y_mean
         theta = (
             self._improved(X, Y, sample_weight) if self.per_subdomain else self.theta_
         )
+        Y_mean, fits = self._fit_groups(X, Y, theta, weights, n_owned, groups)
+        if self.is_robust_:
+            rows = [
+                contradicted_rows(fit.L_inv, Y[:, self._outputs_of(g)])
+                for g, fit in enumerate(fits)
+            ]
+            light = np.unique(np.concatenate(rows))
+            if len(light):
+                weights = weights.copy()
+                weights[light] *= LIGHT
+                Y_mean, fits = self._fit_groups(X, Y, theta, weights, n_owned, groups)
+        Y = Y - Y_mean
+        rounding = np.inf
         # A machine that owns all its rows is an exact model, and says so exactly.
-        is_tried = self._is_auto(self.factor_dtype) and n_owned < len(X)
-        fits, rounding = [], 0.0 if is_tried else np.inf
-        for g, hyperparameters in enumerate(theta):
-            kernel, A = kernels.in_units(self._kernel, hyperparameters, X)
-            noise = np.exp(hyperparameters[-1])
-            y = Y[:, self._outputs_of(g)]
-            fits.append(fit_group(kernel, A, y, noise, weights, n_owned, groups))
-            if is_tried:
-                change = rounding_of_variance(kernel, A, fits[-1], noise)
-                rounding = max(rounding, change)
+        if self._is_auto(self.factor_dtype) and n_owned < len(X):
+            rounding = max(rounding_of_variance(fit) for fit in fits)
         alpha = self._in_order([fit.alpha for fit in fits])
         residuals_sq = self._in_order([fit.residuals_sq for fit in fits])
         dtype = self._dtype_for(rounding)
@@ -363,6 +385,17 @@ class GP(CalibratedMachine):
             amplitude_sq=np.einsum("ij,ij->j", Y, alpha) / evidence_of(weights).sum(),
             left_out=np.array([fit.left_out for fit in fits]),
         )
+
+    def _fit_groups(self, X, Y, theta, weights, n_owned, groups):
+        """The mean of the outputs, and what every group of outputs precomputes."""
+        Y_mean = np.average(Y, axis=0, weights=weights)
+        fits = []
+        for g, hyperparameters in enumerate(theta):
+            kernel, A = kernels.in_units(self._kernel_of(g), hyperparameters, X)
+            noise = np.exp(hyperparameters[-1])
+            y = (Y - Y_mean)[:, self._outputs_of(g)]
+            fits.append(fit_group(kernel, A, y, noise, weights, n_owned, groups))
+        return Y_mean, fits
 
     def _dtype_for(self, rounding):
         """Of factors, given what float32 would change, see `rounding_of_variance`."""
@@ -388,7 +421,7 @@ class GP(CalibratedMachine):
         return np.array(
             [
                 tuning.improve(
-                    self._kernel,
+                    self._kernel_of(g),
                     X,
                     Y[:, self._outputs_of(g)],
                     sample_weight,
@@ -408,7 +441,7 @@ class GP(CalibratedMachine):
         Y = np.repeat(state.Y_mean[None], len(rows), axis=0)
         for g, theta in enumerate(state.theta):
             j = self._outputs_of(g)
-            kernel, A = kernels.in_units(self._kernel, theta, state.X)
+            kernel, A = kernels.in_units(self._kernel_of(g), theta, state.X)
             row_noise = np.exp(theta[-1]) / state.weights[rows]
             Y[:, j] += kernels.gram(kernel, A)[rows] @ state.alpha[:, j]
             Y[:, j] += row_noise[:, None] * state.alpha[rows][:, j]
@@ -445,8 +478,8 @@ class GP(CalibratedMachine):
         spread = self.calibration_.spread_around(state.Y_mean) if variance else mean
         for g, theta in enumerate(state.theta):
             j = self._outputs_of(g)
-            kernel, A = kernels.in_units(self._kernel, theta, state.X)
-            _, B = kernels.in_units(self._kernel, theta, offsets)
+            kernel, A = kernels.in_units(self._kernel_of(g), theta, state.X)
+            _, B = kernels.in_units(kernel, theta, offsets)
             K_xq = kernels.cross(kernel, A, B)
             mean[:, j] = K_xq.T @ state.alpha[:, j] + state.Y_mean[j]
             if not variance:
@@ -509,7 +542,12 @@ class GP(CalibratedMachine):
         thetas = self._improved(X, Y, weights) if self.per_subdomain else self.theta_
         answers = [
             answer_once(
-                self._kernel, theta, X, Y[:, self._outputs_of(g)], weights, X_query
+                self._kernel_of(g),
+                theta,
+                X,
+                Y[:, self._outputs_of(g)],
+                weights,
+                X_query,
             )
             for g, theta in enumerate(thetas)
         ]

@@ -4,7 +4,7 @@ Notation as in `overcover.machines.gp`. G stands for groups of outputs that shar
 hyperparameters: one, or one for every output.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -165,6 +165,9 @@ class FittedGroup(NamedTuple):
     squarings: np.ndarray
     L_inv: np.ndarray
     left_out: tuple[float, float]
+    kernel: Any
+    A: np.ndarray
+    noise: float
 
 
 def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup:
@@ -205,7 +208,8 @@ def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup
         variances.min() if groups is None else 1.0 / np.max(np.sum(L_inv**2, axis=0))
     )
     ends = least, reach
-    return FittedGroup(alpha, residuals_sq, ratios, squarings, L_inv, ends)
+    parts = alpha, residuals_sq, ratios, squarings, L_inv, ends
+    return FittedGroup(*parts, kernel, A, noise)
 
 
 def packed_factor(kernel, A, row_noise, dtype):
@@ -214,7 +218,7 @@ def packed_factor(kernel, A, row_noise, dtype):
     return pack_lower(inverse_factor(L), dtype)
 
 
-def rounding_of_variance(kernel, A, group, noise):
+def rounding_of_variance(group):
     """The largest share by which float32 changes variances halfway between two rows.
 
     Of the least variance at a row left out, where a variance is less than that: see
@@ -223,15 +227,13 @@ def rounding_of_variance(kernel, A, group, noise):
 
     Parameters
     ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
     group : FittedGroup
-    noise : float
 
     Returns
     -------
     float
     """
+    kernel, A, noise = group.kernel, group.A, group.noise
     # Rows here and there, and those that the others explain best.
     columns_sq = np.einsum("ij,ij->j", group.L_inv, group.L_inv)
     probes = np.linspace(0, len(A) - 1, N_PROBES).astype(int)

@@ -28,13 +28,13 @@ import numpy as np
 
 from .. import kernels
 from .._parallel import one_thread_per_worker
-from ._judge import FEW_ROWS, make_judge
+from ._judge import FEW_ROWS, Judge, make_judge
+from ._outliers import count_gross, is_better_screened, screen
 from ._outputs import share_outputs
-from ._problem import MOST_SCALES, standardize
+from ._problem import MOST_SCALES, Candidate, Problem, standardize
 from ._problem import NOISE_BOUNDS as NOISE_BOUNDS
-from ._search import LikelihoodSearch, PredictionSearch, by_likelihood
+from ._search import LikelihoodSearch, PredictionSearch, Search, by_likelihood
 from ._serial import run_length_of
-from .prediction_loss import standard_error
 
 # Neighbourhoods whose likelihood is climbed, and their rows.
 N_LOCAL_SETS, LOCAL_SIZE = 3, 400
@@ -46,8 +46,8 @@ ALIKE = 1.5
 ROWS_FOR_KERNELS, ROWS_PER_SCALE = 100, 4
 # Deviations beyond which a length scale says that its column does not matter.
 IRRELEVANT = 30.0
-# What a candidate must gain to be worth a step.
-LEAST_GAIN = 1e-3
+# What a candidate must gain to be worth a step, and a round along columns another one.
+LEAST_GAIN, ROUND_GAIN = 1e-3, 0.02
 # Losses this close are as good as equal: about half a percent of the error.
 TIE = 0.02
 # Logs of factors on length scales and noise that the winner is moved by; and those of a
@@ -64,8 +64,8 @@ NOISE_STEPS = ((0.0, np.log(32.0)), (0.0, -np.log(8.0)))
 class Tuned(NamedTuple):
     """The hyperparameters, and what else was tried."""
 
-    kernel: object
-    """A name or a scikit-learn kernel."""
+    kernels: list
+    """The kernel of every group of outputs: a name or a scikit-learn kernel."""
 
     theta: np.ndarray
     """Log hyperparameters of every group of outputs, the noise last, shape (n_groups,
@@ -84,16 +84,33 @@ class Tuned(NamedTuple):
     n_learned: int
     """How many hyperparameters the rows determined."""
 
+    is_robust: bool
+    """Whether rows that others contradict are better made light."""
 
-class Candidate(NamedTuple):
-    """Hyperparameters that may win."""
 
-    kernel: str
-    theta: np.ndarray
+class Tools(NamedTuple):
+    """What candidates are found and compared by."""
+
+    problem: Problem
+    search: Search
+    judge: Judge
+    names: tuple
+    """Kernels to choose between."""
+
+    random_state: np.random.RandomState
 
 
 def tune(
-    kernel, X, Y, weights, theta, random_state, n_jobs=None, groups=None, share="auto"
+    kernel,
+    X,
+    Y,
+    weights,
+    theta,
+    random_state,
+    n_jobs=None,
+    groups=None,
+    share="auto",
+    robust="auto",
 ):
     """Find length scales and noise.
 
@@ -114,6 +131,8 @@ def tune(
         Rows of a group are held out together.
     share : {"auto", True}
         Whether all outputs must share their hyperparameters.
+    robust : {"auto", True, False}
+        Whether rows that others contradict are made light.
 
     Returns
     -------
@@ -124,44 +143,101 @@ def tune(
     problem, start, restore = standardize(first, X, Y, weights, theta, n_jobs, groups)
     output_groups = np.zeros(Y.shape[1], dtype=np.intp)
 
-    def finish(winner, thetas, scores, run_length=1):
-        restored = np.array([restore(one) for one in thetas])
-        n_learned = count_learned(problem, thetas[0])
-        return Tuned(winner, restored, output_groups, scores, run_length, n_learned)
+    def finish(winners, scores, run_length=1, is_robust=robust is True):
+        thetas = np.array([restore(one.theta) for one in winners])
+        n_learned = count_learned(problem, winners[0].theta)
+        winning = [one.kernel for one in winners]
+        found = winning, thetas, output_groups, scores, run_length, n_learned
+        return Tuned(*found, is_robust)
 
     if problem.Y.shape[1] == 0 or len(X) < 2 or not problem.free.any():
-        return finish(first, [start], {})
+        return finish([Candidate(first, start)], {})
     if kernels.is_object(kernel):
         rows = [np.sort(random_state.permutation(len(X))[:FEW_ROWS])]
-        found = by_likelihood(problem, start, rows, 10, tied=True)
-        return finish(kernel, [by_likelihood(problem, found, rows, 60)], {})
+        best = by_likelihood(problem, start, rows, 10, tied=True)
+        return finish([Candidate(kernel, by_likelihood(problem, best, rows, 60))], {})
 
     # One thread for the whole of it: rounding depends on nothing else.
     with one_thread_per_worker():
-        judge = make_judge(problem, start, random_state)
+        judge = make_judge(problem, Candidate(first, start), random_state)
         kind = LikelihoodSearch if len(X) <= FEW_ROWS else PredictionSearch
         search = kind(problem, start, random_state)
         has_choice = is_auto and len(X) >= ROWS_FOR_KERNELS
         names = kernels.NAMES if has_choice else (first,)
-        best, scores = choose(problem, start, search, judge, names, random_state)
+        tools = Tools(problem, search, judge, names, random_state)
+        best, scores = choose(tools, start)
+        tools, best, is_robust = without_outliers(tools, best, robust)
         run_length = 1 if groups is not None else run_length_of(problem, *best)
-        thetas = [best.theta]
+        winners = [best]
         if share == "auto" and problem.Y.shape[1] > 1:
-            kernel, theta = best
-            thetas, numbers = share_outputs(problem, kernel, theta, search, judge)
+
+            def search_alone(known, search, judge):
+                alone = tools._replace(search=search, judge=judge)
+                return judge.best([known, choose(alone, known.theta)[0]])
+
+            winners, numbers = share_outputs(
+                tools.problem, best, tools.search, tools.judge, search_alone
+            )
             output_groups[problem.outputs] = numbers
-    return finish(best.kernel, thetas, scores, run_length)
+    return finish(winners, scores, run_length, is_robust)
 
 
-def choose(problem, start, search, judge, names, random_state):
-    """The best candidate, and the scores of all; parameters as in `search_all`."""
-    candidates, winner = search_all(problem, start, search, judge, names, random_state)
-    scores = {name: judge.score(c.theta, c.kernel) for name, c in candidates.items()}
-    best = _best({n: c for n, c in candidates.items() if c.kernel == winner}, judge)
-    if search.is_local:
+def choose(tools, start):
+    """The best candidate, and the scores of all.
+
+    Parameters
+    ----------
+    tools : Tools
+    start : ndarray of shape (n_hyperparameters,)
+    """
+    candidates, winner = search_all(tools, start)
+    problem, judge = tools.problem, tools.judge
+    best = judge.best([c for c in candidates.values() if c.kernel == winner])
+    if tools.search.is_local:
         best = with_most_noise(problem, refine(problem, best, judge), judge)
-        scores["refined"] = judge.score(best.theta, best.kernel)
+        candidates["refined"] = best
+    scores = {name: judge.score(one) for name, one in candidates.items()}
     return best, scores
+
+
+def without_outliers(tools, best, robust):
+    """Hyperparameters with contradicted rows made light, if that predicts better.
+
+    Parameters
+    ----------
+    tools : Tools
+    best : Candidate
+    robust : {"auto", True, False}
+
+    Returns
+    -------
+    tools : Tools
+    best : Candidate
+    is_robust : bool
+    """
+    judge = tools.judge
+    parts = [judge.predict(best, part) for part in range(judge.n_parts)]
+    has_gross = any(count_gross(part) for part in parts)
+    if robust is False or (robust == "auto" and not has_gross):
+        return tools, best, False
+    tried = with_screen(tools, best)
+    candidates = [best, tried.search.descend(best)]
+    if has_columns(tried.problem):
+        candidates.append(tried.search.descend_columns(candidates[-1]))
+    other = tried.judge.best(candidates)
+    if robust == "auto" and not is_better_screened(judge, best, tried.judge, other):
+        return tools, best, False
+    # By hyperparameters that the gross errors have not bent, more of them show.
+    tried = with_screen(tools, other)
+    return tried, choose(tried, other.theta)[0], True
+
+
+def with_screen(tools, reference):
+    """Tools for rows to learn from, those that contradict `reference` made light."""
+    problem = screen(tools.problem, reference, tools.search.is_local)
+    search = type(tools.search)(problem, reference.theta, tools.random_state)
+    judge = tools.judge.of_problem(problem, reference)
+    return tools._replace(problem=problem, search=search, judge=judge)
 
 
 def count_learned(problem, theta):
@@ -176,18 +252,19 @@ def count_learned(problem, theta):
     return len(matter) + int(problem.free[-1])
 
 
-def search_all(problem, start, search, judge, names, random_state):
+def has_columns(problem):
+    """Whether every column can have a length scale of its own."""
+    n_free = int(problem.free[:-1].sum())
+    return 1 < n_free <= min(MOST_SCALES, len(problem.X) / ROWS_PER_SCALE)
+
+
+def search_all(tools, start):
     """Candidates by name, in the order in which they are found.
 
     Parameters
     ----------
-    problem : Problem
+    tools : Tools
     start : ndarray of shape (n_hyperparameters,)
-    search : PredictionSearch or LikelihoodSearch
-    judge : Judge
-    names : sequence of str
-        Kernels to choose between.
-    random_state : RandomState
 
     Returns
     -------
@@ -195,36 +272,37 @@ def search_all(problem, start, search, judge, names, random_state):
     kernel : str
         That of the winner.
     """
+    problem, search, judge, names, random_state = tools
     first, candidates = problem.kernel, {}
 
-    def tied(start, kernel, max_iter=10):
-        theta = search.descend(start, True, max_iter, kernel)
-        return refine(problem, Candidate(kernel, theta), judge, NOISE_STEPS)
+    def tied(start, max_iter=10):
+        return refine(problem, search.descend(start, max_iter), judge, NOISE_STEPS)
 
-    candidates["isotropic"] = tied(start, first)
-    n_free = int(problem.free[:-1].sum())
+    def best_columns(best, label):
+        """The best of a few rounds: few rows are looked at, so the last need not be."""
+        for k in range(search.n_rounds if has_columns(problem) else 0):
+            columns = search.descend_columns(best)
+            candidates[f"{label} {k + 1}"] = columns
+            gain = judge.gain(best, columns)
+            best = columns if gain > 0 else best
+            if gain < ROUND_GAIN:
+                break
+        return best
+
+    candidates["isotropic"] = tied(Candidate(first, start))
     plain = problem.plain[:-1][problem.free[:-1]]
-    if n_free > 1 and np.ptp(plain) > np.log(ALIKE):
+    if len(plain) > 1 and np.ptp(plain) > np.log(ALIKE):
         theta = np.where(problem.free, start + problem.plain, start)
-        candidates["plain"] = tied(theta, first)
-    best = _best(candidates, judge)
-    has_columns = 1 < n_free <= min(MOST_SCALES, len(problem.X) / ROWS_PER_SCALE)
-    if has_columns:
-        for k, theta in enumerate(search.descend_columns(best.theta, first)):
-            candidates[f"columns {k + 1}"] = Candidate(first, theta)
-        best = _best(candidates, judge)
+        candidates["plain"] = tied(Candidate(first, theta))
+    best = best_columns(judge.best(list(candidates.values())), "columns")
     for name in names:
         if name != first:
-            candidates[name] = tied(best.theta, name, 8)
-    best = _smoothest(candidates, judge)
-    if best.kernel != first and has_columns:
-        rounds = search.descend_columns(best.theta, best.kernel)
-        more = {
-            f"{best.kernel}, columns {k + 1}": Candidate(best.kernel, theta)
-            for k, theta in enumerate(rounds)
-        }
-        candidates |= more
-        best = _best({"": best, **more}, judge)
+            candidates[name] = tied(Candidate(name, best.theta), 8)
+    best = smoothest(
+        [best, *(candidates[name] for name in names if name != first)], judge
+    )
+    if best.kernel != first:
+        best = best_columns(best, f"{best.kernel}, columns")
     if search.is_local:
         sets = judge.neighborhoods(best.theta, N_LOCAL_SETS, LOCAL_SIZE, random_state)
         local = problem._replace(kernel=best.kernel)
@@ -233,26 +311,12 @@ def search_all(problem, start, search, judge, names, random_state):
     return candidates, best.kernel
 
 
-def _best(candidates, judge):
-    return min(candidates.values(), key=lambda c: judge.score(c.theta, c.kernel))
-
-
-def _smoothest(candidates, judge):
+def smoothest(candidates, judge):
     """The best candidate, or the smoothest of those that are as good, within errors."""
-    best = _best(candidates, judge)
-    sums = judge.sums(best.theta, best.kernel)
-    for name in kernels.NAMES:  # the smoothest first
-        if name == best.kernel:
-            return best
-        alike = {n: c for n, c in candidates.items() if c.kernel == name}
-        if not alike:
-            continue
-        other = _best(alike, judge)
-        other_sums = judge.sums(other.theta, other.kernel)
-        if len(other_sums.counts) != len(sums.counts):
-            continue  # could not be judged
-        gap = other_sums.loss() - sums.loss()
-        if gap < 0.5 * standard_error(other_sums, sums) and gap < 0.02:
+    best = judge.best(candidates)
+    order = kernels.NAMES.index  # the smoothest first
+    for other in sorted(candidates, key=lambda one: order(one.kernel)):
+        if other is best or judge.is_as_good(best, other, TIE):
             return other
     return best
 
@@ -272,18 +336,16 @@ def refine(problem, best, judge, steps=STEPS):
     -------
     Candidate
     """
-    kernel, theta = best
     low, high = problem.bounds()
     for of_lengths, of_noise in steps:
-        step = np.append(np.full(len(theta) - 1, of_lengths), of_noise)
+        step = np.append(np.full(len(best.theta) - 1, of_lengths), of_noise)
         step = np.where(problem.free, step, 0.0)
         while True:
-            moved = np.clip(theta + step, low, high)
-            gain = judge.score(theta, kernel) - judge.score(moved, kernel)
-            if not gain > LEAST_GAIN:
+            moved = best._replace(theta=np.clip(best.theta + step, low, high))
+            if not judge.gain(best, moved) > LEAST_GAIN:
                 break
-            theta = moved
-    return Candidate(kernel, theta)
+            best = moved
+    return best
 
 
 def with_most_noise(problem, best, judge):
@@ -292,16 +354,15 @@ def with_most_noise(problem, best, judge):
     Few rows have a near copy with another output, so that few rows held out show what
     too little noise does there: a prediction that is certain, and wrong.
     """
-    kernel, theta = best
     _, high = problem.bounds()
-    limit = judge.score(theta, kernel) + TIE
-    while problem.free[-1] and theta[-1] < high[-1]:
-        moved = theta.copy()
-        moved[-1] = min(theta[-1] + np.log(2.0), high[-1])
-        if not judge.score(moved, kernel) < limit:
+    noisy = best
+    while problem.free[-1] and noisy.theta[-1] < high[-1]:
+        noise = min(noisy.theta[-1] + np.log(2.0), high[-1])
+        moved = best._replace(theta=np.append(best.theta[:-1], noise))
+        if not judge.gain(best, moved) > -TIE:
             break
-        theta = moved
-    return Candidate(kernel, theta)
+        noisy = moved
+    return noisy
 
 
 def improve(kernel, X, Y, weights, theta, asked, max_iter=10):

@@ -1,4 +1,9 @@
-"""The judge: rows kept aside are predicted by local machines, or left out in turn."""
+"""The judge: rows kept aside are predicted by local machines, or left out in turn.
+
+Differences that are plain on a third of these rows are not looked at on the others.
+"""
+
+from copy import copy
 
 import numpy as np
 
@@ -9,53 +14,115 @@ from .._neighbors import nearest_rows
 from .._weights import are_judged
 from ._search import limits_of
 from ._sets import choose_spots, local_sets
-from .prediction_loss import LEAST_NOISE, HeldOut, Sums, measure, predict_held_out
+from .prediction_loss import (
+    LEAST_NOISE,
+    HeldOut,
+    Sums,
+    measure,
+    predict_held_out,
+    standard_error,
+)
 
-# Spots that are judged, and rows to learn from at each.
-N_SPOTS, SET_SIZE = 120, 256
+# Spots that are judged, how many of them at first, and rows to learn from at each.
+N_SPOTS, N_FIRST, SET_SIZE = 120, 40, 256
 # Parts of a small table, for the standard error of a difference.
 N_PARTS = 20
 # Up to this many rows each is left out in turn.
 FEW_ROWS = 1000
+# A difference of so many standard errors is plain.
+PLAIN = 4.0
 
 
-def make_judge(problem, theta, random_state):
+def make_judge(problem, start, random_state):
     """A judge of hyperparameters for this many rows."""
     kind = LeaveOut if len(problem.X) <= FEW_ROWS else Spots
-    return kind(problem, theta, random_state)
+    return kind(problem, start, random_state)
 
 
 class Judge:
-    """Scores hyperparameters by the prediction loss of rows they are not fitted to.
+    """Scores candidates by the prediction loss of rows they are not fitted to.
 
-    Errors are cut at limits that the first hyperparameters set, so that all are judged
-    alike. What was judged is remembered.
+    Errors are cut at limits that the first candidate sets, so that all are judged
+    alike. The sums that a loss needs are kept.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : Candidate
     """
 
-    def __init__(self, problem, theta):
+    n_parts = 1
+    """The rows are looked at in so many parts, one after the other."""
+
+    outputs: slice | np.ndarray = slice(None)
+    """The outputs over which the loss is averaged."""
+
+    def __init__(self, problem, start):
         self.problem = problem
         self._sums: dict[tuple, Sums] = {}
-        self.limits = limits_of(self._predict(problem.kernel, theta).errors)
+        self.limits = limits_of(self.predict(start, 0).errors)
 
-    def _predict(self, kernel, theta) -> HeldOut:
+    def predict(self, candidate, part) -> HeldOut:
+        """Errors and variances of one part of the rows."""
         raise NotImplementedError
 
-    def sums(self, theta, kernel=None) -> Sums:
-        """What the loss of some hyperparameters averages, per part of the rows."""
-        kernel = self.problem.kernel if kernel is None else kernel
-        key = (kernel, theta.tobytes())
+    def of_outputs(self, outputs):
+        """The same judge, for some of the outputs."""
+        judge = copy(self)
+        judge.outputs = outputs
+        return judge
+
+    def of_problem(self, problem, start):
+        """A judge of the same rows, where rows to learn from weigh otherwise."""
+        judge = copy(self)
+        judge.problem, judge._sums = problem, {}
+        judge.limits = limits_of(judge.predict(start, 0).errors, are_gross=True)
+        return judge
+
+    def sums(self, candidate, part=0) -> Sums:
+        """What the loss of a candidate averages, per set of one part of the rows."""
+        key = (candidate.kernel, candidate.theta.tobytes(), part)
         if key not in self._sums:
             try:
-                self._sums[key] = self._predict(kernel, theta).sums(self.limits)
+                self._sums[key] = self.predict(candidate, part).sums(self.limits)
             except np.linalg.LinAlgError:
-                self._sums[key] = Sums(
-                    np.ones(1), *(np.full((1, 1), np.inf),) * 2, np.full(1, np.inf)
-                )
+                self._sums[key] = Sums.impossible(len(self.limits))
         return self._sums[key]
 
-    def score(self, theta, kernel=None):
-        """The loss; low is good."""
-        return self.sums(theta, kernel).loss()
+    def all_sums(self, candidate) -> Sums:
+        """`sums` of all parts together."""
+        parts = [self.sums(candidate, part) for part in range(self.n_parts)]
+        return Sums(*(np.concatenate(values) for values in zip(*parts)))
+
+    def score(self, candidate):
+        """The loss on the first part of the rows; low is good."""
+        return float(self.sums(candidate).losses()[self.outputs].mean())
+
+    def gain(self, old, new):
+        """How much lower the loss of a new candidate is, on as many rows as needed."""
+        gain, error = self._compare(self.sums(old), self.sums(new))
+        if not np.isfinite(gain) or abs(gain) > PLAIN * error:
+            return gain
+        return self._compare(self.all_sums(old), self.all_sums(new))[0]
+
+    def is_as_good(self, old, new, most):
+        """Whether a loss is higher by less than half its error, and than `most`."""
+        gain, error = self._compare(self.all_sums(old), self.all_sums(new))
+        return -gain < min(0.5 * error, most)
+
+    def best(self, candidates):
+        """The best of some candidates; of equals the first."""
+        best = candidates[0]
+        for other in candidates[1:]:
+            if self.gain(best, other) > 0:
+                best = other
+        return best
+
+    def _compare(self, old, new):
+        losses = [sums.losses()[self.outputs].mean() for sums in (old, new)]
+        if not np.isfinite(losses).all():
+            return (np.inf if losses[1] < losses[0] else -np.inf), 0.0
+        return losses[0] - losses[1], standard_error(old, new, self.outputs)
 
 
 class Spots(Judge):
@@ -65,23 +132,35 @@ class Spots(Judge):
     in the metric that is judged.
     """
 
-    def __init__(self, problem, theta, random_state):
-        self._measured: tuple = (None, 0.0, [])
-        self.spots = choose_spots(problem, theta, N_SPOTS, random_state)
-        self.problem = problem
-        super().__init__(problem, theta)
+    n_parts = 2
 
-    def _predict(self, kernel, theta):
-        # A common factor on all length scales does not change who is near.
+    def __init__(self, problem, start, random_state):
+        spots = choose_spots(problem, start.theta, N_SPOTS, random_state)
+        n_first = min(N_FIRST, max(1, len(spots) // 2))
+        self.parts = spots[:n_first], spots[n_first:]
+        self._measured: dict[int, tuple] = {}
+        super().__init__(problem, start)
+
+    def of_problem(self, problem, start):
+        """The same spots, where rows to learn from weigh otherwise."""
+        kept, self._measured = self._measured, {}
+        judge = super().of_problem(problem, start)
+        self._measured = kept
+        return judge
+
+    def predict(self, candidate, part):
+        """Errors and variances at some of the spots."""
+        kernel, theta = candidate
+        # A common factor on all length scales does not change which rows are near.
         key = np.round(theta[:-1] - theta[:1], 6).tobytes()
-        if self._measured[0] != key:
+        if part not in self._measured or self._measured[part][0] != key:
             scale = self.problem.metric(theta)
-            sets = local_sets(self.problem, theta, self.spots, SET_SIZE)
-            self._measured = key, theta[0], [measure(one, scale) for one in sets]
-        _, start, measured = self._measured
-        factor, noise = np.exp(theta[0] - start), np.exp(theta[-1])
-        n_jobs = self.problem.n_jobs
-        return predict_held_out(kernel, factor, float(noise), measured, n_jobs)
+            sets = local_sets(self.problem, theta, self.parts[part], SET_SIZE)
+            measured = [measure(one, scale) for one in sets]
+            self._measured[part] = key, theta[0], measured
+        _, start, measured = self._measured[part]
+        factor, noise = np.exp(theta[0] - start), float(np.exp(theta[-1]))
+        return predict_held_out(kernel, factor, noise, measured, self.problem.n_jobs)
 
     def neighborhoods(self, theta, n_sets, size, random_state):
         """Random neighbourhoods in the metric of `theta`; a list of arrays of rows."""
@@ -94,15 +173,15 @@ class Spots(Judge):
 class LeaveOut(Judge):
     """Every row of a small table, predicted without the rows of its unit."""
 
-    def __init__(self, problem, theta, random_state):
-        self.X, self.weights = (
-            problem.X[:],
-            problem.weights_of(np.arange(len(problem.X))),
-        )
-        super().__init__(problem, theta)
+    def __init__(self, problem, start, random_state):
+        self.X = problem.X[:]
+        self.own_weights = problem.weights_of(np.arange(len(self.X)))
+        super().__init__(problem, start)
 
-    def _predict(self, kernel, theta):
-        problem, weights = self.problem, self.weights
+    def predict(self, candidate, part=0):
+        """Errors and variances of all rows that weigh enough to be judged by."""
+        kernel, theta = candidate
+        problem, weights = self.problem, self.problem.weights_of(np.arange(len(self.X)))
         noise = max(np.exp(theta[-1]), LEAST_NOISE)
         _, A = kernels.in_units(kernel, theta, self.X)
         Y = problem.Y - np.average(problem.Y, axis=0, weights=weights)
@@ -110,7 +189,10 @@ class LeaveOut(Judge):
         errors, variances = leave_groups_out(
             *solve_all(K_xx, Y), Y, weights, problem.units
         )
-        judged = np.flatnonzero(are_judged(weights))
+        # As observations of their own weight, whatever they count in the fit.
+        least = noise / self.own_weights
+        variances = np.maximum(variances - noise / weights + least, least)
+        judged = np.flatnonzero(are_judged(self.own_weights))
         parts = np.arange(len(judged)) * N_PARTS // len(judged)
         return HeldOut(errors[judged], variances[judged], parts)
 

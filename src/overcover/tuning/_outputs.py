@@ -1,56 +1,65 @@
 """Which outputs share their hyperparameters.
 
 One output without noise drives a noise that all share to its bound, and the others then
-interpolate their noise; outputs may depend on different columns. So every output may
-choose between a few sets of hyperparameters: those that suit all outputs together, the
-same with other noises, and those that a search for a few outputs alone finds. What it
-chooses by is its own loss on held-out rows. A set costs one more factorisation in every
-subdomain, so it must gain an output a share of its error, beyond the standard error of
-that gain.
+interpolate their noise; outputs may depend on different columns, or be rougher. So
+every output may choose between a few candidates: the one that suits all outputs
+together, the same with other noises, and those that a search for a few outputs alone
+finds. What it chooses by is its own loss on held-out rows. A candidate costs one more
+factorisation in every subdomain, so it must gain an output a share of its error, beyond
+the standard error of that gain.
 """
 
 import numpy as np
 
-from ._problem import MOST_SCALES
+from ._problem import MOST_SCALES, Candidate
 from .prediction_loss import standard_error
 
 # Noises that are tried for every output, in powers of four around the shared one.
 NOISE_POWERS = (-6, -4, -2, -1, 1, 2, 4, 6)
 # Outputs that are searched for alone; more are searched for in so many clusters.
 MOST_ALONE = 5
-# Sets of hyperparameters at most.
+# Candidates in use at most.
 MOST_SETS = 8
-# What an output must gain to have a set that others do not share: about 2 % of its
-# error, see the weights of the loss.
+# What an output must gain to have a candidate that others do not share: about 2 % of
+# its error, see the weights of the loss.
 LEAST_GAIN = 0.08
 
 
-def share_outputs(problem, kernel, theta, search, judge):
-    """A few sets of hyperparameters, and which of them every output has.
+def share_outputs(problem, best, search, judge, search_alone):
+    """A few candidates, and which of them every output has.
 
     Parameters
     ----------
     problem : Problem
-    kernel : str
-    theta : ndarray of shape (n_hyperparameters,)
+    best : Candidate
         What suits all outputs together.
-    search : PredictionSearch or LikelihoodSearch
+    search : Search
     judge : Judge
+    search_alone : callable
+        From a candidate, and search and judge of some outputs, to the best candidate
+        for these.
 
     Returns
     -------
-    thetas : list of ndarray of shape (n_hyperparameters,)
+    candidates : list of Candidate
     numbers : ndarray of int of shape (n_outputs,)
-        The set of every output that varies.
+        The candidate of every output that varies.
     """
-    options = [theta, *_other_noises(problem, theta)]
+    options = [best, *_other_noises(problem, best)]
     for outputs in _clusters(problem):
-        alone = _searched(problem, kernel, options, outputs, search, judge)
+        own_search, own_judge = search.of_outputs(outputs), judge.of_outputs(outputs)
+        known = own_judge.best(options)
+        tied = not 1 < problem.free[:-1].sum() <= MOST_SCALES
+        descend = own_search.descend if tied else own_search.descend_columns
+        alone = descend(known)
+        if own_judge.gain(known, alone) > LEAST_GAIN:
+            # These outputs are of another kind: worth a search from the beginning.
+            alone = search_alone(alone, own_search, own_judge)
         options += [alone, *_other_noises(problem, alone, (-1, 1))]
-    sums = [judge.sums(option, kernel) for option in options]
-    is_judged = [len(one.counts) == len(sums[0].counts) for one in sums]
-    options = [o for o, known in zip(options, is_judged) if known]
-    sums = [s for s, known in zip(sums, is_judged) if known]
+    sums = [judge.all_sums(option) for option in options]
+    is_possible = [np.isfinite(one.logs).all() for one in sums]
+    options = [o for o, possible in zip(options, is_possible) if possible]
+    sums = [s for s, possible in zip(sums, is_possible) if possible]
     chosen = _choose(sums)
     losses = np.array([sums[k].losses() for k in chosen])
     numbers = np.argmin(losses, axis=0)
@@ -58,12 +67,17 @@ def share_outputs(problem, kernel, theta, search, judge):
     return [options[chosen[k]] for k in used], numbers.ravel()
 
 
-def _other_noises(problem, theta, powers=NOISE_POWERS):
+def _other_noises(problem, candidate, powers=NOISE_POWERS):
     if not problem.free[-1]:
         return []
+    kernel, theta = candidate
     low, high = (bound[-1] for bound in problem.bounds())
     noises = np.unique(np.clip(theta[-1] + np.log(4.0) * np.array(powers), low, high))
-    return [np.append(theta[:-1], noise) for noise in noises if noise != theta[-1]]
+    return [
+        Candidate(kernel, np.append(theta[:-1], noise))
+        for noise in noises
+        if noise != theta[-1]
+    ]
 
 
 def _clusters(problem):
@@ -81,18 +95,6 @@ def _clusters(problem):
         MOST_ALONE, metric="precomputed", linkage="average"
     ).fit_predict(np.clip(np.nan_to_num(apart, nan=1.0), 0.0, 1.0))
     return [np.flatnonzero(labels == k) for k in range(MOST_ALONE)]
-
-
-def _searched(problem, kernel, options, outputs, search, judge):
-    """Hyperparameters for some outputs alone, from the best of those known for them."""
-    losses = [judge.sums(option, kernel).losses() for option in options]
-    # What could not be judged has one infinite loss for all outputs.
-    means = [
-        loss[outputs].mean() if np.isfinite(loss).all() else np.inf for loss in losses
-    ]
-    start = options[int(np.argmin(means))]
-    tied = not 1 < problem.free[:-1].sum() <= MOST_SCALES
-    return search.descend(start, tied, 8 if tied else 15, kernel, outputs)
 
 
 def _choose(sums):

@@ -22,6 +22,16 @@ FAR = 1e4
 MOST_SCALES = 200
 
 
+class Candidate(NamedTuple):
+    """Hyperparameters that may win."""
+
+    kernel: Any
+    """A name or a scikit-learn kernel."""
+
+    theta: np.ndarray
+    """Log hyperparameters in standard units, the noise last."""
+
+
 class Problem(NamedTuple):
     """Data in standard units, and what may move."""
 
@@ -49,6 +59,9 @@ class Problem(NamedTuple):
     plain: np.ndarray
     """Log of how many standard units a plain one is, for length scales: columns as they
     are, relative to a typical one; shape (n_hyperparameters,), zero for the noise."""
+
+    screen: Candidate | None = None
+    """If given, rows that others contradict by it count for next to nothing."""
 
     def log_prior(self, theta):
         """A weak prior, minus its log, and the gradient of that.

@@ -1,28 +1,64 @@
 """Where candidates come from: the prediction loss, and the marginal likelihood."""
 
+from copy import copy
+
 import numpy as np
 
 from .._parallel import run_tasks
 from .._weights import evidence_of
-from ._problem import MOST_SCALES, Problem, descend, descend_tied
+from ._problem import MOST_SCALES, Candidate, Problem, descend, descend_tied
 from ._sets import choose_spots, local_sets
 from .likelihood import negative_log_likelihood
 from .prediction_loss import measure, predict_held_out, prediction_loss, tied_loss
 
-# Spots that are predicted while searching, and rows to learn from at each.
-N_SPOTS, SET_SIZE = 80, 128
+# Spots that are predicted while searching, fewer for only two hyperparameters, and rows
+# to learn from at each.
+N_SPOTS, N_FEW_SPOTS, SET_SIZE = 80, 32, 128
 # Rows of a small table whose likelihood is climbed first.
 FEW_LOOKED_AT = 400
 # With more rows than this, the prior of hyperparameters fades.
 A_HANDFUL = 40
-# Errors count up to so many times their median.
-MOST_MEDIANS = 12.0
+# Errors count up to so many times their median; to fewer where some are known as gross.
+MOST_MEDIANS, FEW_MEDIANS = 12.0, 4.0
 
 
-class PredictionSearch:
+class Search:
+    """Descents from one candidate to a better one.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+
+    outputs: np.ndarray | None = None
+    """The outputs that count; None for all."""
+
+    n_rounds = 1
+    """Descents along columns that may pay, one after the other."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+
+    def of_outputs(self, outputs):
+        """The same search, for some of the outputs."""
+        search = copy(self)
+        search.outputs = outputs
+        return search
+
+    def descend(self, candidate, max_iter):
+        """A better common factor on all length scales, and noise; a `Candidate`."""
+        raise NotImplementedError
+
+    def descend_columns(self, candidate):
+        """Better length scales of every column, and noise; a `Candidate`."""
+        raise NotImplementedError
+
+
+class PredictionSearch(Search):
     """Descents of the prediction loss at some spots.
 
-    Sets are made anew in each descent, in the metric that it starts from.
+    Sets are made anew in each descent, in the metric that it starts from. A common
+    factor and the noise need fewer spots than a length scale for every column.
 
     Parameters
     ----------
@@ -35,116 +71,99 @@ class PredictionSearch:
     is_local = True
     """Whether it looks at neighbourhoods, not at all rows."""
 
+    n_rounds = 3
+
     def __init__(self, problem: Problem, theta, random_state):
-        self.problem = problem
+        super().__init__(problem)
         self.seed = random_state.randint(2**31)
-        self._made: tuple = (None, [])
+        self._kept: tuple = (None, [])
         # Errors are cut alike in all descents, at what the first metric makes of them.
         scale, noise = problem.metric(theta), float(np.exp(theta[-1]))
-        measured = [measure(local, scale) for local in self._sets(theta)]
+        measured = [measure(local, scale) for local in self._sets(theta, N_SPOTS)]
         start = predict_held_out(problem.kernel, 1.0, noise, measured, problem.n_jobs)
-        self.limits = limits_of(start.errors)
+        self.limits = limits_of(start.errors, problem.screen is not None)
 
-    def descend(self, theta, tied, max_iter, kernel=None, outputs=None):
-        """The hyperparameters after some steps down the loss.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (n_hyperparameters,)
-        tied : bool
-            Whether all length scales move by one common factor.
-        max_iter : int
-        kernel : str or None
-            None for that of the problem.
-        outputs : ndarray of int or None
-            Those that count; None for all.
-
-        Returns
-        -------
-        ndarray of shape (n_hyperparameters,)
-        """
-        problem = self.problem
-        if outputs is not None:
-            problem = problem._replace(Y=problem.Y[:, outputs])
-        kernel = problem.kernel if kernel is None else kernel
-        sets, scale = self._sets(theta), problem.metric(theta)
-        if outputs is not None:
-            sets = [one.of_outputs(outputs) for one in sets]
+    def descend(self, candidate, max_iter=10):
+        """A better common factor on all length scales, and noise; a `Candidate`."""
+        kernel, theta = candidate
+        if not self.problem.free[:-1].any():
+            return self._along_columns(candidate, max_iter)
+        sets = self._sets(theta, N_FEW_SPOTS)
+        scale = self.problem.metric(theta)
         measured = [measure(local, scale) for local in sets]
-        n_jobs = problem.n_jobs
-        limits = self.limits if outputs is None else self.limits[outputs]
+        options = kernel, measured, self._limits(), self.problem.n_jobs
 
-        def along_columns(moved):
-            return _safely(prediction_loss, moved, kernel, sets, limits, n_jobs)
+        def loss(moved):
+            return _safely(tied_loss, moved[0], moved[1], *options)
 
-        def along_all(moved):
-            value, slopes = _safely(
-                tied_loss, moved[0], moved[1], kernel, measured, limits, n_jobs
-            )
-            return value, slopes
+        return Candidate(kernel, descend_tied(self.problem, theta, loss, max_iter))
 
-        if tied and problem.free[:-1].any():
-            return descend_tied(problem, theta, along_all, max_iter)
-        return descend(problem, theta, along_columns, tied, max_iter)
+    def descend_columns(self, candidate):
+        """Better length scales of every column, and noise; a `Candidate`."""
+        return self._along_columns(candidate, 12)
 
-    def _sets(self, theta):
-        # A common factor on all length scales does not change who is near.
-        key = np.round(theta[:-1] - theta[:1], 6).tobytes()
-        if self._made[0] != key:
+    def _along_columns(self, candidate, max_iter):
+        kernel, theta = candidate
+        options = kernel, self._sets(theta, N_SPOTS), self._limits()
+
+        def loss(moved):
+            return _safely(prediction_loss, moved, *options, self.problem.n_jobs)
+
+        return Candidate(kernel, descend(self.problem, theta, loss, False, max_iter))
+
+    def _limits(self):
+        return self.limits if self.outputs is None else self.limits[self.outputs]
+
+    def _sets(self, theta, n_spots):
+        # A common factor on all length scales does not change which rows are near.
+        key = n_spots, np.round(theta[:-1] - theta[:1], 6).tobytes()
+        if self._kept[0] != key:
             # The same spots however often this metric comes back.
             random_state = np.random.RandomState(self.seed)
-            spots = choose_spots(self.problem, theta, N_SPOTS, random_state)
-            self._made = key, local_sets(self.problem, theta, spots, SET_SIZE)
-        return self._made[1]
-
-    def descend_columns(self, theta, kernel):
-        """One length scale per column: the results of a few rounds.
-
-        Each round has its sets in the metric of the last. Few rows are looked at, so
-        the last round need not be the best.
-        """
-        rounds = []
-        for _ in range(3):
-            theta = self.descend(theta, False, 12, kernel)
-            rounds.append(theta)
-        return rounds
+            spots = choose_spots(self.problem, theta, n_spots, random_state)
+            self._kept = key, local_sets(self.problem, theta, spots, SET_SIZE)
+        sets = self._kept[1]
+        if self.outputs is None:
+            return sets
+        return [one.of_outputs(self.outputs) for one in sets]
 
 
-class LikelihoodSearch:
+class LikelihoodSearch(Search):
     """Climbs of the marginal likelihood of a small table; as `PredictionSearch`."""
 
     is_local = False
 
     def __init__(self, problem: Problem, theta, random_state):
-        self.problem = problem
+        super().__init__(problem)
         self.rows = np.arange(len(problem.X))
         some = random_state.permutation(len(problem.X))[:FEW_LOOKED_AT]
         self.some = np.sort(some)
 
-    def descend(self, theta, tied, max_iter, kernel=None, outputs=None):
-        """The hyperparameters after some steps up the likelihood of some rows."""
-        return by_likelihood(
-            self._problem(kernel, outputs), theta, [self.some], max_iter, tied
-        )
+    def descend(self, candidate, max_iter=10):
+        """A better common factor on all length scales, and noise; a `Candidate`."""
+        return self._climb(candidate, self.some, max_iter, True)
 
-    def descend_columns(self, theta, kernel):
-        """One length scale per column, from all rows in the end."""
-        theta = self.descend(theta, False, 30, kernel)
-        return [by_likelihood(self._problem(kernel, None), theta, [self.rows], 60)]
+    def descend_columns(self, candidate):
+        """One length scale per column, from all rows in the end; a `Candidate`."""
+        candidate = self._climb(candidate, self.some, 30)
+        return self._climb(candidate, self.rows, 60)
 
-    def _problem(self, kernel, outputs):
-        problem = self.problem
-        if kernel is not None:
-            problem = problem._replace(kernel=kernel)
-        return problem if outputs is None else problem._replace(Y=problem.Y[:, outputs])
+    def _climb(self, candidate, rows, max_iter, tied=False):
+        kernel, theta = candidate
+        problem = self.problem._replace(kernel=kernel)
+        if self.outputs is not None:
+            problem = problem._replace(Y=problem.Y[:, self.outputs])
+        return Candidate(kernel, by_likelihood(problem, theta, [rows], max_iter, tied))
 
 
-def limits_of(errors):
+def limits_of(errors, are_gross=False):
     """What errors are cut at, so that a few corrupted outputs do not decide.
 
     Parameters
     ----------
     errors : ndarray of shape (n, n_outputs)
+    are_gross : bool
+        Whether some of them are known to be.
 
     Returns
     -------
@@ -153,7 +172,7 @@ def limits_of(errors):
     typical = np.median(np.abs(errors), axis=0)
     # Most errors may be nil, as of a count that is mostly zero.
     typical = np.maximum(typical, 0.1 * np.sqrt(np.mean(errors**2, axis=0)))
-    return MOST_MEDIANS * typical
+    return (FEW_MEDIANS if are_gross else MOST_MEDIANS) * typical
 
 
 def by_prediction(problem: Problem, theta, random_state):
@@ -170,10 +189,11 @@ def by_prediction(problem: Problem, theta, random_state):
     ndarray of shape (n_hyperparameters,)
     """
     search = PredictionSearch(problem, theta, random_state)
-    theta = search.descend(theta, True, 10)
+    best = search.descend(Candidate(problem.kernel, theta))
     if 1 < problem.free[:-1].sum() <= MOST_SCALES:
-        theta = search.descend_columns(theta, problem.kernel)[-1]
-    return theta
+        for _ in range(search.n_rounds):
+            best = search.descend_columns(best)
+    return best.theta
 
 
 def by_likelihood(problem: Problem, theta, sets, max_iter, tied=False):

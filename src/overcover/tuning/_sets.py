@@ -12,6 +12,7 @@ import numpy as np
 from .._linalg import squared_distances
 from .._neighbors import nearest_rows
 from .._weights import judged_first
+from ._outliers import screened_weights
 from .prediction_loss import LocalSet
 
 # Rows held out at a spot, and among how many of its nearest.
@@ -132,10 +133,13 @@ def _local_set(problem, scale, spot, near, size):
         ranks = np.argsort(np.argsort(apart, axis=1, kind="stable"), axis=1)
         kept = np.sort(np.argsort(ranks.min(axis=0), kind="stable")[:size])
         near, X = near[kept], X[kept]
+    Y, weights = problem.Y[near], problem.weights_of(near)
+    if problem.screen is not None:
+        weights = screened_weights(problem.screen, X, Y, weights)
     return LocalSet(
         X,
-        problem.Y[near],
-        problem.weights_of(near),
+        Y,
+        weights,
         X_held,
         problem.Y[spot],
         problem.weights_of(spot),

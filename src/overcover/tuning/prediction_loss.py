@@ -96,13 +96,15 @@ class Sums(NamedTuple):
     logs: np.ndarray
     """Logs of variances, shape (n_sets,)."""
 
+    @classmethod
+    def impossible(cls, n_outputs):
+        """Of hyperparameters whose kernel matrix cannot be factorised."""
+        nothing = np.full((1, n_outputs), np.inf)
+        return cls(np.ones(1), nothing, nothing, np.full(1, np.inf))
+
     def losses(self):
         """The loss F of every output, shape (n_outputs,)."""
         return _losses(*(part.sum(axis=0) for part in self))
-
-    def loss(self):
-        """The loss F."""
-        return float(self.losses().mean())
 
     def without_each(self):
         """The loss of every output if one set is left out, (n_sets, n_outputs)."""
@@ -194,7 +196,7 @@ def predict_held_out(kernel, factor, noise, sets, n_jobs=None) -> HeldOut:
 
 def _errors_of(kernel, factor, noise, local):
     noise = max(noise, LEAST_NOISE)
-    mean = np.average(local.Y, axis=0, weights=local.weights)
+    mean = local.weights @ local.Y / local.weights.sum()
     K_xx = kernels.apply(kernel, local.dist_xx / factor**2)
     K_xq = kernels.apply(kernel, local.dist_xq / factor**2)
     L, _ = cholesky(add_to_diagonal(K_xx, noise / local.weights))
@@ -326,12 +328,12 @@ class _Pass(NamedTuple):
 
 def _forward(kernel, noise, local, dist_xx, dist_xq) -> _Pass:
     noise = max(noise, LEAST_NOISE)
-    mean = np.average(local.Y, axis=0, weights=local.weights)
+    mean = local.weights @ local.Y / local.weights.sum()
     K_xx, slopes_xx = kernels.apply_with_slope(kernel, dist_xx)
     K_xq, slopes_xq = kernels.apply_with_slope(kernel, dist_xq)
     L, _ = cholesky(add_to_diagonal(K_xx, noise / local.weights))
     solved = solve_cholesky(L, np.hstack([K_xq, local.Y - mean]))
-    V, alpha = np.split(solved, [K_xq.shape[1]], axis=1)
+    V, alpha = solved[:, : K_xq.shape[1]], solved[:, K_xq.shape[1] :]
     errors = local.Y_held - mean - K_xq.T @ alpha
     eta = _variances(noise, local.weights_held, K_xq, V)
     return _Pass(errors, eta, slopes_xx, slopes_xq, V, alpha)

@@ -1,0 +1,107 @@
+"""Rows whose outputs contradict all rows around them, such as those of a broken sensor.
+
+A least-squares fit bends towards them, and with little noise it goes through them. If
+held-out errors show some that are out of all proportion, hyperparameters are sought
+again with contradicted rows made light. They stay light if rows held out, the gross
+errors among them included, are then predicted better: rare events, which are outputs
+like others, must not be taken for errors.
+"""
+
+import numpy as np
+
+from .. import kernels
+from .._left_out import LIGHT, contradicted_rows, usual_size
+from .._linalg import add_to_diagonal, cholesky, inverse_factor
+from .prediction_loss import HeldOut
+
+# Held-out errors so many times the usual one, and their least share of the rows, call
+# for a closer look.
+GROSS, LEAST_SHARE = 10.0, 0.002
+# What the loss must gain, about half a percent of the error.
+LEAST_GAIN = 0.02
+
+
+def screened_weights(candidate, X, Y, weights):
+    """Weights of rows, those of contradicted rows made light.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    X : ndarray of shape (n, n_features)
+        In standard units.
+    Y : ndarray of shape (n, n_outputs)
+    weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    kernel, theta = candidate
+    A = (X - X.mean(axis=0)) / np.exp(theta[:-1])
+    K_xx = kernels.gram_lower(kernel, A)
+    L, _ = cholesky(add_to_diagonal(K_xx, np.exp(theta[-1]) / weights))
+    rows = contradicted_rows(inverse_factor(L), Y)
+    weights = weights.copy()
+    weights[rows] *= LIGHT
+    return weights
+
+
+def count_gross(held_out):
+    """How many held-out rows have an error out of all proportion; 0 if hardly any.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+
+    Returns
+    -------
+    int
+    """
+    z = held_out.errors / np.sqrt(held_out.variances)[:, None]
+    is_gross = (np.abs(z) > GROSS * np.maximum(usual_size(z), 1e-300)).any(axis=1)
+    count = int(is_gross.sum())
+    return count if count >= max(1.0, LEAST_SHARE * len(z)) else 0
+
+
+def screen(problem, best, is_local):
+    """The problem with contradicted rows made light, judged by the best candidate."""
+    if is_local:
+        return problem._replace(screen=best)
+    rows = np.arange(len(problem.X))
+    weights = problem.weights_of(rows)
+    return problem._replace(
+        weights=screened_weights(best, problem.X[:], problem.Y, weights)
+    )
+
+
+def is_better_screened(judge, best, screened_judge, screened_best):
+    """Whether held-out rows are predicted better, all errors counted in full.
+
+    Parameters
+    ----------
+    judge, screened_judge : Judge
+        Of the same held-out rows.
+    best, screened_best : Candidate
+
+    Returns
+    -------
+    bool
+    """
+    before, after = (
+        all_held_out(judge, best),
+        all_held_out(screened_judge, screened_best),
+    )
+    limits = screened_judge.limits
+    losses = [one.sums(limits).losses().mean() for one in (before, after)]
+    if not losses[0] - losses[1] > LEAST_GAIN:
+        return False
+    squares = [(one.errors / limits) ** 2 for one in (before, after)]
+    worse = (squares[1] - squares[0]).mean(axis=1)
+    return bool(worse.mean() < worse.std() / np.sqrt(len(worse)))
+
+
+def all_held_out(judge, candidate):
+    """Errors and variances of all rows that a judge holds out, as one set."""
+    parts = [judge.predict(candidate, part) for part in range(judge.n_parts)]
+    errors, variances, _ = (np.concatenate(values) for values in zip(*parts))
+    return HeldOut(errors, variances, np.zeros(len(errors), dtype=np.intp))
