@@ -87,8 +87,10 @@ def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
     return errors, variances
 
 
-# A row is contradicted if its error is so many times the usual one.
-CONTRADICTED = 6.0
+# A row is contradicted if its error is so many times the usual one, and at least this
+# share of the usual deviation of outputs: without noise, errors at a border are large
+# beside others, and still small.
+CONTRADICTED, LEAST_ERROR = 6.0, 0.5
 # No more than this share of rows are; if more seem to be, large errors are usual.
 MOST_CONTRADICTED = 0.1
 # What the weight of such a row is multiplied with.
@@ -108,6 +110,12 @@ def usual_size(z):
     """
     median = 1.4826 * np.median(np.abs(z), axis=0)
     return np.maximum(median, 0.1 * np.sqrt(np.mean(z**2, axis=0)))
+
+
+def usual_deviation(Y):
+    """A robust standard deviation of every output; infinite if most are equal."""
+    deviation = 1.4826 * np.median(np.abs(Y - np.median(Y, axis=0)), axis=0)
+    return np.where(deviation > 0, deviation, np.inf)
 
 
 def contradicted_rows(L_inv, Y):
@@ -133,12 +141,14 @@ def contradicted_rows(L_inv, Y):
     sums = P.sum(axis=1)
     P -= np.outer(sums, sums / sums.sum())
     alpha, is_left = P @ Y, np.ones(len(Y), dtype=bool)
+    least = LEAST_ERROR * usual_deviation(Y)
     rows: list[int] = []
     while len(rows) < MOST_CONTRADICTED * len(Y):
         precision = np.maximum(np.diag(P), 1e-300)
         z = alpha / np.sqrt(precision)[:, None]
         size = np.maximum(usual_size(z[is_left]), 1e-300)
-        worst = np.where(is_left, np.max(np.abs(z) / size, axis=1), 0.0)
+        is_large = np.abs(alpha) > least * precision[:, None]
+        worst = np.max(np.where(is_large, np.abs(z) / size, 0.0), axis=1) * is_left
         i = int(np.argmax(worst))
         if worst[i] <= CONTRADICTED:
             break

@@ -21,7 +21,12 @@ positive = st.floats(1e-6, 1e6)
 
 
 def errors_of(calibration):
-    return errors.Calibrated(calibration.quantiles, calibration.tail, calibration.width)
+    return errors.Calibrated(
+        calibration.quantiles,
+        calibration.tail,
+        calibration.width,
+        np.sqrt(calibration.output_variance),
+    )
 
 
 def calibrated(ratios):

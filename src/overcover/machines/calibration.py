@@ -404,4 +404,5 @@ class CalibratedMachine(Machine):
     def errors_(self):
         """Distributed as the leave-one-out residuals are."""
         known = self.calibration_
-        return errors.Calibrated(known.quantiles, known.tail, known.width)
+        spread = np.sqrt(known.output_variance)
+        return errors.Calibrated(known.quantiles, known.tail, known.width, spread)

@@ -3,7 +3,7 @@
 A model answers with a mean and a standard deviation. What an interval or a density
 needs besides is the distribution of ``error / std``. It is an object with two methods:
 
-- `half_width(coverage)`, standard deviations on either side of the mean;
+- `half_width(coverage, std)`, standard deviations on either side of the mean;
 - `log_density(error, std)`.
 
 `Gaussian` errors are assumed where nothing else is known. `Calibrated` errors follow
@@ -27,6 +27,8 @@ TAILS = (2.1, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 25.0, 50.0, 1000.0)
 # few residuals at the border of the rows make the variance, and quantiles of the others
 # would leave no width at all to an interval away from the rows.
 LEAST_WIDTH = 0.5
+# Residuals with fewer degrees of freedom are mostly tiny, with a few that are large.
+HEAVY = 10.0
 # More residuals than this tell no more about their tail.
 MOST_RATIOS = 5000
 # Numbers worked on at a time.
@@ -36,16 +38,18 @@ BLOCK_VALUES = 2**17
 class Gaussian:
     """Errors of which nothing but their standard deviation is known."""
 
-    def half_width(self, coverage):
+    def half_width(self, coverage, std=None):
         """Standard deviations on either side of the mean that hold `coverage`.
 
         Parameters
         ----------
         coverage : float
+        std : ndarray of shape (n, n_outputs) or None
+            The standard deviations, where it matters how large they are.
 
         Returns
         -------
-        ndarray of shape (1,)
+        ndarray of shape (1,), or as `std` where that matters
 
         Examples
         --------
@@ -82,14 +86,25 @@ class Calibrated(NamedTuple):
     width: np.ndarray
     """Its scale, shape (n_outputs,)."""
 
-    def half_width(self, coverage):
+    spread: np.ndarray
+    """Standard deviation of the outputs, shape (n_outputs,)."""
+
+    def half_width(self, coverage, std=None):
         """As `Gaussian.half_width`, for every output; shape (n_outputs,).
 
-        No less than `LEAST_WIDTH` of those of a Gaussian.
+        No less than `LEAST_WIDTH` of those of a Gaussian. Residuals say how errors are
+        distributed near the rows. The nearer a standard deviation is to that of the
+        outputs, the less do most residuals being tiny mean that errors are.
         """
         columns = self.quantiles.T
         half = np.array([np.interp(coverage, LEVELS, column) for column in columns])
-        return np.maximum(half, LEAST_WIDTH * Gaussian().half_width(coverage))
+        gaussian = Gaussian().half_width(coverage)
+        half = np.maximum(half, LEAST_WIDTH * gaussian)
+        if std is None:
+            return half
+        lacking = (self.tail < HEAVY) & (half < gaussian)
+        share = np.where(lacking, np.minimum(std / self.spread, 1.0) ** 2, 0.0)
+        return half ** (1.0 - share) * gaussian**share
 
     def log_density(self, error, std):
         """As `Gaussian.log_density`, under the Student t of the residuals."""

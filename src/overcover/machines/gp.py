@@ -34,7 +34,7 @@ from .._weights import evidence_of
 from ..tuning.cost import TuningCost, tuning_cost
 from . import calibration
 from .base import Answer, Description, Recalled, check_fits, may_keep
-from .calibration import CalibratedMachine, Calibration
+from .calibration import MOST_LEARNED, CalibratedMachine, Calibration
 from .gp_state import (
     MOST_ROUNDING,
     THETA,
@@ -193,6 +193,12 @@ class GP(CalibratedMachine):
         self.run_length_ = max(tuned.run_length for tuned in all_tuned)
         self.tuning_scores_ = [tuned.scores for tuned in all_tuned]
         self.n_learned_ = all_tuned[0].n_learned
+        inflations = [t.inflation for t in all_tuned if t.inflation is not None]
+        if inflations:  # measured, so that counting is not needed
+            self.n_learned_ = 0
+            self.variance_inflation_ = float(
+                np.clip(max(inflations), 1.0, MOST_LEARNED)
+            )
         self.is_robust_ = any(tuned.is_robust for tuned in all_tuned)
         if self.run_length_ > 1:
             warn_of_sequence(self.run_length_)

@@ -96,7 +96,8 @@ class Predictor:
 
     def _interval(self, mean, std, coverage):
         """`predict_interval` of queries that have been answered."""
-        half = as_training_shape(self, self.errors_.half_width(coverage)) * std
+        columns = std.reshape(len(std), -1)
+        half = (self.errors_.half_width(coverage, columns) * columns).reshape(std.shape)
         return mean - half, mean + half
 
     def log_density(self, X, y):

@@ -11,6 +11,8 @@ repeat; one length scale per column is too many for wide inputs. So there are ca
 - *plain*: one length scale, columns as they are;
 - *columns*: from the better of these, one length scale per column;
 - the other kernels, each with the best length scales so far times a common factor;
+- *random rows*: one length scale per column by the likelihood of some random rows, if
+  columns are many;
 - *likelihood*: the best so far, moved up the marginal likelihood of neighbourhoods;
 
 found by descending the prediction loss (`prediction_loss`) at some spots, or, for small
@@ -29,21 +31,23 @@ import numpy as np
 from .. import kernels
 from .._parallel import one_thread_per_worker
 from ._judge import FEW_ROWS, Judge, make_judge
-from ._outliers import count_gross, is_better_screened, screen
+from ._outliers import all_held_out, has_outliers, is_better_screened, screen
 from ._outputs import share_outputs
-from ._problem import MOST_SCALES, Candidate, Problem, standardize
 from ._problem import NOISE_BOUNDS as NOISE_BOUNDS
+from ._problem import Candidate, Problem, standardize
 from ._search import LikelihoodSearch, PredictionSearch, Search, by_likelihood
 from ._serial import run_length_of
 
 # Neighbourhoods whose likelihood is climbed, and their rows.
 N_LOCAL_SETS, LOCAL_SIZE = 3, 400
+# From so many columns on, the likelihood of random rows is climbed too; their number.
+MANY_COLUMNS, N_RANDOM_ROWS = 12, 600
 # The kernel that the others are compared with.
 FIRST_KERNEL = "matern32"
 # Column deviations that differ by less than this factor are as good as equal.
 ALIKE = 1.5
-# Fewer rows do not tell kernels apart, nor find a length scale for every column.
-ROWS_FOR_KERNELS, ROWS_PER_SCALE = 100, 4
+# Fewer rows do not tell kernels apart.
+ROWS_FOR_KERNELS = 100
 # Deviations beyond which a length scale says that its column does not matter.
 IRRELEVANT = 30.0
 # What a candidate must gain to be worth a step, and a round along columns another one.
@@ -83,6 +87,10 @@ class Tuned(NamedTuple):
 
     n_learned: int
     """How many hyperparameters the rows determined."""
+
+    inflation: float | None
+    """By what factor variances are too small on rows that had no part in this; None if
+    that was not measured."""
 
     is_robust: bool
     """Whether rows that others contradict are better made light."""
@@ -148,7 +156,7 @@ def tune(
         n_learned = count_learned(problem, winners[0].theta)
         winning = [one.kernel for one in winners]
         found = winning, thetas, output_groups, scores, run_length, n_learned
-        return Tuned(*found, is_robust)
+        return Tuned(*found, winners[0].inflation, is_robust)
 
     if problem.Y.shape[1] == 0 or len(X) < 2 or not problem.free.any():
         return finish([Candidate(first, start)], {})
@@ -159,21 +167,24 @@ def tune(
 
     # One thread for the whole of it: rounding depends on nothing else.
     with one_thread_per_worker():
-        judge = make_judge(problem, Candidate(first, start), random_state)
-        kind = LikelihoodSearch if len(X) <= FEW_ROWS else PredictionSearch
-        search = kind(problem, start, random_state)
         has_choice = is_auto and len(X) >= ROWS_FOR_KERNELS
         names = kernels.NAMES if has_choice else (first,)
-        tools = Tools(problem, search, judge, names, random_state)
-        best, scores = choose(tools, start)
+        tools = make_tools(problem, start, names, random_state)
+        best, scores = choose(tools, Candidate(first, start))
+        run_length = 1 if groups is not None else run_length_of(problem, *best[:2])
+        if run_length > np.bincount(problem.units).max():
+            # Rows must be held out in longer runs than was thought.
+            units = np.arange(len(X)) // run_length
+            problem = problem._replace(units=units, has_units=True)
+            tools = make_tools(problem, start, names, random_state)
+            best, scores = choose(tools, Candidate(first, start))
         tools, best, is_robust = without_outliers(tools, best, robust)
-        run_length = 1 if groups is not None else run_length_of(problem, *best)
         winners = [best]
         if share == "auto" and problem.Y.shape[1] > 1:
 
             def search_alone(known, search, judge):
                 alone = tools._replace(search=search, judge=judge)
-                return judge.best([known, choose(alone, known.theta)[0]])
+                return judge.best([known, choose(alone, known)[0]])
 
             winners, numbers = share_outputs(
                 tools.problem, best, tools.search, tools.judge, search_alone
@@ -182,18 +193,20 @@ def tune(
     return finish(winners, scores, run_length, is_robust)
 
 
-def choose(tools, start):
-    """The best candidate, and the scores of all.
+def make_tools(problem, start, names, random_state):
+    """Search and judge for this many rows."""
+    judge = make_judge(problem, Candidate(problem.kernel, start), random_state)
+    kind = LikelihoodSearch if len(problem.X) <= FEW_ROWS else PredictionSearch
+    search = kind(problem, start, random_state)
+    return Tools(problem, search, judge, names, random_state)
 
-    Parameters
-    ----------
-    tools : Tools
-    start : ndarray of shape (n_hyperparameters,)
-    """
+
+def choose(tools, start):
+    """The best candidate, and the scores of all; parameters as in `search_all`."""
     candidates, winner = search_all(tools, start)
     problem, judge = tools.problem, tools.judge
     best = judge.best([c for c in candidates.values() if c.kernel == winner])
-    if tools.search.is_local:
+    if tools.search.is_local or problem.has_units:
         best = with_most_noise(problem, refine(problem, best, judge), judge)
         candidates["refined"] = best
     scores = {name: judge.score(one) for name, one in candidates.items()}
@@ -216,20 +229,21 @@ def without_outliers(tools, best, robust):
     is_robust : bool
     """
     judge = tools.judge
-    parts = [judge.predict(best, part) for part in range(judge.n_parts)]
-    has_gross = any(count_gross(part) for part in parts)
-    if robust is False or (robust == "auto" and not has_gross):
+    if robust is False or (
+        robust == "auto"
+        and not has_outliers(all_held_out(judge, best), tools.problem.Y)
+    ):
         return tools, best, False
     tried = with_screen(tools, best)
     candidates = [best, tried.search.descend(best)]
-    if has_columns(tried.problem):
+    if tried.problem.n_scales() > 1:
         candidates.append(tried.search.descend_columns(candidates[-1]))
     other = tried.judge.best(candidates)
     if robust == "auto" and not is_better_screened(judge, best, tried.judge, other):
         return tools, best, False
     # By hyperparameters that the gross errors have not bent, more of them show.
     tried = with_screen(tools, other)
-    return tried, choose(tried, other.theta)[0], True
+    return tried, choose(tried, other)[0], True
 
 
 def with_screen(tools, reference):
@@ -252,19 +266,14 @@ def count_learned(problem, theta):
     return len(matter) + int(problem.free[-1])
 
 
-def has_columns(problem):
-    """Whether every column can have a length scale of its own."""
-    n_free = int(problem.free[:-1].sum())
-    return 1 < n_free <= min(MOST_SCALES, len(problem.X) / ROWS_PER_SCALE)
-
-
 def search_all(tools, start):
     """Candidates by name, in the order in which they are found.
 
     Parameters
     ----------
     tools : Tools
-    start : ndarray of shape (n_hyperparameters,)
+    start : Candidate
+        If its length scales differ, one common length scale is not tried.
 
     Returns
     -------
@@ -273,28 +282,40 @@ def search_all(tools, start):
         That of the winner.
     """
     problem, search, judge, names, random_state = tools
-    first, candidates = problem.kernel, {}
+    first, candidates = start.kernel, {}
 
     def tied(start, max_iter=10):
         return refine(problem, search.descend(start, max_iter), judge, NOISE_STEPS)
 
     def best_columns(best, label):
         """The best of a few rounds: few rows are looked at, so the last need not be."""
-        for k in range(search.n_rounds if has_columns(problem) else 0):
+        for k in range(search.n_rounds if problem.n_scales() > 1 else 0):
             columns = search.descend_columns(best)
-            candidates[f"{label} {k + 1}"] = columns
             gain = judge.gain(best, columns)
-            best = columns if gain > 0 else best
+            if gain > 0 and not search.is_local:
+                halves = search.descend_halves(best)
+                gain, inflation = judge.check_halves(best, columns, halves)
+                columns = columns._replace(inflation=inflation)
+            if gain > 0:
+                candidates[f"{label} {k + 1}"] = best = columns
             if gain < ROUND_GAIN:
                 break
         return best
 
-    candidates["isotropic"] = tied(Candidate(first, start))
-    plain = problem.plain[:-1][problem.free[:-1]]
-    if len(plain) > 1 and np.ptp(plain) > np.log(ALIKE):
-        theta = np.where(problem.free, start + problem.plain, start)
+    candidates["isotropic"] = tied(start)
+    lengths, plain = (x[:-1][problem.free[:-1]] for x in (start.theta, problem.plain))
+    if len(plain) > 1 and np.ptp(lengths) == 0 and np.ptp(plain) > np.log(ALIKE):
+        theta = np.where(problem.free, start.theta + problem.plain, start.theta)
         candidates["plain"] = tied(Candidate(first, theta))
-    best = best_columns(judge.best(list(candidates.values())), "columns")
+    one_scale = judge.best(list(candidates.values()))
+    best = best_columns(one_scale, "columns")
+    if search.is_local and problem.n_scales() >= MANY_COLUMNS:
+        # Neighbourhoods say little of columns among many.
+        rows = random_state.permutation(len(problem.X))[:N_RANDOM_ROWS]
+        theta = by_likelihood(problem, one_scale.theta, [np.sort(rows)], 30)
+        columns = refine(problem, Candidate(first, theta), judge, NOISE_STEPS)
+        candidates["random rows"] = columns
+        best = judge.best([best, columns])
     for name in names:
         if name != first:
             candidates[name] = tied(Candidate(name, best.theta), 8)

@@ -150,7 +150,7 @@ class Spots(Judge):
 
     def predict(self, candidate, part):
         """Errors and variances at some of the spots."""
-        kernel, theta = candidate
+        kernel, theta = candidate[:2]
         # A common factor on all length scales does not change which rows are near.
         key = np.round(theta[:-1] - theta[:1], 6).tobytes()
         if part not in self._measured or self._measured[part][0] != key:
@@ -180,7 +180,7 @@ class LeaveOut(Judge):
 
     def predict(self, candidate, part=0):
         """Errors and variances of all rows that weigh enough to be judged by."""
-        kernel, theta = candidate
+        kernel, theta = candidate[:2]
         problem, weights = self.problem, self.problem.weights_of(np.arange(len(self.X)))
         noise = max(np.exp(theta[-1]), LEAST_NOISE)
         _, A = kernels.in_units(kernel, theta, self.X)
@@ -195,6 +195,35 @@ class LeaveOut(Judge):
         judged = np.flatnonzero(are_judged(self.own_weights))
         parts = np.arange(len(judged)) * N_PARTS // len(judged)
         return HeldOut(errors[judged], variances[judged], parts)
+
+    def check_halves(self, old, new, halves):
+        """Whether length scales that one half of the rows find serve the other half.
+
+        Parameters
+        ----------
+        old, new : Candidate
+            `new` is what all rows found.
+        halves : list of (rows, candidate)
+            See `LikelihoodSearch.descend_halves`.
+
+        Returns
+        -------
+        gain : float
+            Of the candidates of the halves over the old one.
+        inflation : float
+            Squared errors over variances of these, relative to those of `new`.
+        """
+        judged = np.flatnonzero(are_judged(self.own_weights))
+        before, now = self.predict(old), self.predict(new)
+        errors, variances = before.errors.copy(), before.variances.copy()
+        for rows, candidate in halves:
+            part, is_in = self.predict(candidate), np.isin(judged, rows)
+            errors[is_in], variances[is_in] = part.errors[is_in], part.variances[is_in]
+        after = HeldOut(errors, variances, before.sets)
+        sums = [one.sums(self.limits) for one in (before, after, now)]
+        gain, _ = self._compare(*sums[:2])
+        ratios = [one.ratios.sum(axis=0)[self.outputs].mean() for one in sums]
+        return gain, float(ratios[1] / max(ratios[2], 1e-300))
 
     def neighborhoods(self, theta, n_sets, size, random_state):
         """All rows, once."""

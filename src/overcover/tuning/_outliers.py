@@ -10,15 +10,22 @@ like others, must not be taken for errors.
 import numpy as np
 
 from .. import kernels
-from .._left_out import LIGHT, contradicted_rows, usual_size
+from .._left_out import (
+    LEAST_ERROR,
+    LIGHT,
+    contradicted_rows,
+    usual_deviation,
+    usual_size,
+)
 from .._linalg import add_to_diagonal, cholesky, inverse_factor
 from .prediction_loss import HeldOut
 
-# Held-out errors so many times the usual one, and their least share of the rows, call
-# for a closer look.
-GROSS, LEAST_SHARE = 10.0, 0.002
-# What the loss must gain, about half a percent of the error.
-LEAST_GAIN = 0.02
+# Held-out errors so many times the usual one call for a closer look, if they are so many
+# and such a share of the rows; or a single one of so many deviations of the outputs. (At
+# a jump of the function a row or two are contradicted.)
+GROSS, LEAST_COUNT, LEAST_SHARE, EXTREME = 10.0, 3, 0.003, 6.0
+# What the loss must gain, about four percent of the error.
+LEAST_GAIN = 0.15
 
 
 def screened_weights(candidate, X, Y, weights):
@@ -36,7 +43,7 @@ def screened_weights(candidate, X, Y, weights):
     -------
     ndarray of shape (n,)
     """
-    kernel, theta = candidate
+    kernel, theta = candidate[:2]
     A = (X - X.mean(axis=0)) / np.exp(theta[:-1])
     K_xx = kernels.gram_lower(kernel, A)
     L, _ = cholesky(add_to_diagonal(K_xx, np.exp(theta[-1]) / weights))
@@ -46,21 +53,27 @@ def screened_weights(candidate, X, Y, weights):
     return weights
 
 
-def count_gross(held_out):
-    """How many held-out rows have an error out of all proportion; 0 if hardly any.
+def has_outliers(held_out, Y):
+    """Whether held-out rows have errors out of all proportion.
 
     Parameters
     ----------
     held_out : HeldOut
+    Y : ndarray of shape (n_samples, n_outputs)
+        All outputs.
 
     Returns
     -------
-    int
+    bool
     """
     z = held_out.errors / np.sqrt(held_out.variances)[:, None]
-    is_gross = (np.abs(z) > GROSS * np.maximum(usual_size(z), 1e-300)).any(axis=1)
-    count = int(is_gross.sum())
-    return count if count >= max(1.0, LEAST_SHARE * len(z)) else 0
+    is_gross = np.abs(z) > GROSS * np.maximum(usual_size(z), 1e-300)
+    sizes = np.where(is_gross, np.abs(held_out.errors) / usual_deviation(Y), 0.0)
+    worst = sizes.max(axis=1)
+    n_gross = np.sum(worst > LEAST_ERROR)
+    return bool(
+        n_gross >= max(LEAST_COUNT, LEAST_SHARE * len(z)) or worst.max() > EXTREME
+    )
 
 
 def screen(problem, best, is_local):
@@ -97,7 +110,7 @@ def is_better_screened(judge, best, screened_judge, screened_best):
         return False
     squares = [(one.errors / limits) ** 2 for one in (before, after)]
     worse = (squares[1] - squares[0]).mean(axis=1)
-    return bool(worse.mean() < worse.std() / np.sqrt(len(worse)))
+    return bool(worse.mean() < 0)
 
 
 def all_held_out(judge, candidate):

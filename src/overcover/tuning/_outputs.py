@@ -11,7 +11,7 @@ the standard error of that gain.
 
 import numpy as np
 
-from ._problem import MOST_SCALES, Candidate
+from ._problem import Candidate
 from .prediction_loss import standard_error
 
 # Noises that are tried for every output, in powers of four around the shared one.
@@ -49,8 +49,8 @@ def share_outputs(problem, best, search, judge, search_alone):
     for outputs in _clusters(problem):
         own_search, own_judge = search.of_outputs(outputs), judge.of_outputs(outputs)
         known = own_judge.best(options)
-        tied = not 1 < problem.free[:-1].sum() <= MOST_SCALES
-        descend = own_search.descend if tied else own_search.descend_columns
+        has_columns = 1 < problem.n_scales() == problem.free[:-1].sum()
+        descend = own_search.descend_columns if has_columns else own_search.descend
         alone = descend(known)
         if own_judge.gain(known, alone) > LEAST_GAIN:
             # These outputs are of another kind: worth a search from the beginning.
@@ -70,7 +70,7 @@ def share_outputs(problem, best, search, judge, search_alone):
 def _other_noises(problem, candidate, powers=NOISE_POWERS):
     if not problem.free[-1]:
         return []
-    kernel, theta = candidate
+    kernel, theta = candidate[:2]
     low, high = (bound[-1] for bound in problem.bounds())
     noises = np.unique(np.clip(theta[-1] + np.log(4.0) * np.array(powers), low, high))
     return [

@@ -20,6 +20,10 @@ LENGTH_WIDTH, NOISE_WIDTH = 1.0, 2.0
 FAR = 1e4
 # Past this many columns one length scale each is neither affordable nor identified.
 MOST_SCALES = 200
+# Where there are more columns, so many may have a length scale of their own.
+FEW_SCALES = 30
+# Fewer rows do not determine a length scale for every column.
+ROWS_PER_SCALE = 4
 
 
 class Candidate(NamedTuple):
@@ -30,6 +34,10 @@ class Candidate(NamedTuple):
 
     theta: np.ndarray
     """Log hyperparameters in standard units, the noise last."""
+
+    inflation: float | None = None
+    """By what factor its variances are too small for rows that had no part in finding
+    it, if that was measured."""
 
 
 class Problem(NamedTuple):
@@ -59,6 +67,9 @@ class Problem(NamedTuple):
     plain: np.ndarray
     """Log of how many standard units a plain one is, for length scales: columns as they
     are, relative to a typical one; shape (n_hyperparameters,), zero for the noise."""
+
+    has_units: bool = False
+    """Whether rows of a unit are known to depend on each other."""
 
     screen: Candidate | None = None
     """If given, rows that others contradict by it count for next to nothing."""
@@ -100,18 +111,31 @@ class Problem(NamedTuple):
             np.where(self.free, high, np.inf),
         )
 
-    def directions(self, tied):
-        """Columns along which theta may move; `tied` scales all lengths by one factor.
+    def directions(self, own=None):
+        """Steps in which theta may move: along each entry, or by one common factor.
+
+        Parameters
+        ----------
+        own : ndarray of bool of shape (n_hyperparameters - 1,) or None
+            Length scales that move alone; all others share a factor. None for all.
 
         Returns
         -------
         ndarray of shape (n_hyperparameters, n_directions)
         """
         steps = np.eye(len(self.free))[:, self.free]
-        if not tied or kernels.is_object(self.kernel) or not self.free[:-1].any():
+        if own is None or kernels.is_object(self.kernel):
             return steps
-        common = np.append(self.free[:-1], False).astype(float)[:, None]
-        return np.hstack([common, steps[:, -1:]]) if self.free[-1] else common
+        alone = np.append(own, True) & self.free
+        common = (~alone & self.free).astype(float)[:, None]
+        steps = np.eye(len(self.free))[:, alone]
+        return np.hstack([common, steps]) if common.any() else steps
+
+    def n_scales(self):
+        """How many length scales of their own the rows can determine at most."""
+        n_free = int(self.free[:-1].sum())
+        most = min(MOST_SCALES, len(self.X) // ROWS_PER_SCALE)
+        return n_free if n_free <= most else min(FEW_SCALES, most)
 
 
 class Restore(NamedTuple):
@@ -169,9 +193,8 @@ def standardize(kernel, X, Y, weights, theta, n_jobs, groups=None):
         fixed = np.where(free, np.nan, theta)
         restore = Restore(np.ones(len(theta), bool), np.zeros(len(theta)), fixed)
         plain = np.zeros(len(theta))
-        problem = Problem(
-            kernel, Rows(X), Y, outputs, weights, free, n_jobs, units, plain
-        )
+        rows = Rows(X)
+        problem = Problem(kernel, rows, Y, outputs, weights, free, n_jobs, units, plain)
         return problem, start, restore
     mean, unit, constant = typical_moments_of(X)
     # A constant column is ignored, unless the user gave it a length scale.
@@ -187,8 +210,8 @@ def standardize(kernel, X, Y, weights, theta, n_jobs, groups=None):
     restore = Restore(used, shift, theta)
     typical_unit = _log_root_mean_square(shift[:-1])
     plain = np.append((typical_unit - shift)[:-1], 0.0)
-    problem = Problem(kernel, rows, Y, outputs, weights, free, n_jobs, units, plain)
-    return problem, start, restore
+    parts = kernel, rows, Y, outputs, weights, free, n_jobs, units, plain
+    return Problem(*parts, has_units=groups is not None), start, restore
 
 
 def _log_root_mean_square(logs):
@@ -245,7 +268,7 @@ def descend_tied(problem, theta, objective, max_iter):
     return np.clip(np.append(moved, origin[1]), low, high)
 
 
-def descend(problem, theta, objective, tied, max_iter):
+def descend(problem, theta, objective, directions, max_iter):
     """Minimise `objective` over the free hyperparameters, within bounds.
 
     Parameters
@@ -254,15 +277,14 @@ def descend(problem, theta, objective, tied, max_iter):
     theta : ndarray of shape (n_hyperparameters,)
     objective : callable
         From theta to value and gradient.
-    tied : bool
-        Whether all length scales move by one common factor.
+    directions : ndarray of shape (n_hyperparameters, n_directions)
+        See `Problem.directions`.
     max_iter : int
 
     Returns
     -------
     ndarray of shape (n_hyperparameters,)
     """
-    directions = problem.directions(tied)
     if directions.shape[1] == 0:
         return theta
     low, high = problem.bounds()

@@ -4,6 +4,7 @@ from copy import copy
 
 import numpy as np
 
+from .. import kernels
 from .._parallel import run_tasks
 from .._weights import evidence_of
 from ._problem import MOST_SCALES, Candidate, Problem, descend, descend_tied
@@ -85,7 +86,7 @@ class PredictionSearch(Search):
 
     def descend(self, candidate, max_iter=10):
         """A better common factor on all length scales, and noise; a `Candidate`."""
-        kernel, theta = candidate
+        kernel, theta = candidate[:2]
         if not self.problem.free[:-1].any():
             return self._along_columns(candidate, max_iter)
         sets = self._sets(theta, N_FEW_SPOTS)
@@ -103,13 +104,17 @@ class PredictionSearch(Search):
         return self._along_columns(candidate, 12)
 
     def _along_columns(self, candidate, max_iter):
-        kernel, theta = candidate
-        options = kernel, self._sets(theta, N_SPOTS), self._limits()
+        kernel, theta = candidate[:2]
+        is_wide = problem_is_wide(self.problem)
+        sets = self._sets(theta, N_FEW_SPOTS if is_wide else N_SPOTS)
+        options = kernel, sets, self._limits(), self.problem.n_jobs
 
         def loss(moved):
-            return _safely(prediction_loss, moved, *options, self.problem.n_jobs)
+            return _safely(prediction_loss, moved, *options)
 
-        return Candidate(kernel, descend(self.problem, theta, loss, False, max_iter))
+        directions = directions_along(self.problem, theta, loss)
+        theta = descend(self.problem, theta, loss, directions, max_iter)
+        return Candidate(kernel, theta)
 
     def _limits(self):
         return self.limits if self.outputs is None else self.limits[self.outputs]
@@ -144,12 +149,31 @@ class LikelihoodSearch(Search):
         return self._climb(candidate, self.some, max_iter, True)
 
     def descend_columns(self, candidate):
-        """One length scale per column, from all rows in the end; a `Candidate`."""
+        """Length scales of every column, from all rows in the end; a `Candidate`."""
         candidate = self._climb(candidate, self.some, 30)
-        return self._climb(candidate, self.rows, 60)
+        return self._climb(candidate, self.rows, 25)
+
+    def descend_halves(self, candidate):
+        """Length scales of every column, found by the one half of the units alone.
+
+        Returns
+        -------
+        list of (rows, candidate)
+            Each with the rows of the other half, which had no part in it.
+        """
+        units, numbers = np.unique(self.problem.units, return_inverse=True)
+        is_first = np.random.RandomState(0).permutation(len(units)) % 2 == 0
+        is_first = is_first[numbers.ravel()]
+        halves = np.flatnonzero(is_first), np.flatnonzero(~is_first)
+        if min(map(len, halves)) < 2:
+            return []
+        return [
+            (other, self._climb(candidate, half, 20))
+            for half, other in zip(halves, halves[::-1])
+        ]
 
     def _climb(self, candidate, rows, max_iter, tied=False):
-        kernel, theta = candidate
+        kernel, theta = candidate[:2]
         problem = self.problem._replace(kernel=kernel)
         if self.outputs is not None:
             problem = problem._replace(Y=problem.Y[:, self.outputs])
@@ -231,8 +255,47 @@ def by_likelihood(problem: Problem, theta, sets, max_iter, tied=False):
         penalty, slope = problem.log_prior(moved)
         return value + prior * penalty, gradient + prior * slope
 
-    tied = tied or problem.free[:-1].sum() > MOST_SCALES
-    return descend(problem, theta, objective, tied, max_iter)
+    if tied or kernels.is_object(problem.kernel):
+        own = np.zeros(len(theta) - 1, dtype=bool) if tied else None
+        directions = problem.directions(own)
+    else:
+        directions = directions_along(problem, theta, objective)
+    return descend(problem, theta, objective, directions, max_iter)
+
+
+def problem_is_wide(problem):
+    """Whether there are more columns than length scales that rows can determine."""
+    return problem.n_scales() < problem.free[:-1].sum()
+
+
+def directions_along(problem, theta, objective):
+    """Directions along columns: each, or those that promise most, and all others.
+
+    Which columns promise most, the gradient says: shorter length scales there would
+    help. All other columns move by a common factor.
+
+    Parameters
+    ----------
+    problem : Problem
+    theta : ndarray of shape (n_hyperparameters,)
+    objective : callable
+        From theta to value and gradient.
+
+    Returns
+    -------
+    ndarray of shape (n_hyperparameters, n_directions)
+    """
+    if not problem_is_wide(problem):
+        return problem.directions()
+    own = np.zeros(len(theta) - 1, dtype=bool)
+    if problem.n_scales() > 0:
+        _, gradient = objective(np.clip(theta, *problem.bounds()))
+        slopes = np.where(problem.free, gradient, -np.inf)[:-1]
+        # Columns that have a shorter scale than most keep it.
+        kept = theta[:-1] < np.median(theta[:-1]) - np.log(1.1)
+        slopes = np.where(kept & problem.free[:-1], np.inf, slopes)
+        own[np.argsort(-slopes, kind="stable")[: problem.n_scales()]] = True
+    return problem.directions(own)
 
 
 def _safely(objective, theta, *args):

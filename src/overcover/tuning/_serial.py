@@ -18,7 +18,7 @@ from .prediction_loss import LEAST_NOISE
 LENGTHS = (1, 4, 16, 64, 256)
 N_SETS, SET_SIZE = 16, 256
 # Rows in order are nearer to each other than this share of what random rows are.
-NEAR = 0.5
+NEAR = 0.75
 # Squared errors over variances must grow by this factor to speak of dependence.
 GROWTH = 1.15
 # A length is long enough if a longer one adds less than this share.

@@ -1,0 +1,179 @@
+"""Defaults hold on data of other kinds than tables of independent, clean rows."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import overcover
+from overcover import GP, OverlappingCoverRegressor
+from overcover._left_out import contradicted_rows
+from overcover._linalg import cholesky, inverse_factor
+from overcover._validation import DataWarning
+from overcover.advice import advise
+
+
+def waves(X):
+    """A smooth function of two columns."""
+    return np.sin(2 * X[:, 0]) * np.cos(X[:, 1])
+
+
+def draw(n_rows, n_columns=2, noise=0.1, seed=0):
+    """Rows, and noisy outputs."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n_rows, n_columns))
+    return X, waves(X) + noise * rng.normal(size=n_rows)
+
+
+def with_outliers(y, size, seed=1):
+    """One output in fifty moved by so many deviations, up or down."""
+    rng = np.random.default_rng(seed)
+    rows = rng.choice(len(y), len(y) // 50, replace=False)
+    moved = y.copy()
+    moved[rows] += size * y.std() * rng.choice([-1, 1], len(rows))
+    return moved, rows
+
+
+def rmse(model, X, truth):
+    return np.sqrt(np.mean((model.predict(X) - truth) ** 2))
+
+
+# -- outliers -----------------------------------------------------------------------
+
+
+def contradicted_slowly(K, Y):
+    """The worst row leaves, and all others are predicted without it, one by one."""
+    left, rows = list(range(len(Y))), []
+    least = 0.5 * 1.4826 * np.median(np.abs(Y - np.median(Y)))
+    while True:
+        z, errors = [], []
+        for i in left:
+            others = [j for j in left if j != i]
+            A = K[np.ix_(others, others)]
+            ones, k = np.ones(len(others)), K[i, others]
+            mean = (
+                ones @ np.linalg.solve(A, Y[others]) / (ones @ np.linalg.solve(A, ones))
+            )
+            error = Y[i] - mean - k @ np.linalg.solve(A, Y[others] - mean)
+            lack = 1.0 - k @ np.linalg.solve(A, ones)
+            variance = K[i, i] - k @ np.linalg.solve(A, k)
+            variance += lack**2 / (ones @ np.linalg.solve(A, ones))
+            z.append(abs(error) / np.sqrt(variance))
+            errors.append(abs(error))
+        z, errors = np.array(z), np.array(errors)
+        size = max(1.4826 * np.median(z), 0.1 * np.sqrt(np.mean(z**2)))
+        worst = np.where(errors > least, z, 0.0)
+        if worst.max() <= 6.0 * size:
+            return rows
+        rows.append(left.pop(int(np.argmax(worst))))
+
+
+@pytest.mark.parametrize("noise", [1e-6, 0.1])
+def test_contradicted_rows_are_those_of_a_slow_version(noise):
+    x = np.linspace(0, 6, 50)
+    y = np.sin(x)
+    y[[10, 11, 30]] += [5.0, -4.0, 6.0]
+    K = np.exp(-0.5 * (x[:, None] - x) ** 2) + noise * np.eye(50)
+    rows = contradicted_rows(inverse_factor(cholesky(K)[0]), y[:, None])
+    assert rows.tolist() == contradicted_slowly(K, y)
+    assert set(rows) == {10, 11, 30}
+
+
+@pytest.mark.parametrize("n_rows", [300, 1200])
+def test_gross_outliers_hardly_change_what_is_said_of_clean_rows(n_rows):
+    X, y = draw(n_rows)
+    X_new = draw(500, seed=2)[0]
+    clean = OverlappingCoverRegressor(subdomain_size=300, random_state=0).fit(X, y)
+    assert not clean.machine_.is_robust_
+    moved, rows = with_outliers(y, 20.0)
+    with pytest.warns(DataWarning, match="look like outliers"):
+        model = OverlappingCoverRegressor(subdomain_size=300, random_state=0).fit(
+            X, moved
+        )
+    errors = [np.hypot(rmse(m, X_new, waves(X_new)), 0.1) for m in (clean, model)]
+    assert errors[1] < 1.1 * errors[0]
+    found = [f.text for f in advise(model, X, moved) if "outliers" in f.text]
+    assert len(found) == 1 and all(str(row) in found[0] for row in sorted(rows)[:3])
+
+
+def test_clean_rows_are_all_trusted():
+    """Noise, no noise, long tails, counts and rare events are no outliers."""
+    rng = np.random.default_rng(0)
+    X, y = draw(250)
+    rare = (rng.uniform(size=250) < 0.03).astype(float)
+    for outputs in (y, waves(X), rng.laplace(size=250), rng.poisson(2.0, 250), rare):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DataWarning)
+            assert not GP(random_state=0).fit(X, outputs).is_robust_
+
+
+def test_robust_true_makes_contradicted_rows_light_whatever_is_given():
+    X, y = draw(200)
+    moved, rows = with_outliers(y, 20.0)
+    given = {"kernel": "rbf", "length_scale": 1.0, "noise": 0.05}
+    clean, trusting = GP(**given).fit(X, y), GP(**given).fit(X, moved)
+    robust = GP(**given, robust=True).fit(X, moved)
+    assert_array_equal(np.flatnonzero(robust.state_.weights < 1), np.sort(rows))
+    X_new = draw(200, seed=2)[0]
+    assert rmse(robust, X_new, waves(X_new)) < 1.2 * rmse(clean, X_new, waves(X_new))
+    assert rmse(trusting, X_new, waves(X_new)) > 3 * rmse(robust, X_new, waves(X_new))
+
+
+# -- many outputs -------------------------------------------------------------------
+
+
+def test_outputs_in_conflict_are_predicted_as_well_as_alone(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (400, 3))
+    steps = np.sign(np.sin(3 * X[:, 2]))
+    Y = np.column_stack(
+        [waves(X), waves(X) + 0.5 * rng.normal(size=400), steps]  # smooth, noisy, rough
+    )
+    model = GP(random_state=0).fit(X[:300], Y[:300])
+    assert len(set(model.output_groups_)) == 3
+    for j in range(3):
+        alone = GP(random_state=0).fit(X[:300], Y[:300, j])
+        error, one = (
+            np.sqrt(np.mean((prediction - Y[300:, j]) ** 2))
+            for prediction in (model.predict(X[300:])[:, j], alone.predict(X[300:]))
+        )
+        assert error < 1.05 * one + 2e-3
+    model.save(tmp_path / "model")
+    loaded = overcover.load(tmp_path / "model")
+    assert_array_equal(loaded.predict(X[300:]), model.predict(X[300:]))
+
+
+# -- wide inputs --------------------------------------------------------------------
+
+
+def test_a_few_columns_that_matter_are_found_among_many():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 120))
+    y = np.sin(X[:, 7]) + X[:, 50]
+    model = GP(random_state=0).fit(X[:250], y[:250])
+    assert set(np.argsort(model.length_scale_)[:2]) == {7, 50}
+    assert rmse(model, X[250:], y[250:]) < 0.3 * y.std()
+
+
+def test_columns_that_all_matter_alike_are_not_told_apart():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 60))
+    y = X.sum(axis=1) / np.sqrt(60) + 0.3 * rng.normal(size=1200)
+    model = GP(random_state=0).fit(X[:250], y[:250])
+    low, high = model.predict_interval(X[250:])
+    assert 0.9 < np.mean((low <= y[250:]) & (y[250:] <= high)) < 0.99
+
+
+# -- far away -----------------------------------------------------------------------
+
+
+def test_intervals_far_from_rows_without_noise_are_as_wide_as_the_outputs():
+    x = np.linspace(0, 6, 100)[:, None]
+    y = np.sin(x[:, 0])
+    model = OverlappingCoverRegressor(random_state=0).fit(x, y)
+    far = np.linspace(12, 30, 50)[:, None]
+    low, high = model.predict_interval(far)
+    assert_allclose(high - low, 3.92 * y.std(), rtol=0.15)
+    near_low, near_high = model.predict_interval(x + 0.03)
+    assert (near_high - near_low).max() < 0.01
