@@ -7,10 +7,7 @@ from ..tables import pick, reading, require
 
 
 def read_mat(path, keys):
-    """The first of the keys in a MATLAB file: numbers, in a 1 x 1 cell or not.
-
-    Files of version 7.3 need h5py.
-    """
+    """The first of the keys in a MATLAB file, also in a 1 x 1 cell; 7.3 needs h5py."""
     with reading(path, "a MATLAB file"):
         try:
             arrays = loadmat(path)
@@ -24,7 +21,7 @@ def read_mat(path, keys):
 
 
 def read_h5(path, keys, form="an HDF5 file"):
-    """The first of the keys in an HDF5 file: numbers, as they are stored."""
+    """The first of the keys in an HDF5 file."""
     h5py = require("h5py", "data", f"To read {form}")
     with reading(path, form), h5py.File(path, "r") as file:
         key = pick(list(file), keys, path)
@@ -36,7 +33,7 @@ def read_h5(path, keys, form="an HDF5 file"):
 
 
 def read_cdf(path, key):
-    """One numeric array of a CDF file as rows, whatever its axes of records."""
+    """One array of a CDF file as rows, for any axes of records."""
     cdflib = require("cdflib", "data", "To read .cdf files")
     with reading(path, "a CDF file"):
         file = cdflib.CDF(path)

@@ -1,3 +1,4 @@
+# ruff: noqa: F401, names for the other packages
 """Files and frames of data to numbers, and back: one reader, one rule.
 
 Datasets, command line and stores read tables here: a file means the same to all.
@@ -54,39 +55,3 @@ from ._frames import (
 from ._numbers import read_numbers
 from ._parquet import check_columns, open_parquet, parquet_batches
 from ._write import WRITABLE, writing_table
-
-__all__ = [
-    "OUTPUT",
-    "STDIN",
-    "WRITABLE",
-    "Chunks",
-    "MissingKey",
-    "TableError",
-    "array_checksum",
-    "as_numbers",
-    "bad_cell",
-    "cells_of",
-    "check_columns",
-    "check_path",
-    "column_names",
-    "file_checksum",
-    "form_of",
-    "kind_of",
-    "near_names",
-    "npz_names",
-    "open_parquet",
-    "parquet_batches",
-    "parsed",
-    "pick",
-    "place",
-    "read_chunks",
-    "read_frame",
-    "read_npy",
-    "read_npz",
-    "read_numbers",
-    "read_parts",
-    "reading",
-    "require",
-    "with_gaps",
-    "writing_table",
-]

@@ -1,13 +1,13 @@
 """Read pickled dictionaries of arrays without running any of what they name.
 
 `numpy.savez` pickles a dictionary, and Python's unpickler calls whatever a pickle
-names, so a hostile file can run any program. Here no name in a pickle leads to anything
-but the stand-ins below: they take the arguments that numpy writes, check them, and hold
-plain data. Even numpy's own way to rebuild an array is not called, since a forged type
-could make it take bytes for pointers.
+names, so a hostile file can run any program. Here every name in a pickle leads to one
+of the stand-ins below, which check and hold the arguments that numpy writes. Not even
+numpy's own function to rebuild an array is called, since a forged type could make it
+take bytes for pointers.
 
-What can be read: dict, list, tuple, str, numbers, and arrays of numbers. Anything else
-is refused with its name. The memory is that of the file unpacked, twice.
+Can be read: dict, list, tuple, str, numbers, and arrays of numbers. Anything else is
+refused with its name. The memory is that of the file unpacked, twice.
 """
 
 import pickle
@@ -17,7 +17,6 @@ import numpy as np
 
 MOST_NESTED = 6
 NUMBERS = re.compile(r"b1|[iu][1248]|f[248]")
-NUMPY_MODULES = ("numpy.core", "numpy._core")
 
 
 class RefusedPickle(ValueError):
@@ -25,7 +24,7 @@ class RefusedPickle(ValueError):
 
 
 class _Dtype:
-    """Stands in for a numpy type while a pickle is read."""
+    """Stands in for a numpy type."""
 
     __slots__ = ("code", "order")
 
@@ -44,7 +43,7 @@ class _Dtype:
 
 
 class _Array:
-    """Stands in for an array while a pickle is read."""
+    """Stands in for an array."""
 
     __slots__ = ("content", "dtype", "order", "shape")
 
@@ -70,7 +69,7 @@ class _Array:
 
 
 class _Maker:
-    """What a name in a pickle leads to; it cannot be changed from inside the pickle."""
+    """A function that a pickle can call, but not change."""
 
     __slots__ = ("make",)
 
@@ -91,40 +90,33 @@ def _encode(text, encoding="latin1"):
     return text.encode("latin1")
 
 
-def _makers():
-    """The names that numpy writes, and what stands in for them."""
-    makers = {
-        ("numpy", "dtype"): _Maker(_Dtype),
-        ("numpy", "ndarray"): _Maker(_Array),
-        ("_codecs", "encode"): _Maker(_encode),
-        ("__builtin__", "bytes"): _Maker(lambda: b""),
-    }
-    for module in NUMPY_MODULES:
-        empty = _Maker(lambda *_: _Array())
-        makers[f"{module}.multiarray", "_reconstruct"] = empty
-        makers[f"{module}.numeric", "_frombuffer"] = _Maker(_Array)
-    return makers
-
-
 class _Reader(pickle.Unpickler):
-    """An unpickler for which only the names above exist."""
+    """An unpickler for which only the names that numpy writes exist."""
 
     def __init__(self, file):
         super().__init__(file, encoding="latin1")
-        self.makers = _makers()
+        self.makers = {
+            ("numpy", "dtype"): _Maker(_Dtype),
+            ("numpy", "ndarray"): _Maker(_Array),
+            ("_codecs", "encode"): _Maker(_encode),
+            ("__builtin__", "bytes"): _Maker(lambda: b""),
+        }
+        for module in ("numpy.core", "numpy._core"):
+            empty = _Maker(lambda *_: _Array())
+            self.makers[f"{module}.multiarray", "_reconstruct"] = empty
+            self.makers[f"{module}.numeric", "_frombuffer"] = _Maker(_Array)
 
     def find_class(self, module, name):
-        try:
-            return self.makers[module, name]
-        except KeyError:
-            raise RefusedPickle(f"'{module}.{name}'") from None
+        if (module, name) not in self.makers:
+            raise RefusedPickle(f"'{module}.{name}'")
+        return self.makers[module, name]
 
     def persistent_load(self, pid):
         raise RefusedPickle("a reference to something outside")
 
 
 def read_pickle(file):
-    """Content of a pickle made of dictionaries, lists, names and arrays of numbers.
+    """Content of a pickle of dictionaries, lists, names and arrays of numbers.
 
     An array of objects comes as the list of them, one object as itself. Anything else,
     and a damaged pickle, is a ValueError; nothing of it is run.

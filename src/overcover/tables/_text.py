@@ -1,9 +1,8 @@
 """Separated values: every row has as many cells as the first line, or is refused.
 
 Parsers take a row that is too long for one with an index, leave out its last cells, or
-shift them: then every value is wrong, and no error says so. So cells are counted here
-before a parser reads a row: by the csv module in lines with quotes, as separators in
-the others.
+shift them, without an error. So cells are counted here before a parser reads a row: by
+the csv module in lines with quotes, as separators in the others.
 """
 
 import csv
@@ -19,10 +18,7 @@ MARK = "\ufeff"  # of the encoding, which some editors put first
 
 
 class Rows:
-    """Text of a table, row by row, without empty lines.
-
-    A file that pandas and NumPy can read from. After the first line, `first`, rows are
-    counted from 0.
+    """Text of a table, row by row, without empty lines; pandas and NumPy can read it.
 
     Parameters
     ----------
@@ -35,17 +31,15 @@ class Rows:
 
     Attributes
     ----------
-    header : str
-        Text of the first row; "" if there is none.
-    first : list of str
-        Its cells.
-    separator : str or None
+    header, first : str and list of str
+        Text and cells of the first line. Rows after it are counted from 0.
     """
 
     def __init__(self, file, separator="auto", otherwise=None):
         self.lines, self.n_lines = iter(file), 0
         self.separator = separator
         self.header, self.first = self._first_row(otherwise)
+        # From each of these rows on, the line minus the row is constant.
         self._starts, self._offsets = [0], [self.n_lines + 1]
         self._rest: Iterator[str] = self._counted()
 
@@ -89,26 +83,21 @@ class Rows:
         n_between = n_cells - 1 if n_cells > 1 and separator is not None else -1
         for line in self.lines:
             self.n_lines += 1
+            first_line = self.n_lines
             if line.count(separator or " ") != n_between or QUOTE in line:
                 if not line.strip(" \r\n" if separator == "\t" else None):
                     continue
-                began = self.n_lines
                 line, cells = self._row(line)
                 if len(cells) != n_cells:
                     raise TableError(
-                        f"line {began} has {len(cells)} cells, and the first line has "
-                        f"{n_cells}. Correct one of them."
+                        f"line {first_line} has {len(cells)} cells, and the first line "
+                        f"has {n_cells}. Correct one of them."
                     )
-                self._note(n_rows, began)
-            elif self.n_lines - n_rows != self._offsets[-1]:
-                self._note(n_rows, self.n_lines)
+            if first_line - n_rows != self._offsets[-1]:
+                self._starts.append(n_rows)
+                self._offsets.append(first_line - n_rows)
             n_rows += 1
             yield line
-
-    def _note(self, row, line):
-        if line - row != self._offsets[-1]:
-            self._starts.append(row)
-            self._offsets.append(line - row)
 
     def __iter__(self):
         return self._rest
@@ -135,12 +124,7 @@ class Rows:
             yield int(self.line_of(row)), self._row(text)[1]
 
     def line_of(self, rows):
-        """Lines in the file, as editors count them from 1, where rows begin.
-
-        Parameters
-        ----------
-        rows : int or array-like of int
-            Of those that have been read.
+        """Lines in the file, counted from 1, where rows that have been read begin.
 
         Examples
         --------

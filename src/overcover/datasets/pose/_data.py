@@ -1,4 +1,4 @@
-"""The answer of `make_pose`: features, poses, and what drawings of them need."""
+"""The result of `make_pose`: features, poses, and methods for drawings of them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from ._skeleton import pose_body
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PoseData:
-    """Images' features and poses, and what drawings of them need.
+    """Features of images, poses, and methods for drawings of them.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class PoseData:
     settings : dict
         Everything the data depend on.
     scene : Scene
-        Makes frames again.
+        Generates frames again.
 
     Examples
     --------
@@ -42,10 +42,8 @@ class PoseData:
     >>> data = make_pose("humaneva", n_frames=96, cache=False)
     >>> data
     PoseData(humaneva: 48 + 48 rows, 810 features -> 60 outputs)
-    >>> data.silhouettes([0, 5], part="test").shape
-    (2, 3, 96, 96)
-    >>> data.joints(slice(0, 2)).shape
-    (2, 21, 3)
+    >>> data.silhouettes([0, 5], part="test").shape, data.joints(slice(0, 2)).shape
+    ((2, 3, 96, 96), (2, 21, 3))
     >>> data.rows_test.motion[0]
     np.str_('walk')
     """
@@ -72,7 +70,7 @@ class PoseData:
         )
 
     def silhouettes(self, rows, part="train"):
-        """What the cameras saw, with all damage: one inside, zero outside.
+        """Images of all cameras, with their damage: one inside, zero outside.
 
         Parameters
         ----------
@@ -87,7 +85,7 @@ class PoseData:
         return self.scene.for_rows(part, rows, self.scene.silhouettes)
 
     def joints(self, rows, part="train"):
-        """True positions in the world, whatever the outputs are.
+        """True positions in the world, for any kind of outputs.
 
         Parameters
         ----------
@@ -96,16 +94,14 @@ class PoseData:
 
         Returns
         -------
-        ndarray of shape (n_rows, 21, 3), mm
-            z up, the floor at zero.
+        ndarray of shape (n_rows, 21, 3), mm; z up, the floor at zero
         """
         check_choice("part", part, ("train", "test"))
-        return self.scene.for_rows(
-            part, rows, lambda s, frames: self.scene.perform(s, frames)[1]
-        )
+        perform = self.scene.perform
+        return self.scene.for_rows(part, rows, lambda s, frames: perform(s, frames)[1])
 
     def skeletons(self, Y, subject=0):
-        """Points of poses relative to the pelvis: predictions, ready to draw.
+        """Points of outputs or predictions relative to the pelvis, ready to draw.
 
         Parameters
         ----------
@@ -124,7 +120,7 @@ class PoseData:
                 f"Y of shape {Y.shape} must have rows of {n_outputs} outputs, like "
                 "Y_train."
             )
+        triples = Y.reshape(len(Y), -1, 3)
         if self.settings["outputs"] == "angles":
-            offsets = self.scene.subjects[subject].offsets
-            return pose_body(Y.reshape(len(Y), -1, 3), offsets)
-        return np.insert(Y.reshape(len(Y), -1, 3), 0, 0.0, axis=1)
+            return pose_body(triples, self.scene.subjects[subject].offsets)
+        return np.insert(triples, 0, 0.0, axis=1)

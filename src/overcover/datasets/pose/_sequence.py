@@ -1,9 +1,9 @@
-"""Sequences: one subject, one motion, a walk through the scene.
+"""Sequences: a subject performs a motion, with a style, and moves through the scene.
 
     skeleton -> [motion] -> camera -> silhouette -> features
 
-`_motion` knows how a motion goes; here somebody performs it, with a style, a tempo, a
-heading, and drifts, and stands on the floor.
+Each sequence has a tempo and a heading, and everything drifts slowly: the second half
+of a sequence is like the first, but not the same.
 """
 
 from typing import NamedTuple
@@ -42,16 +42,12 @@ class Subject(NamedTuple):
 
     height: float
     """In mm."""
-
     offsets: np.ndarray
     """Of every point in its parent, shape (n_points, 3), from `make_bodies`."""
-
     girth: float
     """Thickness relative to the usual."""
-
     amplitudes: np.ndarray
     """Factors of the angles' deviations from their means, shape (18, 3)."""
-
     manner: np.ndarray
     """Added to the angles, in degrees, shape (18, 3)."""
 
@@ -68,29 +64,11 @@ def make_subject(rng, height, offsets):
 
 
 def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
-    """What a subject does at times t.
+    """Angles (n_frames, 18, 3) and joints (n_frames, 21, 3) in the world at times t.
 
-    Parameters
-    ----------
-    subject : Subject
-    motion : str
-        One of `MOTIONS`.
-    rng : numpy.random.Generator
-        Of this sequence; draws do not depend on t.
-    t : ndarray of shape (n_frames,), seconds
-    variation : float
-        Factor of all drifts.
-    turn : float, degrees
-        How far people who stay in their place turn away from the first camera.
-    rounds : bool
-        Whether people who walk or jog go round instead.
-
-    Returns
-    -------
-    angles : ndarray of shape (n_frames, 18, 3), degrees
-        Within `LIMITS`, the heading within [-180, 180).
-    joints : ndarray of shape (n_frames, 21, 3), mm
-        In the world, feet on the floor.
+    `variation` scales all drifts. People turn up to about `turn` degrees away from the
+    first camera; if `rounds`, those who walk or jog go round instead. The draws from
+    `rng` do not depend on t.
     """
     tempo = rng.uniform(0.92, 1.08)
     slow = Wander(rng, 3)(t) * variation
@@ -100,7 +78,6 @@ def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
     lively = 1.0 + 0.12 * Wander(rng, 8)(t) * variation
     start, sense = rng.uniform(-1, 1), rng.choice([-1.0, 1.0])
     spot = rng.uniform(-500, 500, 2)
-
     cycle = _STRIDE[motion] if motion in GAITS else KEYED[motion].seconds
     phase = 2 * np.pi * (t * tempo + lag) / cycle
     if motion in GAITS:
@@ -112,14 +89,12 @@ def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
     middle = _posture(motion)
     angles = middle + (angles - middle) * subject.amplitudes
     angles += subject.manner + drift * _DRIFT
-
     heading, path = _route(
         motion if rounds else None, start, sense, spot, t * tempo, slow, turn
     )
     angles[:, 0, 2] += heading
     angles[:, 0, 2] = (angles[:, 0, 2] + 180.0) % 360.0 - 180.0
     np.clip(angles, LIMITS[0], LIMITS[1], out=angles)
-
     joints = pose_body(angles, subject.offsets)
     sole = SOLE * subject.height / 1000
     feet = joints[:, [P["left_ankle"], P["right_ankle"]], 2] - sole

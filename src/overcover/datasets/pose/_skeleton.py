@@ -18,24 +18,16 @@ _ARM = ("clavicle", "shoulder", "elbow", "wrist")
 _LEG = ("hip", "knee", "ankle")
 
 JOINTS = (
-    "pelvis",
-    "spine",
-    "chest",
-    "neck",
+    *("pelvis", "spine", "chest", "neck"),
     *(f"{side}_{part}" for side in ("left", "right") for part in _ARM + _LEG),
 )
 """The 18 joints that have angles."""
 
 J = {name: j for j, name in enumerate(JOINTS)}
 
-# Every point of the body, its parent joint, and which joint's rotation ends there.
-_PARENTS = {
-    "pelvis": "pelvis",
-    "spine": "pelvis",
-    "chest": "spine",
-    "neck": "chest",
-    "head": "neck",
-}
+# Every point of the body and its parent joint.
+_PARENTS = {"pelvis": "pelvis", "spine": "pelvis", "chest": "spine"}
+_PARENTS |= {"neck": "chest", "head": "neck"}
 for _side in ("left", "right"):
     _chain = ("chest", *(f"{_side}_{part}" for part in (*_ARM, "hand")))
     _PARENTS |= dict(zip(_chain[1:], _chain))
@@ -105,11 +97,10 @@ for _name, _j in J.items():
 
 
 def make_bodies(rng, n_subjects):
-    """Heights in mm, and offsets of every point of every subject in its parent.
+    """Heights in mm, and offsets (n_subjects, n_points, 3) of points in their parents.
 
-    Heights are spread evenly from 1.56 to 1.90 m, in random order, and every length
-    varies by about 3 %, alike on both sides. Offsets have shape (n_subjects, n_points,
-    3), points in the order of the kinematic chain, clavicles among them.
+    Heights are spread evenly from 1.56 to 1.90 m, in random order; every length varies
+    by about 3 %, alike on both sides.
     """
     heights = rng.permutation(np.linspace(1560.0, 1900.0, n_subjects + 2)[1:-1])
     offsets = np.zeros((n_subjects, len(_PARENTS), 3))
@@ -127,10 +118,7 @@ def make_bodies(rng, n_subjects):
 
 
 def rotations(degrees):
-    """Matrices Rx(abduction) Ry(flexion) Rz(twist), shape (..., 3, 3).
-
-    Degrees, shape (..., 3), are right-handed, in the order flexion, abduction, twist.
-    """
+    """Matrices Rx(abduction) Ry(flexion) Rz(twist), of right-handed degrees (..., 3)."""
     flexion, abduction, twist = np.moveaxis(np.deg2rad(degrees), -1, 0)
     cy, sy = np.cos(flexion), np.sin(flexion)
     cx, sx = np.cos(abduction), np.sin(abduction)
@@ -144,18 +132,7 @@ def rotations(degrees):
 
 
 def pose_body(angles, offsets):
-    """Positions of the points of a pose relative to the pelvis: forward kinematics.
-
-    Parameters
-    ----------
-    angles : ndarray of shape (n_frames, 18, 3), degrees
-    offsets : ndarray of shape (n_points, 3)
-        Of one subject, from `make_bodies`.
-
-    Returns
-    -------
-    ndarray of shape (n_frames, 21, 3), mm
-        In the order of `JOINT_NAMES`.
+    """Points (n_frames, 21, 3) relative to the pelvis: forward kinematics.
 
     Examples
     --------
