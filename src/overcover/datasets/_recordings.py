@@ -69,7 +69,7 @@ def sequences_of(path, readers):
 
 def _files(folder, readers):
     """Sequences of the first form of which there are files in subjects' folders."""
-    for suffix, read in readers.items():
+    for suffix in readers:
         files = sorted(f for f in folder.rglob(f"*{suffix}") if _subject(folder, f))
         if files:
             break
@@ -83,7 +83,7 @@ def _files(folder, readers):
     places = {"d3_positions", "3d_positions"}
     inside = [f for f in files if places & {p.lower() for p in f.parts}]
     return [
-        Sequence(_subject(folder, f), _action(f), partial(read, f))
+        Sequence(_subject(folder, f), _action(f), partial(readers[suffix], f))
         for f in inside or files
     ]
 

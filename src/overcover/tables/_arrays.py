@@ -41,7 +41,7 @@ def read_npy(path, mapped=False):
 
 
 def _holds_objects(file):
-    """Whether an array is of Python objects; reads the header. Refuses records, text."""
+    """Whether an array is of objects; reads the header, refuses records and text."""
     form = np.lib.format
     header = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
     version = form.read_magic(file)
@@ -102,10 +102,13 @@ def read_parts(path, target=None, features=None):
     names = npz_names(path)
     inputs = INPUTS if features is None else (features,)
     outputs = OUTPUTS if target is None else (target,)
-    suffixes = {"": ""}
-    if target is None and features is None and not set(inputs) & set(names):
-        if any(f"{n}_train" in names for n in inputs):
-            suffixes = {"": "_train", "_test": "_test"}
+    is_split = (
+        target is None
+        and features is None
+        and not set(inputs) & set(names)
+        and any(f"{n}_train" in names for n in inputs)
+    )
+    suffixes = {"": "_train", "_test": "_test"} if is_split else {"": ""}
     parts = {}
     for part, suffix in suffixes.items():
         X, Y = (

@@ -95,7 +95,7 @@ MOTIONS = (*GAITS, *KEYED)
 
 
 class Wander:
-    """Slow smooth noise of unit variance: sums of sinusoids, rates in cycles per second."""
+    """Slow smooth noise of unit variance: sums of sinusoids, rates in cycles a second."""
 
     def __init__(self, rng, n_signals, slowest=0.02, fastest=0.25, n_waves=5):
         shape = (n_signals, n_waves)

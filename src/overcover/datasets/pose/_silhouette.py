@@ -148,7 +148,7 @@ def _speckle(image, state, share):
 
 @compiled
 def _hide(image, state):
-    """Hide part of the person behind a vertical bar, a horizontal one or a rectangle."""
+    """Hide part of the person: a vertical bar, a horizontal one, or a rectangle."""
     size = image.shape[0]
     kind = int(_next(state) * 3)
     width = int(size * (0.08 + 0.14 * _next(state)))

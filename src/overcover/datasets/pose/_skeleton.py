@@ -118,7 +118,7 @@ def make_bodies(rng, n_subjects):
 
 
 def rotations(degrees):
-    """Matrices Rx(abduction) Ry(flexion) Rz(twist), of right-handed degrees (..., 3)."""
+    """Matrices Rx(abduction) Ry(flexion) Rz(twist) of right-handed degrees (..., 3)."""
     flexion, abduction, twist = np.moveaxis(np.deg2rad(degrees), -1, 0)
     cy, sy = np.cos(flexion), np.sin(flexion)
     cx, sx = np.cos(abduction), np.sin(abduction)
