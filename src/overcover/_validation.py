@@ -37,13 +37,10 @@ class TrainingData(NamedTuple):
 
     X: np.ndarray
     """Shape (n_used, n_features)."""
-
     Y: np.ndarray
     """Shape (n_used, n_outputs)."""
-
     weights: np.ndarray | None
     """In units of a typical weight, shape (n_used,); None if all are equal."""
-
     rows: np.ndarray | None
     """Row numbers in the original data, ascending; None for all."""
 
@@ -51,26 +48,11 @@ class TrainingData(NamedTuple):
 def check_training_data(
     estimator, X, y, sample_weight=None, keep_float32=False, merge=True
 ) -> TrainingData:
-    """Validated training arrays; stores the shape of y for predictions.
+    """Validated training arrays, float64; stores the shape of y for predictions.
 
-    Drops rows of weight zero, merges equal rows and scales weights; see
-    `overcover._weights`.
-
-    Parameters
-    ----------
-    estimator : the estimator of the fit; gets ``n_features_in_``, ``n_outputs_``
-    X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-    sample_weight : array-like of shape (n_samples,), number or None
-    keep_float32 : bool
-        Whether X may stay float32, for estimators that convert rows when they use them.
-    merge : bool
-        Whether to merge equal rows.
-
-    Returns
-    -------
-    TrainingData
-        float64, except X if it stays float32.
+    Drops rows of weight zero, scales weights and, if `merge`, merges equal rows; see
+    `overcover._weights`. `keep_float32` is for estimators that convert rows of X when
+    they use them. The estimator gets ``n_features_in_`` and ``n_outputs_``.
     """
     check_names(list(getattr(X, "columns", [])), "X")
     dtypes = EITHER_FLOAT if keep_float32 else FLOAT64
@@ -152,14 +134,7 @@ def check_weights(sample_weight, rows):
 
 
 def check_names(names, where):
-    """Refuse two columns with the same name.
-
-    Parameters
-    ----------
-    names : list of str
-    where : str
-        The owner of the names, for the message.
-    """
+    """Refuse two columns with the same name; `where` is their owner in messages."""
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ValueError(
@@ -168,32 +143,15 @@ def check_names(names, where):
 
 
 def check_queries(estimator, X):
-    """Validated query rows of shape (n_queries, n_features), float32 or float64.
-
-    float32 stays float32, so that callers can convert it in chunks.
-    """
+    """Validated query rows; float32 stays, so that callers can convert it in chunks."""
     return check_rows(estimator, X, reset=False)
 
 
 def check_rows(estimator, X, reset, name="X", dtypes=EITHER_FLOAT, order="C"):
     """Validated rows without outputs, shape (n_rows, n_features).
 
-    Parameters
-    ----------
-    estimator : the estimator of the fit or prediction
-    X : array-like of shape (n_rows, n_features)
-    reset : bool
-        Whether the estimator takes its column names from X; otherwise X must have them.
-    name : str
-        The name of X in messages.
-    dtypes : tuple of types
-        Types that stay as they are; others become the first.
-    order : {"C", None}
-        None keeps the memory layout.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features)
+    If `reset`, the estimator takes its column names from X; otherwise X must have them.
+    `dtypes` stay as they are, others become the first. Order None keeps the layout.
     """
     rows = check_array(
         numbers_of(X, name, dtypes),
@@ -257,17 +215,7 @@ def are_scales(value, n):
 
 
 def check_groups(groups, X):
-    """Numbers of the groups of rows, or None if there are no groups.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_samples,) or None
-    X : array-like of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of int of shape (n_samples,) or None
-    """
+    """Numbers of the groups of rows, shape (n_samples,), or None if there are none."""
     if groups is None:
         return None
     groups = np.asarray(groups)

@@ -95,7 +95,7 @@ MOTIONS = (*GAITS, *KEYED)
 
 
 class Wander:
-    """Slow smooth noise of unit variance: sums of sinusoids, rates in cycles a second."""
+    """Slow smooth noise of unit variance: sums of sinusoids, rates in 1 / s."""
 
     def __init__(self, rng, n_signals, slowest=0.02, fastest=0.25, n_waves=5):
         shape = (n_signals, n_waves)
