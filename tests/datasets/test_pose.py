@@ -244,13 +244,13 @@ def test_fewer_frames_thin_the_same_sequences():
 def fills(monkeypatch):
     """How often data were made."""
     made = []
-    fill = _make.fill_rows
+    blocks = _make.row_blocks
 
     def counted(*args):
         made.append(args)
-        return fill(*args)
+        return blocks(*args)
 
-    monkeypatch.setattr(_make, "fill_rows", counted)
+    monkeypatch.setattr(_make, "row_blocks", counted)
     return made
 
 
@@ -299,7 +299,7 @@ def test_nothing_half_written_is_left_or_taken(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_make, "fill_rows", fail)
+        patch.setattr(_make, "row_blocks", fail)
         with pytest.raises(KeyboardInterrupt):
             small(folder=tmp_path)
     assert not list(tmp_path.iterdir())

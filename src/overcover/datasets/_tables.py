@@ -169,7 +169,7 @@ def _positions(names, wanted, role, path):
 
 def _without_gaps(data, target, names, missing, path):
     """Refuse, drop or keep rows with values that are missing or infinite."""
-    is_gap = ~np.isfinite(np.column_stack([data, target]))
+    is_gap = ~np.column_stack([np.isfinite(data), np.isfinite(target)])
     if missing == "keep" or not is_gap.any():
         return data, target
     rows = is_gap.any(axis=1)

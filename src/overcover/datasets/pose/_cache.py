@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import shutil
-import threading
 import uuid
 from pathlib import Path
 
@@ -20,49 +19,19 @@ RESERVE = 2**26
 """Bytes that are left free on a disk."""
 
 
-class RowFile:
-    """A float32 .npy file that takes blocks of rows, from several threads.
-
-    Plain writes instead of a mapped file: memory stays flat, and a full disk is an
-    error instead of the end of the process.
-    """
-
-    def __init__(self, path, shape):
-        self.n_columns, self.lock = shape[1], threading.Lock()
-        self.file = open(path, "wb")  # noqa: SIM115, closed by __exit__
-        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(self.file, header)
-        self.start = self.file.tell()
-
-    def __setitem__(self, rows, values):
-        """Write values of shape (n_rows, n_columns) to a slice of rows."""
-        block = np.ascontiguousarray(values, "<f4")
-        with self.lock:
-            self.file.seek(self.start + 4 * self.n_columns * rows.start)
-            self.file.write(block.data)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.file.close()
-
-
-def stored(key, shapes, fill, folder=None, data_home=None, anew=False):
+def stored(key, shapes, blocks, folder=None, data_home=None, anew=False):
     """Float32 arrays from disk, generated first where they are missing.
 
-    `key` holds all that the data depend on. `fill` writes into a dictionary of arrays
-    of these `shapes`. Arrays in a `folder` are memory-mapped; those in scikit-learn's
-    data home are read. `anew` generates them in any case.
+    `key` holds all that the data depend on. `blocks` generates the rows in their order.
+    Arrays in a `folder` are memory-mapped; those in scikit-learn's data home are read.
+    `anew` generates them in any case.
     """
     text = json.dumps(key, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     home = Path(get_data_home(data_home), "overcover") if folder is None else folder
     place = Path(home) / f"pose-{key['preset']}-{digest}"
     if anew or not place.is_dir():
-        _write(place, text, shapes, fill)
+        _write(place, text, shapes, blocks)
     arrays = {}
     for name, shape in shapes.items():
         file = place / f"{name}.npy"
@@ -79,7 +48,7 @@ def stored(key, shapes, fill, folder=None, data_home=None, anew=False):
     return arrays
 
 
-def _write(place, text, shapes, fill):
+def _write(place, text, shapes, blocks):
     """Write a folder beside its place, then rename it."""
     aside = place.parent / f".{place.name}-{uuid.uuid4().hex[:12]}"
     try:
@@ -99,13 +68,21 @@ def _write(place, text, shapes, fill):
                 f"{n_bytes / 1e9:.1f} GB are needed. Give another folder, or lower "
                 "n_frames."
             )
-        with contextlib.ExitStack() as files:
-            arrays = {
-                name: RowFile(aside / f"{name}.npy", shapes[name]) for name in shapes
-            }
-            for file in arrays.values():
-                files.enter_context(file)
-            fill(arrays)
+        # Plain writes instead of mapped files: memory stays flat, and a full disk is an
+        # error instead of the end of the process.
+        with contextlib.ExitStack() as stack:
+            files = {}
+            for name, shape in shapes.items():
+                file = stack.enter_context(open(aside / f"{name}.npy", "wb"))
+                header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(file, header)
+                files[name] = file
+            for _, block in blocks():
+                for name, rows in block.items():
+                    files[name].write(rows.astype("<f4").tobytes())
+            for file in files.values():
+                file.flush()
+                os.fsync(file.fileno())
         (aside / "settings.json").write_text(text, encoding="utf-8")
         _put_in_place(aside, place)
     finally:

@@ -2,7 +2,7 @@
 
     skeleton -> motion -> camera -> silhouette -> features -> [rows]
 
-Memory beyond the arrays that are filled: `CHUNK` frames for each worker.
+Memory beyond the arrays: `CHUNK` frames for each worker, and a few of their results.
 """
 
 from dataclasses import asdict
@@ -123,15 +123,17 @@ def make_pose(
     scene = Scene(settings)
     shapes = _shapes_of(scene)
 
-    def fill(arrays):
-        fill_rows(scene, arrays, n_jobs, verbose)
+    def blocks():
+        return row_blocks(scene, n_jobs, verbose)
 
     if cache or folder is not None:
         key = {"version": VERSION, **asdict(settings)}
-        arrays = stored(key, shapes, fill, folder, data_home, anew=not cache)
+        arrays = stored(key, shapes, blocks, folder, data_home, anew=not cache)
     else:
         arrays = {name: np.empty(s, np.float32) for name, s in shapes.items()}
-        fill(arrays)
+        for start, block in blocks():
+            for name, rows in block.items():
+                arrays[name][start : start + len(rows)] = rows
     return PoseData(
         **arrays,
         rows_train=scene.rows["train"],
@@ -170,32 +172,33 @@ def _encoder(scene):
     return lambda images: bag_of_shape_contexts(images, words, width)
 
 
-def fill_rows(scene, arrays, n_jobs, verbose):
-    """Write all rows into arrays, chunk by chunk."""
+def row_blocks(scene, n_jobs, verbose):
+    """The first row of each chunk, and its arrays by name, in the order of the rows."""
     encode = _encoder(scene)
+
+    def make_block(part, start):
+        where, X, Y = scene.rows[part], [], []
+        rows = slice(start, start + CHUNK)
+        for s in np.unique(where.sequence[rows]):
+            frames = where.frame[rows][where.sequence[rows] == s]
+            angles, joints = scene.perform(s, frames)
+            images = scene.silhouettes(s, frames, joints).reshape(-1, SIZE, SIZE)
+            X.append(encode(images).reshape(len(frames), -1))
+            positions = joints[:, 1:] - joints[:, :1]
+            outputs = angles if scene.settings.outputs == "angles" else positions
+            Y.append(outputs.reshape(len(frames), -1))
+        block = {f"X_{part}": np.concatenate(X), f"Y_{part}": np.concatenate(Y)}
+        return start, block
+
     chunks = [
-        (part, start, min(start + CHUNK, len(where.frame)))
+        (part, start)
         for part, where in scene.rows.items()
         for start in range(0, len(where.frame), CHUNK)
     ]
-
-    def fill_chunk(part, start, stop):
-        X, Y, where = arrays[f"X_{part}"], arrays[f"Y_{part}"], scene.rows[part]
-        sequence = where.sequence[start:stop]
-        for s in np.unique(sequence):
-            inside = start + np.flatnonzero(sequence == s)
-            rows = slice(inside[0], inside[-1] + 1)
-            frames = where.frame[rows]
-            angles, joints = scene.perform(s, frames)
-            images = scene.silhouettes(s, frames, joints)
-            X[rows] = encode(images.reshape(-1, SIZE, SIZE)).reshape(len(frames), -1)
-            positions = joints[:, 1:] - joints[:, :1]
-            outputs = angles if scene.settings.outputs == "angles" else positions
-            Y[rows] = outputs.reshape(len(frames), -1)
-
     bar = open_bar("frames", len(chunks)) if verbose else None
     try:
-        for _ in run_tasks(fill_chunk, chunks, n_jobs):
+        for start, block in run_tasks(make_block, chunks, n_jobs):
+            yield start, block
             if bar is not None:
                 bar.advance()
     finally:
