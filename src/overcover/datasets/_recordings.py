@@ -1,20 +1,8 @@
 """Recordings of human motion: the forms in which people have them.
 
 Both sets are under licences that forbid passing them on, so each user has files of
-their own, mostly in one of these forms:
-
-=================  ====================================================================
-data_3d_*.npz      VideoPose3D: ``positions_3d``, a pickled dictionary from subject to
-                   action to (n_frames, n_joints, 3), in metres; read without unpickling
-                   (see `tables`)
-.cdf               Human3.6M as published: ``S1/MyPoseFeatures/D3_Positions/*.cdf``
-.cdf.mat           the same turned into MATLAB files
-.h5                Human3.6M of 3d-pose-baseline: ``S1/MyPoses/3D_positions/*.h5``
-.mat               HumanEva as exported by VideoPose3D's MATLAB script:
-                   ``Train/S1/Walking_1.mat`` with ``poses_3d``; lost frames are NaN
-=================  ====================================================================
-
-All but the first are in millimetres.
+their own: an archive of VideoPose3D (``positions_3d``, a pickled dictionary from
+subject to action to joints, in metres), or folders of files in millimetres.
 """
 
 import re
@@ -25,13 +13,16 @@ from typing import Any, NamedTuple
 from ..tables import near_names, read_npz
 from ._formats import read_cdf, read_h5, read_mat
 
+# Readers of files by their ending, the preferred form first.
 HUMAN36M = {
+    # As published: S1/MyPoseFeatures/D3_Positions/*.cdf, also turned into *.cdf.mat.
     ".cdf": lambda file: read_cdf(file, "Pose"),
     ".mat": lambda file: read_mat(file, "data"),
+    # Of 3d-pose-baseline: S1/MyPoses/3D_positions/*.h5.
     ".h5": lambda file: read_h5(file, "3D_positions").T,
 }
+# Of VideoPose3D's MATLAB script: Train/S1/Walking_1.mat; lost frames are NaN.
 HUMANEVA = {".mat": lambda file: read_mat(file, "poses_3d")}
-"""Readers of files by their ending, the preferred form first."""
 
 
 class Sequence(NamedTuple):

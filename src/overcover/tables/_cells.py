@@ -1,7 +1,6 @@
 """One rule for the meaning of a cell: a number, a date, a truth value, a gap, a word.
 
-The rule stands in the docstring of `overcover.tables`. It applies to columns: all cells
-of a column are of one kind, or the first that is not is named.
+All cells of a column are of one kind, or an error names the first that is not.
 """
 
 import re
@@ -15,7 +14,7 @@ GAPS |= {"-nan", "null", "none", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"}
 TRUTH = {"true": 1.0, "false": 0.0}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECONDS_PER_DAY = 86400.0
-# Years first, with other separators than ISO 8601 has, or without a day.
+# Year first, maybe with other separators than ISO 8601 has, or without a day.
 _DATE = re.compile(r"(\d{4})([-/.])(\d\d)(?:\2(\d\d))?((?:[T ].*)?)")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
@@ -31,7 +30,7 @@ def column_names(n_columns, letter="c"):
 
 def is_word(cell):
     """Whether the text of a cell is neither a number nor a gap."""
-    return cell.strip().lower() not in GAPS and _number(cell.strip()) is None
+    return cell.strip().lower() not in GAPS and _number(cell) is None
 
 
 def _number(cell):
@@ -50,17 +49,14 @@ def _day(cell):
     >>> _day("1970-01-03 12:00"), _day("1970/01/02"), _day("1970-02"), _day("May")
     (2.5, 1.0, 31.0, None)
     """
+    match = _DATE.fullmatch(cell)
+    if match is not None:
+        year, _, month, day, rest = match.groups()
+        cell = f"{year}-{month}-{day or '01'}{rest}"
     try:
         when = datetime.fromisoformat(cell)
     except ValueError:
-        match = _DATE.fullmatch(cell)
-        if match is None:
-            return None
-        year, _, month, day, rest = match.groups()
-        try:
-            when = datetime.fromisoformat(f"{year}-{month}-{day or '01'}{rest}")
-        except ValueError:
-            return None
+        return None
     when = when if when.tzinfo else when.replace(tzinfo=UTC)
     return (when - EPOCH).total_seconds() / SECONDS_PER_DAY
 
@@ -98,7 +94,7 @@ def parse(cells, kind):
 
 
 def kind_of(cells):
-    """ "number", "date" or "words", for a column as in `parse`."""
+    """The kind of a column as in `parse`: "number", "date" or "words"."""
     for kind in READERS:
         if not parse(cells, kind)[1].any():
             return kind

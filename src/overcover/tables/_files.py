@@ -133,7 +133,7 @@ def form_of(path, known=FORMS):
 
 
 def packing_of(path):
-    """How a file is compressed, by its ending: "", ".gz", ".bz2" or ".xz"."""
+    """The compression of a file by its ending: "", ".gz", ".bz2" or ".xz"."""
     last = Path(path).suffix.lower()
     return last if last in UNPACK else ""
 
@@ -186,7 +186,7 @@ def pick(names, keys, path):
 
 
 def require(module, extra, purpose):
-    """Import a module of an extra, or say how to get it."""
+    """A module of an extra, or an error that says how to install it."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -26,8 +26,7 @@ class Chunks(NamedTuple):
     """A table that comes in frames."""
 
     frames: Iterator[Any]
-    """Data frames, one after the other. Their index is called "line", and holds lines
-    of a text, counted from 1; or "row", counted from 0."""
+    """Data frames. Their index is "line" (of a text, from 1) or "row" (from 0)."""
     columns: list[str]
     """All that the file has, even if not all are read."""
     has_names: bool
@@ -225,11 +224,11 @@ def cells_of(column):
 
 
 def parsed(column, kind):
-    """`parse` for a column of a frame: values, and which cells are not of a kind."""
+    """Values of a column of a frame, and which cells are not of a kind; see `parse`."""
     return parse(cells_of(column), kind)
 
 
 def as_numbers(column, kind):
-    """Values of a column of a frame, all of them of a kind; else the cell is named."""
+    """Values of a column of a frame, or an error that names a cell of another kind."""
     at = column.index
     return numbers_of(cells_of(column), kind, column.name, lambda i: place(at, at[i]))

@@ -20,19 +20,10 @@ MARK = "\ufeff"  # of the encoding, which some editors put first
 class Rows:
     """Text of a table, row by row, without empty lines; pandas and NumPy can read it.
 
-    Parameters
-    ----------
-    file : iterable of str
-        Lines with their ends.
-    separator : str or None
-        None for blanks; "auto" for the most frequent of comma, semicolon and tab in the
-        first line, else `otherwise`.
-    otherwise : str or None
-
-    Attributes
-    ----------
-    header, first : str and list of str
-        Text and cells of the first line. Rows after it are counted from 0.
+    `file` yields lines with their ends. The separator None stands for blanks, "auto"
+    for the most frequent of comma, semicolon and tab in the first line, or else for
+    `otherwise`. `header` and `first` are the text and the cells of the first line; rows
+    after it are counted from 0.
     """
 
     def __init__(self, file, separator="auto", otherwise=None):
@@ -47,15 +38,13 @@ class Rows:
         for line in self.lines:
             self.n_lines += 1
             line = line.removeprefix(MARK)
-            if line.strip():
-                break
-        else:
-            return "", []
-        if self.separator == "auto":
-            counts = {mark: line.count(mark) for mark in ",;\t"}
-            most = max(counts, key=counts.__getitem__)
-            self.separator = most if counts[most] else otherwise
-        return self._row(line)
+            if not line.strip():
+                continue
+            if self.separator == "auto":
+                most = max(",;\t", key=line.count)
+                self.separator = most if most in line else otherwise
+            return self._row(line)
+        return "", []
 
     def _row(self, line):
         """Text and cells of the row that begins with a line; quotes may hold more."""

@@ -84,19 +84,15 @@ def _write(place, text, shapes, blocks):
                 file.flush()
                 os.fsync(file.fileno())
         (aside / "settings.json").write_text(text, encoding="utf-8")
-        _put_in_place(aside, place)
+        # A folder that is already there is moved into this one, and deleted.
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(place, aside / "old")
+        try:
+            os.rename(aside, place)
+        except OSError:
+            # Another process has put an equal folder there meanwhile.
+            if not place.is_dir():
+                raise
+        shutil.rmtree(place / "old", ignore_errors=True)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-
-
-def _put_in_place(aside, place):
-    """Rename a complete folder; one that is already there is moved away and deleted."""
-    with contextlib.suppress(FileNotFoundError):
-        os.rename(place, aside / "old")
-    try:
-        os.rename(aside, place)
-    except OSError:
-        # Another process has put an equal folder there meanwhile.
-        if not place.is_dir():
-            raise
-    shutil.rmtree(place / "old", ignore_errors=True)

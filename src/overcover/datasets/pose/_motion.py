@@ -74,13 +74,10 @@ _SITTINGS = {
 class Motion(NamedTuple):
     """Key poses of a motion that is not a gait."""
 
-    seconds: float
-    """Of one cycle."""
-    sharpness: float
-    """kappa: how long a key pose is held."""
+    seconds: float  # of one cycle
+    sharpness: float  # kappa: how long a key pose is held
     stance: str
-    keys: dict[float, str]
-    """Poses by their phase, in cycles."""
+    keys: dict[float, str]  # poses by their phase, in cycles
 
 
 _STANDING_READY = f"{_STANCE}, both_hip 10 8 8, both_knee 14 0 0"
@@ -137,21 +134,18 @@ def gait_angles(phase, running):
         shoulder, elbow = J[f"{side}_shoulder"], J[f"{side}_elbow"]
         if running:
             angles[:, hip, 0] = 17 + 33 * np.cos(leg)
-            angles[:, knee, 0] = (
-                16 + 84 * _bump(leg, swing, 2.2) + 22 * _bump(leg, 0.9, 3)
-            )
+            bend = 84 * _bump(leg, swing, 2.2)
+            angles[:, knee, 0] = 16 + bend + 22 * _bump(leg, 0.9, 3)
             angles[:, ankle, 0] = 4 + 14 * _bump(leg, 0.9, 3) - 26 * _bump(leg, 3.3, 4)
             angles[:, shoulder, 0] = -8 - 34 * np.cos(leg)
             angles[:, elbow, 0] = 88 - 14 * np.cos(leg)
             angles[:, shoulder, 2] = 18
         else:
             angles[:, hip, 0] = 6 + 24 * np.cos(leg)
-            angles[:, knee, 0] = (
-                5 + 56 * _bump(leg, swing, 2.8) + 13 * _bump(leg, 0.8, 4)
-            )
-            angles[:, ankle, 0] = (
-                2 + 9 * _bump(leg, 2.5, 3) - 20 * _bump(leg, 2 * np.pi * 0.62, 6)
-            )
+            bend = 56 * _bump(leg, swing, 2.8)
+            angles[:, knee, 0] = 5 + bend + 13 * _bump(leg, 0.8, 4)
+            push_off = 20 * _bump(leg, 2 * np.pi * 0.62, 6)
+            angles[:, ankle, 0] = 2 + 9 * _bump(leg, 2.5, 3) - push_off
             angles[:, shoulder, 0] = 2 - 22 * np.cos(leg)
             angles[:, elbow, 0] = 24 - 13 * np.cos(leg)
         angles[:, shoulder, 1] = 10

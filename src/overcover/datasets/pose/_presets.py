@@ -21,22 +21,14 @@ class Settings:
     occlusion: float = 0.0
     segmentation_noise: float = 0.4
     random_state: int = 0
-    n_cells: tuple[int, int] = (6, 5)
-    """Rows and columns of the cells of "hog"."""
-    seconds: float = 30.0
-    """Length of a sequence."""
-    n_takes: int = 1
-    """Sequences of every subject and motion."""
-    n_test: int = 4800
-    """Rows held out, of `n_frames`."""
-    n_blocks: int = 1
-    """Blocks of a sequence that are held out; one is at its end or its beginning."""
-    variation: float = 0.8
-    """Factor of all drifts."""
-    turn: float = 20.0
-    """How far people who stay in their place turn, in degrees."""
-    rounds: bool = True
-    """Whether people who walk or jog go round."""
+    n_cells: tuple[int, int] = (6, 5)  # rows and columns of the cells of "hog"
+    seconds: float = 30.0  # length of a sequence
+    n_takes: int = 1  # sequences of every subject and motion
+    n_test: int = 4800  # rows held out, of `n_frames`
+    n_blocks: int = 1  # held out of a sequence; one is at its end or its beginning
+    variation: float = 0.8  # factor of all drifts
+    turn: float = 20.0  # how far people who stay in their place turn, in degrees
+    rounds: bool = True  # whether people who walk or jog go round
 
 
 PRESETS = {

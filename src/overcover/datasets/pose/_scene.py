@@ -23,8 +23,7 @@ class Sequence(NamedTuple):
     subject: int
     motion: str
     take: int
-    is_test: np.ndarray
-    """Which frames are held out, shape (n_frames,)."""
+    is_test: np.ndarray  # frames that are held out, shape (n_frames,)
 
     @property
     def key(self):

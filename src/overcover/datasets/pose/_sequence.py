@@ -20,36 +20,25 @@ _ROUND = {"walk": 11.0, "jog": 7.0}
 _RADIUS = {"walk": 1300.0, "jog": 1500.0}
 
 # Standard deviations of drifts in degrees: of every angle, more where a body is loose.
-_DRIFT = np.full((len(JOINTS), 3), 1.2)
-for _name, _degrees in {
-    "neck": (5.0, 3.0, 11.0),
-    "shoulder": (5.0, 4.0, 6.0),
-    "elbow": (7.0, 0.0, 4.0),
-    "wrist": (8.0, 4.0, 0.0),
-    "hip": (2.0, 1.5, 2.5),
-    "knee": (2.5, 0.0, 1.0),
-    "ankle": (2.0, 1.0, 1.0),
-    "spine": (2.5, 2.0, 3.0),
-    "chest": (2.0, 1.5, 2.5),
-}.items():
-    for _joint, _j in J.items():
-        if _joint.endswith(_name):
-            _DRIFT[_j] = _degrees
+_DRIFT = np.empty((len(JOINTS), 3))
+_LOOSE = {"neck": (5.0, 3.0, 11.0), "shoulder": (5.0, 4.0, 6.0)}
+_LOOSE |= {"elbow": (7.0, 0.0, 4.0), "wrist": (8.0, 4.0, 0.0), "hip": (2.0, 1.5, 2.5)}
+_LOOSE |= {"knee": (2.5, 0.0, 1.0), "ankle": (2.0, 1.0, 1.0)}
+_LOOSE |= {"spine": (2.5, 2.0, 3.0), "chest": (2.0, 1.5, 2.5)}
+for _joint, _j in J.items():
+    _DRIFT[_j] = _LOOSE.get(_joint.split("_")[-1], 1.2)
 
 
 class Subject(NamedTuple):
     """A person: a body and a way of moving."""
 
-    height: float
-    """In mm."""
-    offsets: np.ndarray
-    """Of every point in its parent, shape (n_points, 3), from `make_bodies`."""
-    girth: float
-    """Thickness relative to the usual."""
-    amplitudes: np.ndarray
-    """Factors of the angles' deviations from their means, shape (18, 3)."""
-    manner: np.ndarray
-    """Added to the angles, in degrees, shape (18, 3)."""
+    height: float  # in mm
+    offsets: np.ndarray  # of every point in its parent, shape (n_points, 3)
+    girth: float  # thickness relative to the usual
+    amplitudes: (
+        np.ndarray
+    )  # factors of the angles' deviations from their means, (18, 3)
+    manner: np.ndarray  # added to the angles, in degrees, shape (18, 3)
 
 
 def make_subject(rng, height, offsets):
@@ -78,16 +67,13 @@ def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
     lively = 1.0 + 0.12 * Wander(rng, 8)(t) * variation
     start, sense = rng.uniform(-1, 1), rng.choice([-1.0, 1.0])
     spot = rng.uniform(-500, 500, 2)
-    cycle = _STRIDE[motion] if motion in GAITS else KEYED[motion].seconds
-    phase = 2 * np.pi * (t * tempo + lag) / cycle
-    if motion in GAITS:
-        angles = gait_angles(phase, motion == "jog") * lively[:, :1, None]
-    else:
-        keys = KEYED[motion].keys
-        angles = keyed_angles(KEYED[motion], phase, lively[:, : len(keys)])
+    seconds = _STRIDE[motion] if motion in GAITS else KEYED[motion].seconds
+    phase = 2 * np.pi * (t * tempo + lag) / seconds
+    angles = _angles(motion, phase, lively)
     # A style exaggerates movement, not the posture around which it happens.
-    middle = _posture(motion)
-    angles = middle + (angles - middle) * subject.amplitudes
+    cycle = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+    posture = _angles(motion, cycle, np.ones((64, 8))).mean(axis=0)
+    angles = posture + (angles - posture) * subject.amplitudes
     angles += subject.manner + drift * _DRIFT
     heading, path = _route(
         motion if rounds else None, start, sense, spot, t * tempo, slow, turn
@@ -105,13 +91,12 @@ def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
     return angles, joints
 
 
-def _posture(motion):
-    """Mean angles of a motion over a cycle, shape (18, 3)."""
-    phase = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+def _angles(motion, phase, liveliness):
+    """Angles of a motion at phases, shape (n_frames, 18, 3)."""
     if motion in GAITS:
-        return gait_angles(phase, motion == "jog").mean(axis=0)
+        return gait_angles(phase, motion == "jog") * liveliness[:, :1, None]
     keyed = KEYED[motion]
-    return keyed_angles(keyed, phase, np.ones((64, len(keyed.keys)))).mean(axis=0)
+    return keyed_angles(keyed, phase, liveliness[:, : len(keyed.keys)])
 
 
 def _route(gait, start, sense, spot, t, slow, turn):
