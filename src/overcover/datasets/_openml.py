@@ -42,7 +42,7 @@ def fetch_kin8nm(*, data_id=44980, data_home=None, checksum=None):
     """
     by_hand = "kin8nm of the DELVE archive"
     bunch = _fetch("kin8nm", data_id, data_home, by_hand)
-    _check("kin8nm", bunch, (8192, 8), (-np.inf, np.inf), checksum, by_hand)
+    _check(bunch, "kin8nm", (8192, 8), (-np.inf, np.inf), by_hand, checksum)
     return bunch
 
 
@@ -68,7 +68,7 @@ def fetch_protein(*, data_id=44963, data_home=None, checksum=None):
     name = "physiochemical_protein"
     by_hand = "CASP.csv of the UCI repository (target RMSD)"
     bunch = _fetch(name, data_id, data_home, by_hand)
-    _check(name, bunch, (45730, 9), (0.0, 21.0), checksum, by_hand)
+    _check(bunch, name, (45730, 9), (0.0, 21.0), by_hand, checksum)
     return bunch
 
 
@@ -93,7 +93,7 @@ def _fetch(name, data_id, data_home, by_hand):
     )
 
 
-def _check(name, bunch, shape, target_range, checksum, by_hand):
+def _check(bunch, name, shape, target_range, by_hand, checksum):
     """Refuse what cannot be the set."""
     X, y, (low, high) = bunch.data, bunch.target, target_range
     fault = None

@@ -120,7 +120,7 @@ def _parsed_text(text, n_rows, words, verbatim):
     """A reader of frames, by pandas, of rows of text."""
     import pandas as pd
 
-    if not text.has_rows():
+    if not text.first:
         raise TableError("it holds no rows.")
     names = [cell or f"c{i}" for i, cell in enumerate(text.first)]
     check_names(names, "it")

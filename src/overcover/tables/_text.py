@@ -7,7 +7,7 @@ the csv module in lines with quotes, as separators in the others.
 
 import csv
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
@@ -90,12 +90,6 @@ class Rows:
 
     def __iter__(self):
         return self._rest
-
-    def has_rows(self):
-        """Whether any follow the first line."""
-        rows = list(islice(self._rest, 1))
-        self._rest = chain(rows, self._rest)
-        return bool(rows)
 
     def read(self, n=-1):
         """The next rows, of about n characters; all that are left if n is negative."""

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._validation import check_choice
 from ._scene import Rows, Scene
 from ._skeleton import pose_body
 
@@ -81,7 +80,6 @@ class PoseData:
         -------
         ndarray of shape (n_rows, n_cameras, 96, 96), uint8
         """
-        check_choice("part", part, ("train", "test"))
         return self.scene.for_rows(part, rows, self.scene.silhouettes)
 
     def joints(self, rows, part="train"):
@@ -96,7 +94,6 @@ class PoseData:
         -------
         ndarray of shape (n_rows, 21, 3), mm; z up, the floor at zero
         """
-        check_choice("part", part, ("train", "test"))
         perform = self.scene.perform
         return self.scene.for_rows(part, rows, lambda s, frames: perform(s, frames)[1])
 

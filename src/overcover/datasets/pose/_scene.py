@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._validation import check_choice
 from ._camera import make_cameras
 from ._motion import MOTIONS
 from ._sequence import make_subject, perform
@@ -128,6 +129,7 @@ class Scene:
 
     def for_rows(self, part, rows, make):
         """Stack ``make(sequence, frames)`` over chosen rows, in their order."""
+        check_choice("part", part, ("train", "test"))
         where = self.rows[part]
         rows = np.atleast_1d(np.arange(len(where.frame))[rows])
         stack = None

@@ -108,9 +108,9 @@ def make_bodies(rng, n_subjects):
         factors = dict(zip(_OFFSETS, rng.uniform(0.96, 1.04, len(_OFFSETS))))
         factors["clavicle"] = factors["neck"]
         for p, name in enumerate(_PARENTS):
-            if name == "pelvis":
-                continue
             part = name.split("_")[-1]
+            if part == "pelvis":
+                continue
             mirror = (1, -1, 1) if name.startswith("right") else (1, 1, 1)
             scale = height / 1000 * factors[part]
             offsets[s, p] = np.multiply(_OFFSETS[part], mirror) * scale
