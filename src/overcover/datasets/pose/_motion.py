@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._skeleton import JOINTS, J
+from ._skeleton import JOINTS, J, triples
 
 GAITS = ("walk", "jog")
 
@@ -117,10 +117,9 @@ def _bump(phase, centre, sharpness):
 
 def _put(angles, pose):
     """Write the joints that a pose names into angles of shape (18, 3)."""
-    for part in filter(None, pose.split(",")):
-        name, *degrees = part.split()
-        for side in ("left", "right") if name.startswith("both") else ("both",):
-            angles[J[name.replace("both", side)]] = [float(value) for value in degrees]
+    for name, degrees in triples(pose):
+        for side in ("left", "right"):
+            angles[J[name.replace("both", side)]] = degrees
     return angles
 
 

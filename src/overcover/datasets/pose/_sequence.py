@@ -12,7 +12,7 @@ import numpy as np
 
 from ._camera import FIRST_AZIMUTH
 from ._motion import GAITS, KEYED, Wander, gait_angles, keyed_angles
-from ._skeleton import JOINTS, LIMITS, SOLE, J, P, pose_body
+from ._skeleton import JOINTS, LIMITS, SOLE, J, P, pose_body, triples
 
 # Seconds of a stride, and of a round in the scene.
 _STRIDE = {"walk": 1.08, "jog": 0.74}
@@ -20,13 +20,11 @@ _ROUND = {"walk": 11.0, "jog": 7.0}
 _RADIUS = {"walk": 1300.0, "jog": 1500.0}
 
 # Standard deviations of drifts in degrees: of every angle, more where a body is loose.
-_DRIFT = np.empty((len(JOINTS), 3))
-_LOOSE = {"neck": (5.0, 3.0, 11.0), "shoulder": (5.0, 4.0, 6.0)}
-_LOOSE |= {"elbow": (7.0, 0.0, 4.0), "wrist": (8.0, 4.0, 0.0), "hip": (2.0, 1.5, 2.5)}
-_LOOSE |= {"knee": (2.5, 0.0, 1.0), "ankle": (2.0, 1.0, 1.0)}
-_LOOSE |= {"spine": (2.5, 2.0, 3.0), "chest": (2.0, 1.5, 2.5)}
-for _joint, _j in J.items():
-    _DRIFT[_j] = _LOOSE.get(_joint.split("_")[-1], 1.2)
+_DRIFT = np.full((len(JOINTS), 3), 1.2)
+_LOOSE = """neck 5 3 11, shoulder 5 4 6, elbow 7 0 4, wrist 8 4 0, hip 2 1.5 2.5,
+    knee 2.5 0 1, ankle 2 1 1, spine 2.5 2 3, chest 2 1.5 2.5"""
+for _name, _degrees in triples(_LOOSE):
+    _DRIFT[[j for joint, j in J.items() if joint.endswith(_name)]] = _degrees
 
 
 class Subject(NamedTuple):

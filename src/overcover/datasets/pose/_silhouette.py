@@ -18,32 +18,19 @@ compiled = njit(cache=True, nogil=True)
 SIZE, MARGIN = 96, 8
 """Pixels of an image's side, and left free around the person."""
 
-# Limbs: (point, point, radius, radius), radii in mm per metre of height. "skull" is a
-# point between neck and head, so that head and neck have different widths.
+# Limbs: two points and their radii, in mm per metre of height. "skull" is a point
+# between neck and head, so that head and neck have different widths.
+_TRUNK = "pelvis chest 68 72, chest neck 74 44, neck head 33 33, skull head 48 43"
+_SIDE = """neck @_shoulder 36 33, @_hip @_shoulder 48 36, @_shoulder @_elbow 31 24,
+    @_elbow @_wrist 25 16, @_wrist @_hand 18 14, @_hip @_knee 49 32,
+    @_knee @_ankle 34 20, @_ankle @_toe 23 16"""
 _LIMBS = [
-    ("pelvis", "chest", 68, 72),
-    ("chest", "neck", 74, 44),
-    ("neck", "head", 33, 33),
-    ("skull", "head", 48, 43),
-    *(
-        (a.replace("_", f"{side}_"), b.replace("_", f"{side}_"), ra, rb)
-        for side in ("left", "right")
-        for a, b, ra, rb in [
-            ("neck", "_shoulder", 36, 33),
-            ("_hip", "_shoulder", 48, 36),
-            ("_shoulder", "_elbow", 31, 24),
-            ("_elbow", "_wrist", 25, 16),
-            ("_wrist", "_hand", 18, 14),
-            ("_hip", "_knee", 49, 32),
-            ("_knee", "_ankle", 34, 20),
-            ("_ankle", "_toe", 23, 16),
-        ]
-    ),
+    limb.split()
+    for text in (_TRUNK, _SIDE.replace("@", "left"), _SIDE.replace("@", "right"))
+    for limb in text.split(",")
 ]
-_SKULL = len(P)
-_ENDS = np.array(
-    [[{**P, "skull": _SKULL}[name] for name in limb[:2]] for limb in _LIMBS]
-)
+_POINTS = {**P, "skull": len(P)}
+_ENDS = np.array([[_POINTS[a], _POINTS[b]] for a, b, *_ in _LIMBS])
 _RADII = np.array([limb[2:] for limb in _LIMBS], dtype=float)
 
 

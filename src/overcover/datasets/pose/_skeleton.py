@@ -46,22 +46,20 @@ BONES = tuple(
 )
 """Pairs of points with a bone between them."""
 
+
+def triples(text):
+    """Names and three numbers of each part of a text such as "spine 0 0 60, ..."."""
+    for part in filter(None, text.split(",")):
+        name, *numbers = part.split()
+        yield name, [float(number) for number in numbers]
+
+
 # Offsets of a person 1 m tall, in mm, left side; the right side mirrors y.
-_OFFSETS = {
-    "spine": (0, 0, 60),
-    "chest": (-8, 0, 110),
-    "neck": (4, 0, 125),
-    "head": (14, 0, 165),
-    "clavicle": (4, 0, 125),
-    "shoulder": (-2, 99, -22),
-    "elbow": (0, 8, -170),
-    "wrist": (4, 0, -146),
-    "hand": (6, 0, -88),
-    "hip": (0, 52, -18),
-    "knee": (6, 4, -245),
-    "ankle": (-8, 0, -243),
-    "toe": (112, 10, -32),
-}
+_OFFSETS = dict(
+    triples("""spine 0 0 60, chest -8 0 110, neck 4 0 125, head 14 0 165,
+    clavicle 4 0 125, shoulder -2 99 -22, elbow 0 8 -170, wrist 4 0 -146, hand 6 0 -88,
+    hip 0 52 -18, knee 6 4 -245, ankle -8 0 -243, toe 112 10 -32""")
+)
 SOLE = 40.0
 """How far below the ankle the heel ends, per metre of height."""
 
@@ -79,9 +77,8 @@ _LIMITS = {
     "knee": ((0, 145), (0, 0), (-15, 15)),
     "ankle": ((-45, 30), (-20, 20), (-20, 20)),
 }
-LIMITS = np.array(
-    [_LIMITS[name.split("_")[-1]] for name in JOINTS], dtype=float
-).transpose(2, 0, 1)
+LIMITS = np.array([_LIMITS[name.split("_")[-1]] for name in JOINTS], dtype=float)
+LIMITS = LIMITS.transpose(2, 0, 1)
 """Lowest and highest angles, shape (2, 18, 3)."""
 
 # Signs that turn (flexion, abduction, twist) into right-handed rotations about
