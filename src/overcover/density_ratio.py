@@ -151,9 +151,8 @@ def effective_sample_size(weights):
 class RelativeDensityRatio(BaseEstimator):
     """Importance weights of training rows for a target sample of inputs (RuLSIF).
 
-    It estimates the ratio of the target's density to a mixture of both, without
-    estimating either. The ratio is at most 1 / (1 - alpha), where the plain one has no
-    bound; that keeps a few rows from getting all the weight.
+    It estimates the ratio of the target's density to a mixture of both. The ratio is at
+    most 1 / (1 - alpha), which keeps a few rows from getting all the weight.
 
     Parameters
     ----------
@@ -161,9 +160,8 @@ class RelativeDensityRatio(BaseEstimator):
         Share of the training density in the mixture: 1 is the plain ratio
         p_target / p_train; towards 0 the weights become flatter, at 0 all are one.
     length_scale : float or "auto", default="auto"
-        tau, in standard deviations: every column is divided by its own, over both
-        samples, each counting one half. "auto" tries 4 down to 1/16 median distances
-        by 5-fold cross-validation of J.
+        tau, in standard deviations of the columns over both samples. "auto" tries 4
+        down to 1/16 median distances by 5-fold cross-validation of J.
     ridge : float or "auto", default="auto"
         nu, beside kernel values of at most 1. "auto" tries 10 down to 1e-4.
     n_centers : int, default=100
@@ -181,15 +179,13 @@ class RelativeDensityRatio(BaseEstimator):
     length_scale_, ridge_ : float
         tau and nu, as passed or selected.
     grid_ : tuple of ndarrays of shape (n_length_scales,) and (n_ridges,)
-        What they were chosen from.
+        Their candidates.
     scores_ : ndarray of shape (n_length_scales, n_ridges)
         Cross-validated J, lower is better; NaN if there was no choice: both were
         given, or a sample has one row (then "auto" is the median distance and 0.1).
-    centers_ : ndarray of shape (n_centers, n_features_in_)
-    theta_ : ndarray of shape (n_centers,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        When X_train was a data frame with string column names.
+    centers_, theta_ : ndarray of shape (n_centers, n_features_in_) and (n_centers,)
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn, from X_train.
 
     Examples
     --------

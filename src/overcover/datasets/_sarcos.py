@@ -64,10 +64,12 @@ def _read(path, sha256):
     """Inputs and torques of one file."""
     path = check_path(path, sha256)
     table = read_mat(path, KEYS)
-    if table.ndim != 2 or table.shape[1] != N_INPUTS + N_TORQUES:
+    is_number = table.dtype.kind in "biuf"
+    if not is_number or table.ndim != 2 or table.shape[1] != N_INPUTS + N_TORQUES:
         raise ValueError(
-            f"{str(path)!r} holds a table of shape {table.shape}; SARCOS has "
-            f"{N_INPUTS} inputs and {N_TORQUES} torques, 28 columns."
+            f"{str(path)!r} holds a table of {table.dtype} and shape {table.shape}; "
+            f"SARCOS has numbers for {N_INPUTS} inputs and {N_TORQUES} torques, 28 "
+            "columns."
         )
     # MATLAB stores columns, and big-endian ones here.
     table = np.ascontiguousarray(table, dtype=np.float64)

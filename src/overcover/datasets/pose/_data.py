@@ -18,18 +18,16 @@ class PoseData:
     X_train, X_test : ndarray of shape (n_rows, n_features), float32
         Features of all cameras, side by side.
     Y_train, Y_test : ndarray of shape (n_rows, n_outputs), float32
-        Either 20 joints relative to the pelvis, in mm, x, y, z of each in turn; or the
-        flexion, abduction and twist of 18 joints, in degrees within [-180, 180).
+        Either x, y, z of 20 joints, or flexion, abduction and twist of 18 joints; see
+        `outputs` of `make_pose`.
     rows_train, rows_test : Rows
         Arrays `subject`, `motion`, `sequence` and `frame` of each row.
-    joint_names : tuple of 21 str
-        Of the points that `joints` and `skeletons` return, the pelvis first.
-    angle_names : tuple of 18 str
-        Of the joints that have angles.
+    joint_names, angle_names : tuple of 21 str, tuple of 18 str
+        Names of the points that `joints` and `skeletons` return, the pelvis first; and
+        of the joints that have angles.
     bones : tuple of pairs of int
         Points with a bone between them.
     cameras : tuple of Camera
-        Calibrated: `center`, `axes`, `focal`, `project(points)`.
     settings : dict
         Everything the data depend on.
     scene : Scene
