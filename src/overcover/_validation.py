@@ -60,15 +60,8 @@ def check_training_data(
     y = None if y is None else numbers_of(y, "y", must_vary=True)
     if y is not None and y.ndim == 2 and y.shape[1] == 0:
         raise ValueError(f"y of shape {y.shape} has no columns: give at least one.")
-    rows, y = check_X_y(
-        rows,
-        y,
-        dtype=list(dtypes),
-        order="C",
-        ensure_all_finite=False,
-        multi_output=True,
-        estimator=estimator,
-    )
+    options = {"order": "C", "ensure_all_finite": False, "estimator": estimator}
+    rows, y = check_X_y(rows, y, dtype=list(dtypes), multi_output=True, **options)
     # For the column names, which the array lacks.
     validate_data(estimator, X, skip_check_array=True)
     estimator._y_ndim = y.ndim
@@ -153,14 +146,9 @@ def check_rows(estimator, X, reset, name="X", dtypes=EITHER_FLOAT, order="C"):
     If `reset`, the estimator takes its column names from X; otherwise X must have them.
     `dtypes` stay as they are, others become the first. Order None keeps the layout.
     """
-    rows = check_array(
-        numbers_of(X, name, dtypes),
-        dtype=list(dtypes),
-        order=order,
-        ensure_all_finite=False,
-        estimator=estimator,
-        input_name=name,
-    )
+    rows = numbers_of(X, name, dtypes)
+    options = {"order": order, "ensure_all_finite": False, "estimator": estimator}
+    rows = check_array(rows, dtype=list(dtypes), input_name=name, **options)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return rows
 

@@ -73,10 +73,8 @@ def _files(folder, readers):
     files = [f for f in files if "." not in _action(f)]
     places = {"d3_positions", "3d_positions"}
     inside = [f for f in files if places & {p.lower() for p in f.parts}]
-    return [
-        Sequence(_subject(folder, f), _action(f), partial(readers[suffix], f))
-        for f in inside or files
-    ]
+    files, read = inside or files, readers[suffix]
+    return [Sequence(_subject(folder, f), _action(f), partial(read, f)) for f in files]
 
 
 def _action(file):

@@ -109,13 +109,12 @@ def _parts_of_table(path, target, features, header, delimiter):
 
 def _parts_of_archive(path, target, features):
     """Inputs, outputs, and the names of both, by split."""
+
+    def names_of(array, letter):
+        return column_names(1 if array.ndim == 1 else array.shape[1], letter)
+
     return {
-        split: (
-            _as_floats(X),
-            _as_floats(Y),
-            column_names(X.shape[1], "x"),
-            column_names(1 if Y.ndim == 1 else Y.shape[1], "y"),
-        )
+        split: (_as_floats(X), _as_floats(Y), names_of(X, "x"), names_of(Y, "y"))
         for split, (X, Y) in read_parts(path, target, features).items()
     }
 

@@ -73,10 +73,8 @@ def _read_cells(path, separator, named, names, positions):
     """The table cell by cell, or an error that names the cell at fault."""
     with reading(path, "text"), open_text(path, separator) as (text, _):
         first = [] if named else [(text.n_lines, text.first)]
-        rows = [
-            (line, [row[j] for j in positions])
-            for line, row in chain(first, text.cells())
-        ]
+        table = chain(first, text.cells())
+        rows = [(line, [row[j] for j in positions]) for line, row in table]
     if not rows:
         raise TableError(f"{str(path)!r} holds no rows.")
     columns = []
@@ -84,9 +82,8 @@ def _read_cells(path, separator, named, names, positions):
         cells = np.array([row[k] for _, row in rows], dtype=object)
         kind = "date" if kind_of(cells) == "date" else "number"
         try:
-            columns.append(
-                numbers_of(cells, kind, names[j], lambda i: f"line {rows[i][0]}")
-            )
+            values = numbers_of(cells, kind, names[j], lambda i: f"line {rows[i][0]}")
+            columns.append(values)
         except TableError as error:
             raise TableError(
                 f"{str(path)!r}: {error} Turn words into numbers, or choose other "
