@@ -37,12 +37,20 @@ MOST_CONTEXTS = 10_000
 
 
 @compiled
-def _smooth_columns(image):
-    """Columns smoothed by the weights (1 4 6 4 1) / 16; outside is zero."""
-    smooth = 0.375 * image
-    for k, weight in ((1, 0.25), (2, 0.0625)):
-        smooth[k:] += weight * image[:-k]
-        smooth[:-k] += weight * image[k:]
+def _smooth(image):
+    """Weights (1 4 6 4 1) / 16 along both axes; outside is zero."""
+    height, width = image.shape
+    padded = np.zeros((height + 4, width + 4))
+    padded[2:-2, 2:-2] = image
+    smooth, row = np.empty((height, width)), np.empty(width + 4)
+    for y in range(height):
+        for x in range(width + 4):
+            near = padded[y + 1, x] + padded[y + 3, x]
+            far = padded[y, x] + padded[y + 4, x]
+            row[x] = 0.375 * padded[y + 2, x] + 0.25 * near + 0.0625 * far
+        for x in range(width):
+            near, far = row[x + 1] + row[x + 3], row[x] + row[x + 4]
+            smooth[y, x] = 0.375 * row[x + 2] + 0.25 * near + 0.0625 * far
     return smooth
 
 
@@ -56,7 +64,7 @@ def hog(images, n_rows, n_columns):
         if len(ys) == 0:
             continue
         top, bottom, left, right = ys.min(), ys.max() + 1, xs.min(), xs.max() + 1
-        smooth = _smooth_columns(_smooth_columns(images[i]).T).T
+        smooth = _smooth(images[i])
         histogram = np.zeros((n_rows, n_columns, N_ORIENTATIONS))
         # Smoothing spreads the border by two pixels, differences by one.
         for y in range(max(1, top - 3), min(height - 1, bottom + 3)):

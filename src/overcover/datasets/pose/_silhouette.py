@@ -101,12 +101,15 @@ def _disc(image, x, y, radius, value):
 @compiled
 def border_of(image):
     """Rows and columns of border pixels in reading order: one of 4 neighbours is 0."""
-    body = image > 0
-    is_enclosed = np.zeros(body.shape, np.bool_)
-    is_enclosed[1:-1, 1:-1] = (
-        body[:-2, 1:-1] & body[2:, 1:-1] & body[1:-1, :-2] & body[1:-1, 2:]
-    )
-    return np.nonzero(body & ~is_enclosed)
+    ys, xs = np.nonzero(image)
+    is_border = np.ones(len(ys), np.bool_)
+    for k in range(len(ys)):
+        y, x = ys[k], xs[k]
+        if 0 < y < image.shape[0] - 1 and 0 < x < image.shape[1] - 1:
+            upright = image[y - 1, x] > 0 and image[y + 1, x] > 0
+            level = image[y, x - 1] > 0 and image[y, x + 1] > 0
+            is_border[k] = not (upright and level)
+    return ys[is_border], xs[is_border]
 
 
 @compiled
