@@ -112,12 +112,9 @@ def warn_of_few_rows(n_rows):
 def check_weights(sample_weight, rows):
     """One weight per row, shape (n_samples,), not negative and not all zero."""
     numbers = numbers_of(sample_weight, "sample_weight", largest=np.finfo(float).max)
-    sample_weight = _check_sample_weight(
-        sample_weight if isinstance(sample_weight, Number) else numbers,
-        rows,
-        dtype=np.float64,
-        ensure_non_negative=True,
-    )
+    weights = sample_weight if isinstance(sample_weight, Number) else numbers
+    options = {"dtype": np.float64, "ensure_non_negative": True}
+    sample_weight = _check_sample_weight(weights, rows, **options)
     if not sample_weight.any():
         raise ValueError(
             "sample_weight is zero for every row, so there is nothing to learn from. "
@@ -140,15 +137,15 @@ def check_queries(estimator, X):
     return check_rows(estimator, X, reset=False)
 
 
-def check_rows(estimator, X, reset, name="X", dtypes=EITHER_FLOAT, order="C"):
+def check_rows(estimator, X, reset, dtypes=EITHER_FLOAT, order="C"):
     """Validated rows without outputs, shape (n_rows, n_features).
 
     If `reset`, the estimator takes its column names from X; otherwise X must have them.
     `dtypes` stay as they are, others become the first. Order None keeps the layout.
     """
-    rows = numbers_of(X, name, dtypes)
+    rows = numbers_of(X, "X", dtypes)
     options = {"order": order, "ensure_all_finite": False, "estimator": estimator}
-    rows = check_array(rows, dtype=list(dtypes), input_name=name, **options)
+    rows = check_array(rows, dtype=list(dtypes), input_name="X", **options)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return rows
 

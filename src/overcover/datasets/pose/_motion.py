@@ -91,23 +91,20 @@ MOTIONS = (*GAITS, *KEYED)
 """Names of the motions, in the order of the data."""
 
 
-class Wander:
-    """Slow smooth noise of unit variance: sums of sinusoids, rates in 1 / s."""
+def wander(rng, n_signals, t, fastest=0.25):
+    """Slow smooth noise of unit variance at times t, shape (n_frames, n_signals).
 
-    def __init__(self, rng, n_signals, slowest=0.02, fastest=0.25, n_waves=5):
-        shape = (n_signals, n_waves)
-        self.rates = 2 * np.pi * np.exp(rng.uniform(*np.log([slowest, fastest]), shape))
-        self.phases = rng.uniform(0, 2 * np.pi, shape)
-        self.heights = rng.normal(size=shape)
-        self.heights *= np.sqrt(2.0) / np.linalg.norm(self.heights, axis=1)[:, None]
-
-    def __call__(self, t):
-        """Values at times t, shape (n_frames, n_signals)."""
-        total = np.zeros((len(t), len(self.rates)))
-        for wave in range(self.rates.shape[1]):
-            waves = np.sin(np.outer(t, self.rates[:, wave]) + self.phases[:, wave])
-            total += self.heights[:, wave] * waves
-        return total
+    Sums of five sinusoids with 0.02 to `fastest` cycles per second.
+    """
+    shape = (n_signals, 5)
+    rates = 2 * np.pi * np.exp(rng.uniform(*np.log([0.02, fastest]), shape))
+    phases = rng.uniform(0, 2 * np.pi, shape)
+    heights = rng.normal(size=shape)
+    heights *= np.sqrt(2.0) / np.linalg.norm(heights, axis=1)[:, None]
+    total = np.zeros((len(t), n_signals))
+    for rate, phase, height in zip(rates.T, phases.T, heights.T):
+        total += height * np.sin(np.outer(t, rate) + phase)
+    return total
 
 
 def _bump(phase, centre, sharpness):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._camera import FIRST_AZIMUTH
-from ._motion import GAITS, KEYED, Wander, gait_angles, keyed_angles
+from ._motion import GAITS, KEYED, gait_angles, keyed_angles, wander
 from ._skeleton import JOINTS, LIMITS, SOLE, J, P, pose_body, triples
 
 # Seconds of a stride, and of a round in the scene.
@@ -58,11 +58,11 @@ def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
     `rng` do not depend on t.
     """
     tempo = rng.uniform(0.92, 1.08)
-    slow = Wander(rng, 3)(t) * variation
+    slow = wander(rng, 3, t) * variation
     # Seconds ahead or behind: slow enough that motions never run backwards.
-    lag = 0.6 * Wander(rng, 1, fastest=0.08)(t)[:, 0] * variation
-    drift = Wander(rng, _DRIFT.size)(t).reshape(-1, *_DRIFT.shape) * variation
-    lively = 1.0 + 0.12 * Wander(rng, 8)(t) * variation
+    lag = 0.6 * wander(rng, 1, t, fastest=0.08)[:, 0] * variation
+    drift = wander(rng, _DRIFT.size, t).reshape(-1, *_DRIFT.shape) * variation
+    lively = 1.0 + 0.12 * wander(rng, 8, t) * variation
     start, sense = rng.uniform(-1, 1), rng.choice([-1.0, 1.0])
     spot = rng.uniform(-500, 500, 2)
     seconds = _STRIDE[motion] if motion in GAITS else KEYED[motion].seconds

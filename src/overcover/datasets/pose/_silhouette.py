@@ -155,10 +155,10 @@ def _hide(image, state):
 
 
 @compiled
-def draw_silhouettes(limbs, seeds, occlusion, noise, size=SIZE):
+def draw_silhouettes(limbs, seeds, occlusion, noise):
     """Images of limbs (n_images, n_limbs, 2, 3), uint8: one inside, zero outside."""
     n_images, n_limbs = limbs.shape[:2]
-    images = np.zeros((n_images, size, size), dtype=np.uint8)
+    images = np.zeros((n_images, SIZE, SIZE), dtype=np.uint8)
     state = np.zeros(1, dtype=np.uint64)
     for i in range(n_images):
         image = images[i]
