@@ -12,6 +12,7 @@ refused with its name. The memory is that of the file unpacked, twice.
 
 import pickle
 import re
+from typing import Any
 
 import numpy as np
 
@@ -34,13 +35,6 @@ class _Dtype:
     def __setstate__(self, state):
         self.order = state[1]
 
-    def resolve(self):
-        """The numpy type, if it is one of numbers."""
-        number = isinstance(self.code, str) and NUMBERS.fullmatch(self.code)
-        if not number or self.order not in ("<", ">", "|", "="):
-            raise RefusedPickle(f"an array of type {self.code!r}")
-        return np.dtype(self.order + self.code)
-
 
 class _Array:
     """Stands in for an array."""
@@ -54,17 +48,15 @@ class _Array:
         _, self.shape, self.dtype, by_columns, self.content = state
         self.order = "F" if by_columns else "C"
 
-    def holds_objects(self):
-        return isinstance(self.dtype, _Dtype) and self.dtype.code in ("O", "O8")
-
     def resolve(self):
         """The array of numbers, checked against its bytes."""
-        if not isinstance(self.dtype, _Dtype):
-            raise RefusedPickle("an array without a type")
-        content = self.content
+        code, order, content = self.dtype.code, self.dtype.order, self.content
+        is_number = isinstance(code, str) and NUMBERS.fullmatch(code)
+        if not is_number or order not in ("<", ">", "|", "="):
+            raise RefusedPickle(f"an array of type {code!r}")
         if isinstance(content, str):  # Python 2 wrote bytes as text
             content = content.encode("latin1")
-        values = np.frombuffer(content, self.dtype.resolve())
+        values = np.frombuffer(content, np.dtype(order + code))
         return values.reshape(self.shape, order=self.order).copy()
 
 
@@ -139,22 +131,23 @@ def _plain(value, parts_by_id, depth=0):
         return value
     if depth > MOST_NESTED:
         raise RefusedPickle(f"parts nested deeper than {MOST_NESTED}")
-    if id(value) not in parts_by_id:
-        parts_by_id[id(value)] = _plain_part(value, parts_by_id, depth + 1)
-    return parts_by_id[id(value)]
-
-
-def _plain_part(value, parts_by_id, depth):
+    if id(value) in parts_by_id:
+        return parts_by_id[id(value)]
+    is_array = isinstance(value, _Array) and isinstance(value.dtype, _Dtype)
+    part: Any
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str | int):
                 raise RefusedPickle(f"a key of type {type(key).__name__!r}")
-        return {key: _plain(part, parts_by_id, depth) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part, parts_by_id, depth) for part in value]
-    if isinstance(value, _Array):
-        if not value.holds_objects():
-            return value.resolve()
-        parts = _plain(value.content, parts_by_id, depth)
-        return parts[0] if value.shape == () else parts
-    raise RefusedPickle(f"an object of type {type(value).__name__!r}")
+        part = {k: _plain(v, parts_by_id, depth + 1) for k, v in value.items()}
+    elif isinstance(value, list | tuple):
+        part = [_plain(v, parts_by_id, depth + 1) for v in value]
+    elif is_array and value.dtype.code in ("O", "O8"):
+        part = _plain(value.content, parts_by_id, depth + 1)
+        part = part[0] if value.shape == () else part
+    elif is_array:
+        part = value.resolve()
+    else:
+        raise RefusedPickle(f"an object of type {type(value).__name__!r}")
+    parts_by_id[id(value)] = part
+    return part
