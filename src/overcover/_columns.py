@@ -36,8 +36,8 @@ def _trials_of(model):
         rows = rng.permutation(len(recalled.X))[:MOST_ROWS]
         n_held = int(HELD_OUT * len(rows))
         if n_held:
-            held = recalled.X[rows], recalled.outputs(rows), len(rows) - n_held
-            trials.append(held)
+            trial = recalled.X[rows], recalled.outputs(rows), len(rows) - n_held
+            trials.append(trial)
     return trials
 
 

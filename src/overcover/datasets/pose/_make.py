@@ -124,7 +124,7 @@ def make_pose(
     shapes = _shapes_of(scene)
 
     def blocks():
-        return row_blocks(scene, n_jobs, verbose)
+        return row_blocks(scene, shapes, n_jobs, verbose)
 
     if cache or folder is not None:
         key = {"version": VERSION, **asdict(settings)}
@@ -172,23 +172,23 @@ def _encoder(scene):
     return lambda images: bag_of_shape_contexts(images, words, width)
 
 
-def row_blocks(scene, n_jobs, verbose):
+def row_blocks(scene, shapes, n_jobs, verbose):
     """The first row of each chunk, and its arrays by name, in the order of the rows."""
     encode = _encoder(scene)
 
+    def make_rows(s, frames):
+        """Features and outputs of frames of sequence s, side by side."""
+        angles, joints = scene.perform(s, frames)
+        images = scene.silhouettes(s, frames, joints).reshape(-1, SIZE, SIZE)
+        positions = joints[:, 1:] - joints[:, :1]
+        outputs = angles if scene.settings.outputs == "angles" else positions
+        n = len(frames)
+        return np.hstack([encode(images).reshape(n, -1), outputs.reshape(n, -1)])
+
     def make_block(part, start):
-        where, X, Y = scene.rows[part], [], []
-        rows = slice(start, start + CHUNK)
-        for s in np.unique(where.sequence[rows]):
-            frames = where.frame[rows][where.sequence[rows] == s]
-            angles, joints = scene.perform(s, frames)
-            images = scene.silhouettes(s, frames, joints).reshape(-1, SIZE, SIZE)
-            X.append(encode(images).reshape(len(frames), -1))
-            positions = joints[:, 1:] - joints[:, :1]
-            outputs = angles if scene.settings.outputs == "angles" else positions
-            Y.append(outputs.reshape(len(frames), -1))
-        block = {f"X_{part}": np.concatenate(X), f"Y_{part}": np.concatenate(Y)}
-        return start, block
+        rows = scene.for_rows(part, slice(start, start + CHUNK), make_rows)
+        X, Y = np.hsplit(rows.astype(np.float32), [shapes[f"X_{part}"][1]])
+        return start, {f"X_{part}": X, f"Y_{part}": Y}
 
     chunks = [
         (part, start)
