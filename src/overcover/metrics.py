@@ -29,8 +29,6 @@ __all__ = [
     "mean_joint_error",
 ]
 
-# -- on arrays -------------------------------------------------------------------------
-
 
 def joint_distances(Y_true, Y_pred, n_dims=3):
     """Euclidean distance of each joint, shape (n_samples, n_joints)."""
@@ -42,9 +40,6 @@ def angle_differences(Y_true, Y_pred, period=360.0):
     """Absolute differences of angles, the short way round."""
     half = 0.5 * period
     return np.abs((Y_pred - Y_true + half) % period - half)
-
-
-# -- for users -------------------------------------------------------------------------
 
 
 def mean_joint_error(
@@ -191,8 +186,6 @@ def mean_interval_score(
 
 joint_error_scorer = make_scorer(mean_joint_error, greater_is_better=False)
 angle_error_scorer = make_scorer(mean_angle_error, greater_is_better=False)
-
-# -- checks ----------------------------------------------------------------------------
 
 
 def _as_joints(Y, name, n_dims):

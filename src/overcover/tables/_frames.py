@@ -92,9 +92,6 @@ def read_chunks(source, n_rows, words=(), wanted=None, verbatim=()) -> Chunks:
     return chunks._replace(frames=named_frames(), columns=columns)
 
 
-# -- forms -----------------------------------------------------------------------------
-
-
 def _text_chunks(source, n_rows, words, verbatim):
     """Frames of separated values; progress is in bytes of the file."""
     total = None if source == STDIN else Path(source).stat().st_size
@@ -188,9 +185,6 @@ def _counted(frame, start):
     """A frame whose rows are numbered from `start`."""
     frame.index = range(start, start + len(frame))
     return frame.rename_axis("row")
-
-
-# -- columns ---------------------------------------------------------------------------
 
 
 def place(index, label):

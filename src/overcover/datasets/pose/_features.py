@@ -33,8 +33,6 @@ N_WORDS = 100
 MOST_CONTEXTS = 10_000
 """The most contexts from which a codebook is learned."""
 
-# -- histograms of oriented gradients --------------------------------------------------
-
 
 @compiled
 def _smooth(image):
@@ -87,9 +85,6 @@ def hog(images, n_rows, n_columns):
         flat = histogram.ravel()
         features[i] = flat / np.sqrt(np.sum(flat * flat))
     return features
-
-
-# -- bags of shape contexts ------------------------------------------------------------
 
 
 @compiled
