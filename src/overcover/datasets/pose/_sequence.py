@@ -33,9 +33,7 @@ class Subject(NamedTuple):
     height: float  # in mm
     offsets: np.ndarray  # of every point in its parent, shape (n_points, 3)
     girth: float  # thickness relative to the usual
-    amplitudes: (
-        np.ndarray
-    )  # factors of the angles' deviations from their means, (18, 3)
+    amplitudes: np.ndarray  # factors of deviations from the mean angles, (18, 3)
     manner: np.ndarray  # added to the angles, in degrees, shape (18, 3)
 
 
@@ -73,9 +71,8 @@ def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
     posture = _angles(motion, cycle, np.ones((64, 8))).mean(axis=0)
     angles = posture + (angles - posture) * subject.amplitudes
     angles += subject.manner + drift * _DRIFT
-    heading, path = _route(
-        motion if rounds else None, start, sense, spot, t * tempo, slow, turn
-    )
+    gait = motion if rounds else None
+    heading, path = _route(gait, start, sense, spot, t * tempo, slow, turn)
     angles[:, 0, 2] += heading
     angles[:, 0, 2] = (angles[:, 0, 2] + 180.0) % 360.0 - 180.0
     np.clip(angles, LIMITS[0], LIMITS[1], out=angles)
