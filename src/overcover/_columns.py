@@ -1,19 +1,14 @@
 r"""Which columns a fitted model can do without, measured on rows held out.
 
-A column with a long length scale may still matter: along a steady trend the
-scale is long, and the outputs change a lot. So it is measured: in a few subdomains some
-rows are held out and predicted by two machines that are fitted on the others, with the
-same hyperparameters, one with and one without the columns. With :math:`\epsilon^2` and
+A column with a long length scale may still matter: along a steady trend the scale is
+long, and the outputs change a lot. So in a few subdomains some rows are held out and
+predicted by two machines that are fitted on the others with the same hyperparameters,
+one with and one without the columns. With :math:`\epsilon^2` and
 :math:`\epsilon_-^2` the squared errors, columns can be left out if for every output
 
 .. math:: \overline{\epsilon_-^2 - \epsilon^2} + 2\,\mathrm{se} \le
     \tau\,\overline{\epsilon^2} .
-
-Nothing is tuned anew without the columns, which can only speak against leaving them
-out.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,26 +22,10 @@ TOLERANCE, STANDARD_ERRORS = 0.02, 2.0
 ROUNDING = 1e-12
 
 
-class Trial(NamedTuple):
-    """Rows of one subdomain, some of them held out."""
+def _trials_of(model):
+    """(X, Y, n_fitted) of some subdomains; empty where the machine keeps no rows.
 
-    X: np.ndarray
-    Y: np.ndarray
-    n_fitted: int
-    """The first rows are fitted, the others held out."""
-
-
-def trials_of(model) -> list[Trial]:
-    """Rows out of the states of some subdomains; the same for the same model.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted.
-
-    Returns
-    -------
-    list of Trial, empty where the machine keeps no rows
+    The first `n_fitted` rows are fitted, the others held out.
     """
     rng, machine, trials = np.random.default_rng(0), model.machine_, []
     n_tried = min(N_SUBDOMAINS, model.n_subdomains_)
@@ -54,16 +33,15 @@ def trials_of(model) -> list[Trial]:
         recalled = machine.recall(model.states_[k])
         if recalled is None:
             return []
-        X = recalled.X
-        rows = rng.permutation(len(X))[:MOST_ROWS]
-        Y = recalled.outputs(rows)
+        rows = rng.permutation(len(recalled.X))[:MOST_ROWS]
         n_held = int(HELD_OUT * len(rows))
         if n_held:
-            trials.append(Trial(X[rows], Y, len(rows) - n_held))
+            trial = recalled.X[rows], recalled.outputs(rows), len(rows) - n_held
+            trials.append(trial)
     return trials
 
 
-def errors_without(machine, trials, columns):
+def _errors_without(machine, trials, columns):
     """Squared errors of the rows held out, shape (n_held, n_outputs)."""
     errors = []
     for X, Y, n_fitted in trials:
@@ -75,32 +53,21 @@ def errors_without(machine, trials, columns):
 
 
 def find_needless(model, columns):
-    """Those of some columns that can be left out together.
+    """Columns that can be left out together, and the number of rows held out.
 
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted.
-    columns : sequence of int
-        Those to try, the least promising first.
-
-    Returns
-    -------
-    needless : list of int
-        Empty where nothing can be measured.
-    n_held : int
-        Rows held out.
+    The columns to try begin with the least promising. The list is empty where nothing
+    can be measured.
     """
-    trials, machine = trials_of(model), model.machine_
+    trials, machine = _trials_of(model), model.machine_
     n_held = sum(len(Y) - n_fitted for _, Y, n_fitted in trials)
     if n_held < LEAST_ROWS:
         return [], n_held
-    before = errors_without(machine, trials, [])
-    variance = np.concatenate([trial.Y for trial in trials]).var(axis=0)
+    before = _errors_without(machine, trials, [])
+    variance = np.concatenate([Y for _, Y, _ in trials]).var(axis=0)
     allowed = TOLERANCE * before.mean(axis=0) + ROUNDING * variance
 
     def is_needless(some):
-        growth = errors_without(machine, trials, some) - before
+        growth = _errors_without(machine, trials, some) - before
         error = growth.std(axis=0) / np.sqrt(n_held)
         return bool(np.all(growth.mean(axis=0) + STANDARD_ERRORS * error <= allowed))
 

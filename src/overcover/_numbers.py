@@ -31,15 +31,6 @@ def numbers_of(values, name, dtypes=FLOAT64, largest=LARGEST, must_vary=False):
     must_vary : bool
         Whether to refuse columns that vary by less than `SMALLEST`.
 
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError or TypeError
-        With the kind of the error, the number of places, and the first of them.
-
     Examples
     --------
     >>> numbers_of([1, "2", None], "y")
@@ -68,36 +59,37 @@ def _as_floats(values, name, dtypes, names):
             "'.toarray()' to convert to a dense numpy array."
         )
     if hasattr(values, "iloc") and getattr(values, "ndim", 1) == 2:
-        kinds = [getattr(dtype, "kind", "O") for dtype in values.dtypes]
-        if not set(kinds) <= set("fiu"):
-            columns = [
-                _as_floats(
-                    values.iloc[:, j], f"Column {column!r} of {name}", FLOAT64, None
-                )
-                for j, column in enumerate(names or [])
-            ]
-            return np.column_stack(columns) if columns else np.empty(values.shape)
+        kinds = {getattr(dtype, "kind", "O") for dtype in values.dtypes}
+        if not kinds <= set("fiu"):
+            columns = np.empty(values.shape)
+            for j, column in enumerate(names or []):
+                label = f"Column {column!r} of {name}"
+                columns[:, j] = _as_floats(values.iloc[:, j], label, FLOAT64, None)
+            return columns
     if np.ma.isMaskedArray(values):
-        _refuse_masked(values, name)
+        advice = "Leave these rows out, or fill the values in: "
+        advice += "numpy.ma.MaskedArray.filled."
+        _refuse(np.ma.getmaskarray(values), name, "has masked values", None, advice)
     try:
         array = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name} is no array of numbers: {error}") from None
     if array.dtype in dtypes:
         return array
-    if array.dtype.kind == "c":
+    kind = array.dtype.kind
+    if kind == "c":
         raise ValueError(
             f"Complex data not supported: {name} is of {array.dtype}. Give real and "
             "imaginary parts as columns."
         )
-    if array.dtype.kind in "mM":
+    if kind in "mM":
         raise ValueError(
             f"{name} holds dates or durations ({array.dtype}), not numbers. Convert "
             "them first, for instance to seconds since the first date."
         )
-    if array.dtype.kind in "OSUT":
+    if kind in "OSUT":
         return _words_as_floats(array, name, names)
-    if array.dtype.kind not in "fiub":
+    if kind not in "fiub":
         raise TypeError(
             f"{name} is of {array.dtype}, not of numbers. Give an array with one type "
             "of numbers for all columns."
@@ -120,10 +112,9 @@ def _words_as_floats(array, name, names):
         except (TypeError, ValueError) as error:
             # pandas has its own objects for missing values.
             if type(array[place]).__name__ not in ("NAType", "NaTType"):
-                where = _where(place, names)
                 raise type(error)(
-                    f"{error} ({name}, {where}). Encode it as a number, or leave it "
-                    "out."
+                    f"{error} ({name}, {_where(place, names)}). Encode it as a number, "
+                    "or leave it out."
                 ) from None
             floats[place] = np.nan
     return floats
@@ -132,47 +123,32 @@ def _words_as_floats(array, name, names):
 def _extremes(array):
     """Least and largest value of every column; NaN if the column has NaN."""
     blocks = blocks_of(np.atleast_1d(array))
-    ends = [(block.min(axis=0), block.max(axis=0)) for block in blocks]
-    lows, highs = zip(*ends)
+    lows, highs = zip(*[(block.min(axis=0), block.max(axis=0)) for block in blocks])
     return np.float64(np.min(lows, axis=0)), np.float64(np.max(highs, axis=0))
 
 
 def _refuse_values(array, name, names, largest):
     """Raise an error if any value is not allowed."""
-    wrong = {
-        "NaN (missing values)": (
-            np.isnan(array),
-            "Leave these rows out, or fill the values in (sklearn.impute).",
-        ),
-        "infinity, or numbers too large for float64,": (
-            np.isinf(array) & (largest < np.inf),
-            "Leave these rows out, or correct the values.",
-        ),
-        f"magnitudes above {largest:g}": (
-            (np.abs(array) > largest) & np.isfinite(array),
-            f"Correct the values, or divide {name} by a suitable number: squares of "
-            "larger ones do not fit float64.",
-        ),
-    }
-    for what, (is_wrong, advice) in wrong.items():
-        if is_wrong.any():
-            first = np.unravel_index(np.argmax(is_wrong), is_wrong.shape)
-            raise ValueError(
-                f"Input {name} contains {what} in {np.count_nonzero(is_wrong)} of "
-                f"{is_wrong.size} places, first in {_where(first, names)} (rows count "
-                f"from 0). {advice}"
-            )
+    advice = "Leave these rows out, or fill the values in (sklearn.impute)."
+    what = "contains NaN (missing values)"
+    _refuse(np.isnan(array), name, what, names, advice)
+    if largest < np.inf:
+        advice = "Leave these rows out, or correct the values."
+        what = "contains infinity, or numbers too large for float64,"
+        _refuse(np.isinf(array), name, what, names, advice)
+    advice = f"Correct the values, or divide {name} by a suitable number: squares of "
+    advice += "larger ones do not fit float64."
+    what = f"contains magnitudes above {largest:g}"
+    _refuse(np.abs(array) > largest, name, what, names, advice)
 
 
-def _refuse_masked(values, name):
-    is_masked = np.ma.getmaskarray(values)
-    if is_masked.any():
-        first = np.unravel_index(np.argmax(is_masked), is_masked.shape)
+def _refuse(is_wrong, name, what, names, advice):
+    """Raise an error that names the first wrong place, if there is any."""
+    if is_wrong.any():
+        first = np.unravel_index(np.argmax(is_wrong), is_wrong.shape)
         raise ValueError(
-            f"Input {name} has masked values in {np.count_nonzero(is_masked)} of "
-            f"{is_masked.size} places, first in {_where(first, None)} (rows count from "
-            "0). Leave these rows out, or fill the values in: "
-            "numpy.ma.MaskedArray.filled."
+            f"Input {name} {what} in {np.count_nonzero(is_wrong)} of {is_wrong.size} "
+            f"places, first in {_where(first, names)} (rows count from 0). {advice}"
         )
 
 

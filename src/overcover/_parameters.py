@@ -6,9 +6,8 @@ from sklearn.base import BaseEstimator
 class NestedPart(BaseEstimator):
     """An estimator with another one inside: an instance, a name or None.
 
-    scikit-learn's ``part__x`` needs an instance. Here None and names have the
-    parameters of the instance that they stand for, and `set_params` replaces them by
-    it. This class comes first among the bases.
+    Here None and names have the parameters of the instance that they stand for, and
+    `set_params` replaces them by it. This class comes first among the bases.
     """
 
     _part = "machine"
@@ -19,12 +18,11 @@ class NestedPart(BaseEstimator):
         raise NotImplementedError
 
     def get_params(self, deep=True):
-        """Parameters of this estimator and, if deep, of the part inside.
+        """Parameters of this estimator and, if deep, of the part: ``part__parameter``.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether to list the parameters of the part too, as ``part__parameter``.
 
         Returns
         -------
@@ -38,13 +36,11 @@ class NestedPart(BaseEstimator):
         return params
 
     def set_params(self, **params):
-        """Set parameters of this estimator, or of the part inside.
+        """Set parameters; ``part__parameter`` replaces a part of None or a name.
 
         Parameters
         ----------
         **params : dict
-            By name; ``part__parameter`` for one of the part. If the part is None or a
-            name, an instance replaces it.
 
         Returns
         -------

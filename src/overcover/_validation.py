@@ -37,13 +37,10 @@ class TrainingData(NamedTuple):
 
     X: np.ndarray
     """Shape (n_used, n_features)."""
-
     Y: np.ndarray
     """Shape (n_used, n_outputs)."""
-
     weights: np.ndarray | None
     """In units of a typical weight, shape (n_used,); None if all are equal."""
-
     rows: np.ndarray | None
     """Row numbers in the original data, ascending; None for all."""
 
@@ -51,26 +48,11 @@ class TrainingData(NamedTuple):
 def check_training_data(
     estimator, X, y, sample_weight=None, keep_float32=False, merge=True
 ) -> TrainingData:
-    """Validated training arrays; stores the shape of y for predictions.
+    """Validated training arrays, float64; stores the shape of y for predictions.
 
-    Drops rows of weight zero, merges equal rows and scales weights; see
-    `overcover._weights`.
-
-    Parameters
-    ----------
-    estimator : the estimator of the fit; gets ``n_features_in_``, ``n_outputs_``
-    X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-    sample_weight : array-like of shape (n_samples,), number or None
-    keep_float32 : bool
-        Whether X may stay float32, for estimators that convert rows when they use them.
-    merge : bool
-        Whether to merge equal rows.
-
-    Returns
-    -------
-    TrainingData
-        float64, except X if it stays float32.
+    Drops rows of weight zero, scales weights and, if `merge`, merges equal rows; see
+    `overcover._weights`. `keep_float32` is for estimators that convert rows of X when
+    they use them. The estimator gets ``n_features_in_`` and ``n_outputs_``.
     """
     check_names(list(getattr(X, "columns", [])), "X")
     dtypes = EITHER_FLOAT if keep_float32 else FLOAT64
@@ -78,15 +60,8 @@ def check_training_data(
     y = None if y is None else numbers_of(y, "y", must_vary=True)
     if y is not None and y.ndim == 2 and y.shape[1] == 0:
         raise ValueError(f"y of shape {y.shape} has no columns: give at least one.")
-    rows, y = check_X_y(
-        rows,
-        y,
-        dtype=list(dtypes),
-        order="C",
-        ensure_all_finite=False,
-        multi_output=True,
-        estimator=estimator,
-    )
+    options = {"order": "C", "ensure_all_finite": False, "estimator": estimator}
+    rows, y = check_X_y(rows, y, dtype=list(dtypes), multi_output=True, **options)
     # For the column names, which the array lacks.
     validate_data(estimator, X, skip_check_array=True)
     estimator._y_ndim = y.ndim
@@ -149,12 +124,9 @@ def warn_of_few_rows(n_rows):
 def check_weights(sample_weight, rows):
     """One weight per row, shape (n_samples,), not negative and not all zero."""
     numbers = numbers_of(sample_weight, "sample_weight", largest=np.finfo(float).max)
-    sample_weight = _check_sample_weight(
-        sample_weight if isinstance(sample_weight, Number) else numbers,
-        rows,
-        dtype=np.float64,
-        ensure_non_negative=True,
-    )
+    weights = sample_weight if isinstance(sample_weight, Number) else numbers
+    options = {"dtype": np.float64, "ensure_non_negative": True}
+    sample_weight = _check_sample_weight(weights, rows, **options)
     if not sample_weight.any():
         raise ValueError(
             "sample_weight is zero for every row, so there is nothing to learn from. "
@@ -164,14 +136,7 @@ def check_weights(sample_weight, rows):
 
 
 def check_names(names, where):
-    """Refuse two columns with the same name.
-
-    Parameters
-    ----------
-    names : list of str
-    where : str
-        The owner of the names, for the message.
-    """
+    """Refuse two columns with the same name; `where` is their owner in messages."""
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ValueError(
@@ -180,41 +145,19 @@ def check_names(names, where):
 
 
 def check_queries(estimator, X):
-    """Validated query rows of shape (n_queries, n_features), float32 or float64.
-
-    float32 stays float32, so that callers can convert it in chunks.
-    """
+    """Validated query rows; float32 stays, so that callers can convert it in chunks."""
     return check_rows(estimator, X, reset=False)
 
 
-def check_rows(estimator, X, reset, name="X", dtypes=EITHER_FLOAT, order="C"):
+def check_rows(estimator, X, reset, dtypes=EITHER_FLOAT, order="C"):
     """Validated rows without outputs, shape (n_rows, n_features).
 
-    Parameters
-    ----------
-    estimator : the estimator of the fit or prediction
-    X : array-like of shape (n_rows, n_features)
-    reset : bool
-        Whether the estimator takes its column names from X; otherwise X must have them.
-    name : str
-        The name of X in messages.
-    dtypes : tuple of types
-        Types that stay as they are; others become the first.
-    order : {"C", None}
-        None keeps the memory layout.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features)
+    If `reset`, the estimator takes its column names from X; otherwise X must have them.
+    `dtypes` stay as they are, others become the first. Order None keeps the layout.
     """
-    rows = check_array(
-        numbers_of(X, name, dtypes),
-        dtype=list(dtypes),
-        order=order,
-        ensure_all_finite=False,
-        estimator=estimator,
-        input_name=name,
-    )
+    rows = numbers_of(X, "X", dtypes)
+    options = {"order": order, "ensure_all_finite": False, "estimator": estimator}
+    rows = check_array(rows, dtype=list(dtypes), input_name="X", **options)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return rows
 
@@ -269,17 +212,7 @@ def are_scales(value, n):
 
 
 def check_groups(groups, X):
-    """Numbers of the groups of rows, or None if there are no groups.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_samples,) or None
-    X : array-like of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of int of shape (n_samples,) or None
-    """
+    """Numbers of the groups of rows, shape (n_samples,), or None if there are none."""
     if groups is None:
         return None
     groups = np.asarray(groups)

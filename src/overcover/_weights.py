@@ -1,21 +1,20 @@
-r"""Weights compare rows: equal rows become one, and a common factor means nothing.
+r"""Weights compare rows: equal rows become one, and a common factor has no effect.
 
-A row of weight w has a w-th of the noise of a row of weight one, as the mean of w equal
-observations has. Two truths follow, and both hold for every estimator, because all of
-them take their rows from here:
+A row of weight w has a w-th of the noise of a row of weight one, like the mean of w
+equal observations. Two rules follow, for every estimator:
 
-- w equal rows (inputs and outputs alike) and one of weight w are the same thing: equal
-  rows are merged into one, whose weight is the sum of theirs. Not where equal inputs
-  often come with different outputs, as counts, ratings and rounded readings do: such
-  rows are observations that happen to agree, and their number says how large noise is;
+- w equal rows (inputs and outputs) are the same as one of weight w: equal rows are
+  merged, and their weights added. Not where equal inputs often come with different
+  outputs, as counts, ratings and rounded readings do: there the number of rows that
+  happen to agree tells how large the noise is;
 - multiplying all weights by a constant changes nothing: they are divided by a typical
-  weight, which is the mean weight of rows drawn in proportion to their weights. The
-  largest twentieth has no part in it: were a few huge weights to set the unit, all
-  other rows would count as noise.
+  weight, the mean weight of rows drawn in proportion to their weights. The largest
+  twentieth is left out of this mean, or a few huge weights could make all other rows
+  count as noise.
 
-A row that weighs less than a typical one counts less as evidence too: it counts as its
-weight, and a heavier one as one (`evidence_of`). Otherwise rows that are meant to count
-for nothing would decide how large the noise is.
+A row that weighs less than a typical one counts as its weight as evidence, a heavier
+one as one (`evidence_of`). Otherwise rows of almost no weight would decide how large
+the noise is.
 """
 
 import numpy as np
@@ -34,24 +33,10 @@ LEAST_JUDGED = 0.25
 
 
 def comparable(X, Y, weights, merge=True):
-    """Which rows to learn from, and what each of them counts.
+    """Rows to learn from, ascending or None for all; their weights, None if equal.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        May be mapped: it is read in blocks.
-    Y : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,) or None
-        Not negative; rows of weight zero are left out.
-    merge : bool
-        False where it is known that no two rows are equal.
-
-    Returns
-    -------
-    rows : ndarray of int of shape (n_used,) or None
-        Ascending; None for all.
-    weights : ndarray of shape (n_used,) or None
-        None for equal weights.
+    Rows of weight zero are left out. X may be mapped: it is read in blocks. `merge` is
+    False where it is known that no two rows are equal.
 
     Examples
     --------
@@ -80,19 +65,10 @@ def used_rows(X, Y, weights, merge=True):
 
 
 def in_typical_units(weights):
-    r"""Weights divided by a typical one; None if they are all equal.
+    r"""Positive weights divided by a typical one; None if they are all equal.
 
-    .. math:: \sum_i w_i^2 / \sum_i w_i ,
-
-    over all but the largest twentieth, is the typical weight.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_rows,), positive
-
-    Returns
-    -------
-    ndarray of shape (n_rows,) or None
+    The typical weight is :math:`\sum_i w_i^2 / \sum_i w_i` over all but the largest
+    twentieth.
 
     Examples
     --------
@@ -121,18 +97,7 @@ def are_judged(weights):
 
 
 def judged_first(rows, weights):
-    """Rows that weigh enough to be judged by, then the others, each in their order.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-    weights : ndarray of shape (n_samples,) or None
-
-    Returns
-    -------
-    rows : ndarray of int
-    n_judged : int
-    """
+    """Rows that weigh enough to be judged by, then the others; how many are judged."""
     if weights is None:
         return rows, len(rows)
     is_judged = weights[rows] >= LEAST_JUDGED
@@ -152,19 +117,10 @@ def copies_of(X, Y):
 
 
 def first_of_equals(X, Y):
-    """For every row the first one that equals it; itself where there is none before.
+    """For every row the first one that equals it, maybe itself.
 
     Rows are compared by a hash of their bits, and one by one where hashes agree.
     Memory: three numbers for each row, and a block of rows.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_outputs)
-
-    Returns
-    -------
-    ndarray of int of shape (n_samples,)
     """
     first = np.arange(len(X))
     keys = _hashes(X) * np.uint64(3) + _hashes(Y)
@@ -173,9 +129,8 @@ def first_of_equals(X, Y):
     # Chains of rows with equal hashes, looked at along their links.
     for link in slices_of(len(alike), X.shape[1] + Y.shape[1]):
         before, after = order[alike[link]], order[alike[link] + 1]
-        equal = (X[before] == X[after]).all(axis=1) & (Y[before] == Y[after]).all(
-            axis=1
-        )
+        equal = (X[before] == X[after]).all(axis=1)
+        equal &= (Y[before] == Y[after]).all(axis=1)
         # A hash that two different rows share is so rare that they stay as they are.
         first[after[equal]] = before[equal]
     while True:  # to the start of every chain, in a few doublings
@@ -187,9 +142,8 @@ def first_of_equals(X, Y):
 
 def _hashes(rows):
     """One number of 64 bits for every row, equal for equal rows."""
-    multipliers = np.random.default_rng(0).integers(
-        2**63, size=rows.shape[1], dtype=np.uint64
-    )
+    rng = np.random.default_rng(0)
+    multipliers = rng.integers(2**63, size=rows.shape[1], dtype=np.uint64)
     multipliers |= np.uint64(1)
     keys = np.empty(len(rows), dtype=np.uint64)
     for block in slices_of(*rows.shape):

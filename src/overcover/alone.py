@@ -1,7 +1,6 @@
-"""A machine that was fitted alone, as the cover of one subdomain that it is.
+"""A machine that was fitted alone, as a cover of one subdomain.
 
-Beside the path: what explains, advises, reports or stores a cover does the same for a
-machine, through `as_cover`.
+With `as_cover`, functions that explain, advise, report or store do so for machines too.
 """
 
 import numpy as np
@@ -15,26 +14,10 @@ from .regressor import OverlappingCoverRegressor
 
 
 def as_cover(model, X=None) -> OverlappingCoverRegressor:
-    """A fitted model as a cover: a cover as it is, a machine as one subdomain.
+    """A fitted cover as it is, or a fitted machine as a cover whose `machine_` it is.
 
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor or Machine
-        Fitted.
-    X : array-like of shape (n_samples, n_features) or None
-        The rows it was fitted on, for a machine that keeps none.
-
-    Returns
-    -------
-    OverlappingCoverRegressor
-        Its `machine_` is the machine itself.
-
-    Raises
-    ------
-    TypeError
-        For any other estimator.
-    ValueError
-        If the machine keeps no rows, and there is no X.
+    X are the rows of the fit, for a machine that keeps none. Without them such a
+    machine is a ValueError; any other estimator is a TypeError.
     """
     if not isinstance(model, OverlappingCoverRegressor | Machine):
         raise TypeError(

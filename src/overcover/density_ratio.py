@@ -2,9 +2,8 @@ r"""Density ratio: how much a training row counts for the inputs of queries.
 
     X_train, X_target -> standard units -> H, h -> tau, nu -> theta -> weights
 
-Beside the data path: the weights are for importance-weighted machines. The ratio is
-modelled by kernels at target rows :math:`c_l` (RuLSIF), and J is its squared error but
-for a constant:
+The weights are for importance-weighted machines. The ratio is modelled by kernels at
+target rows :math:`c_l` (RuLSIF); J is its squared error up to a constant:
 
 .. math:: w_a(x) = \frac{p_{target}(x)}{(1-a)\,p_{target}(x) + a\,p_{train}(x)}
     \approx \theta^\top k(x), \qquad
@@ -54,16 +53,9 @@ FAR = 1e50
 
 
 def standard_units(X_train, X_target):
-    """Centre and scale of every column, shape (n_features,), over both samples.
+    """Mean and standard deviation of columns, each sample counting one half.
 
-    The scale is the standard deviation, each sample counting one half, so the ratio
-    depends on no unit. That of a constant column is infinite: the column becomes 0.
-
-    Examples
-    --------
-    >>> center, scale = standard_units(np.array([[0.0, 7.0]]), np.array([[4e9, 7.0]]))
-    >>> center.tolist(), scale.tolist()
-    ([2000000000.0, 7.0], [2000000000.0, inf])
+    The deviation of a constant column is infinite: the column becomes 0.
     """
     samples = (X_train, X_target)
     low = np.min([X.min(axis=0) for X in samples], axis=0)
@@ -79,12 +71,8 @@ def standard_units(X_train, X_target):
 
 
 def shuffled(rows, rng):
-    """Row numbers in a random order that does not depend on how the rows came.
-
-    Ranks along a random line are shuffled, so that centres and folds, and with them
-    the weights, stay with their rows when these are permuted.
-    """
-    # Not a BLAS product, whose rounding may depend on a row's place.
+    """Row numbers in a random order that does not depend on how the rows are sorted."""
+    # Ranks along a random line; a BLAS product may round by the place of a row.
     along = np.einsum("ij,j->i", rows, rng.normal(size=rows.shape[1]))
     return np.argsort(along, kind="stable")[rng.permutation(len(rows))]
 
@@ -105,23 +93,11 @@ def gaussian(rows, centers, length_scale):
 
 
 def fold_moments(train, target, centers, length_scales, alpha, n_folds=1):
-    """What each fold, every `n_folds`-th row, adds to H and h.
+    """Shares of each fold, every `n_folds`-th row, in H and h.
 
-    Distances are computed once for all length scales, in blocks of rows.
-
-    Parameters
-    ----------
-    train, target, centers : ndarray of shape (n_rows, n_features)
-    length_scales : ndarray of shape (n_length_scales,)
-        Each 1 / sqrt(2) of the one before.
-    alpha : float in [0, 1]
-    n_folds : int
-
-    Returns
-    -------
-    H : ndarray of shape (n_length_scales, n_folds, n_centers, n_centers)
-    h : ndarray of shape (n_length_scales, n_folds, n_centers)
-        Summed over the folds, they are H and h of all rows.
+    The shapes are (n_length_scales, n_folds, n_centers, n_centers) and without the last
+    axis. Each length scale is 1 / sqrt(2) of the one before, so that distances are
+    computed once, in blocks of rows.
     """
     h = np.zeros((len(length_scales), n_folds, len(centers)))
     H = np.zeros((*h.shape, len(centers)))
@@ -145,11 +121,10 @@ def relative_density_ratio(H, h, ridge):
 
 
 def cross_validated_scores(H, h, ridges):
-    r"""J of each fold under the theta of the others, summed, so every row counts once.
+    r"""J of each fold under the theta of the others, summed over the folds.
 
     One eigendecomposition :math:`H = V \Lambda V^\top` serves every ridge:
-    :math:`\theta = V (\Lambda + \nu I)^{-1} V^\top h`. Takes what `fold_moments`
-    returns; shape (n_length_scales, n_ridges), lower is better.
+    :math:`\theta = V (\Lambda + \nu I)^{-1} V^\top h`.
     """
     n_folds = h.shape[1]
     scores = np.zeros((len(h), len(ridges)))
@@ -173,17 +148,11 @@ def effective_sample_size(weights):
     return float(np.sum(weights / peak) ** 2 / np.sum((weights / peak) ** 2))
 
 
-def candidates_for(choices, value):
-    """The choices for "auto", else an array of the value alone."""
-    return choices if isinstance(value, str) else np.array([float(value)])
-
-
 class RelativeDensityRatio(BaseEstimator):
     """Importance weights of training rows for a target sample of inputs (RuLSIF).
 
-    It estimates the ratio of the target's density to a mixture of both, and neither
-    density. The ratio is at most 1 / (1 - alpha), where the plain one has no bound;
-    that keeps a few rows from getting all the weight.
+    It estimates the ratio of the target's density to a mixture of both. The ratio is at
+    most 1 / (1 - alpha), which keeps a few rows from getting all the weight.
 
     Parameters
     ----------
@@ -191,9 +160,8 @@ class RelativeDensityRatio(BaseEstimator):
         Share of the training density in the mixture: 1 is the plain ratio
         p_target / p_train; towards 0 the weights become flatter, at 0 all are one.
     length_scale : float or "auto", default="auto"
-        tau, in standard deviations: every column is divided by its own, over both
-        samples, each counting one half. "auto" tries 4 down to 1/16 median distances
-        by 5-fold cross-validation of J.
+        tau, in standard deviations of the columns over both samples. "auto" tries 4
+        down to 1/16 median distances by 5-fold cross-validation of J.
     ridge : float or "auto", default="auto"
         nu, beside kernel values of at most 1. "auto" tries 10 down to 1e-4.
     n_centers : int, default=100
@@ -211,15 +179,13 @@ class RelativeDensityRatio(BaseEstimator):
     length_scale_, ridge_ : float
         tau and nu, as passed or selected.
     grid_ : tuple of ndarrays of shape (n_length_scales,) and (n_ridges,)
-        What they were chosen from.
+        Their candidates.
     scores_ : ndarray of shape (n_length_scales, n_ridges)
         Cross-validated J, lower is better; NaN if there was no choice: both were
         given, or a sample has one row (then "auto" is the median distance and 0.1).
-    centers_ : ndarray of shape (n_centers, n_features_in_)
-    theta_ : ndarray of shape (n_centers,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        When X_train was a data frame with string column names.
+    centers_, theta_ : ndarray of shape (n_centers, n_features_in_) and (n_centers,)
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn, from X_train.
 
     Examples
     --------
@@ -252,7 +218,7 @@ class RelativeDensityRatio(BaseEstimator):
 
     @all_or_nothing
     def fit(self, X_train, X_target):
-        """Estimate the ratio, and weigh the training rows by it.
+        """Estimate the ratio, and the weights of the training rows.
 
         Memory: two copies of the rows, kernel values of 4,096 rows at a time, and at
         most ``70 * n_centers**2`` numbers for H, 6 MB for 100 centres.
@@ -278,13 +244,18 @@ class RelativeDensityRatio(BaseEstimator):
         with one_thread_per_worker():
             self._fit_theta(train[shuffled(train, rng)], target[order])
             ratios = self._ratios(X_train)
-        self.effective_sample_size_ = effective_sample_size(ratios)
+        ess = self.effective_sample_size_ = effective_sample_size(ratios)
         # By the sum too: rows that are all far from the target get tiny, equal weights.
-        overlap = min(self.effective_sample_size_, ratios.sum())
-        if overlap < min(LEAST_OVERLAP, len(ratios) / 2):
-            warn(self._shift_message(ratios), stacklevel=3)
-        negligible = self.effective_sample_size_ == 0
-        self.weights_ = np.ones_like(ratios) if negligible else ratios
+        if min(ess, ratios.sum()) < min(LEAST_OVERLAP, len(ratios) / 2):
+            warn(
+                "Training and target rows hardly overlap: the weights of "
+                f"{len(ratios)} training rows sum to {ratios.sum():.2g} and count as "
+                f"{ess:.2g} equal rows{'' if ess else '; all were set to one'}. Lower "
+                f"alpha={self.alpha} for flatter weights, give more target rows, or "
+                "training rows nearer to them.",
+                stacklevel=3,
+            )
+        self.weights_ = ratios if ess else np.ones_like(ratios)
         return self
 
     def predict(self, X):
@@ -308,11 +279,14 @@ class RelativeDensityRatio(BaseEstimator):
         centers = target[: self.n_centers]
         n_folds = min(N_FOLDS, len(train), len(target))
         median = median_distance(centers, train[: self.n_centers])
-        multiples, ridges = MULTIPLES, RIDGES
         if n_folds == 1:
-            multiples, ridges = np.ones(1), np.array([DEFAULT_RIDGE])
-        taus = candidates_for(median * multiples, self.length_scale)
-        ridges = candidates_for(ridges, self.ridge)
+            taus, ridges = np.array([median]), np.array([DEFAULT_RIDGE])
+        else:
+            taus, ridges = median * MULTIPLES, RIDGES
+        if not isinstance(self.length_scale, str):
+            taus = np.array([float(self.length_scale)])
+        if not isinstance(self.ridge, str):
+            ridges = np.array([float(self.ridge)])
         self.grid_ = taus, ridges
         n_folds = n_folds if len(taus) * len(ridges) > 1 else 1
         H, h = fold_moments(train, target, centers, taus, float(self.alpha), n_folds)
@@ -337,15 +311,6 @@ class RelativeDensityRatio(BaseEstimator):
             K = gaussian(block, centers, self.length_scale_)
             ratios[first : first + BLOCK] = K @ self.theta_
         return np.maximum(ratios, 0.0, out=ratios)
-
-    def _shift_message(self, ratios):
-        ess = self.effective_sample_size_
-        return (
-            f"Training and target rows hardly overlap: the weights of {len(ratios)} "
-            f"training rows sum to {ratios.sum():.2g} and count as {ess:.2g} equal rows"
-            f"{'' if ess else '; all were set to one'}. Lower alpha={self.alpha} for "
-            "flatter weights, give more target rows, or training rows nearer to them."
-        )
 
     def _check_parameters(self):
         if not isinstance(self.alpha, Real) or not 0 <= float(self.alpha) <= 1:

@@ -1,13 +1,11 @@
 r"""Scores in the units of the problem: joints, angles, intervals.
 
-Beside the data path: what a user judges predictions by, and what the Twin GPs tune for.
-
 - *joint error* of outputs that are points, :math:`\frac{1}{n J} \sum_{ij} \lVert
   \hat y_{ij} - y_{ij} \rVert_2`, in the units of Y (mm for pose);
 - *angle error* of outputs that turn, :math:`\lvert ((\hat y - y + P/2) \bmod P) - P/2
   \rvert` with the period :math:`P`, 360 degrees by default;
-- *coverage* and *interval score* of prediction intervals. The mean log density needs no
-  function here: it is ``model.log_density(X, y).mean()``.
+- *coverage* and *interval score* of prediction intervals. The mean log density is
+  ``model.log_density(X, y).mean()``.
 
 Scorers for ``scoring=`` are negated, so that greater is better: `joint_error_scorer`,
 `angle_error_scorer`. Memory is that of the errors, one number per joint or output.
@@ -20,11 +18,7 @@ from sklearn.metrics import make_scorer
 from sklearn.utils import check_array
 
 from ._numbers import LARGEST, numbers_of
-from ._validation import (
-    check_count,
-    check_coverage,
-    check_weights,
-)
+from ._validation import check_count, check_coverage, check_weights
 
 __all__ = [
     "angle_error_scorer",
@@ -35,11 +29,6 @@ __all__ = [
     "mean_joint_error",
 ]
 
-# An interval may be open to one side.
-ENDS = ("low", "high")
-
-# -- on arrays -------------------------------------------------------------------------
-
 
 def joint_distances(Y_true, Y_pred, n_dims=3):
     """Euclidean distance of each joint, shape (n_samples, n_joints)."""
@@ -48,12 +37,9 @@ def joint_distances(Y_true, Y_pred, n_dims=3):
 
 
 def angle_differences(Y_true, Y_pred, period=360.0):
-    """How far one must turn at least, the shape of the angles."""
+    """Absolute differences of angles, the short way round."""
     half = 0.5 * period
     return np.abs((Y_pred - Y_true + half) % period - half)
-
-
-# -- for users -------------------------------------------------------------------------
 
 
 def mean_joint_error(
@@ -90,7 +76,7 @@ def mean_joint_error(
     check_count("n_dims", n_dims, advice="Joints in space have 3.")
     Y_true = _as_joints(Y_true, "Y_true", n_dims)
     Y_pred = _as_joints(Y_pred, "Y_pred", n_dims)
-    _check_same_shape({"Y_true": Y_true, "Y_pred": Y_pred})
+    _check_same_shape(Y_true=Y_true, Y_pred=Y_pred)
     return _mean(joint_distances(Y_true, Y_pred, n_dims), sample_weight, multioutput)
 
 
@@ -125,7 +111,7 @@ def mean_angle_error(
             f"period={period!r} must be a positive number: 360 for degrees, "
             "2 * np.pi for radians."
         )
-    Y_true, Y_pred = _as_columns({"Y_true": Y_true, "Y_pred": Y_pred})
+    Y_true, Y_pred = _as_columns(Y_true=Y_true, Y_pred=Y_pred)
     errors = angle_differences(Y_true, Y_pred, float(period))
     return _mean(errors, sample_weight, multioutput)
 
@@ -141,9 +127,9 @@ def interval_coverage(
     Parameters
     ----------
     y, low, high : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        What was observed, and the ends ``model.predict_interval(X)`` gives.
-    sample_weight : array-like of shape (n_samples,) or None
-    multioutput : {"uniform_average", "raw_values"} or array-like of shape (n_outputs,)
+        Observed values, and the ends that ``model.predict_interval(X)`` gives.
+    sample_weight, multioutput :
+        As in `mean_angle_error`.
 
     Returns
     -------
@@ -172,11 +158,12 @@ def mean_interval_score(
     Parameters
     ----------
     y, low, high : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        What was observed, and the ends ``model.predict_interval(X, coverage)`` gives.
+        Observed values, and the ends that ``model.predict_interval(X, coverage)``
+        gives.
     coverage : float, default=0.95
-        Probability that the intervals promise.
-    sample_weight : array-like of shape (n_samples,) or None
-    multioutput : {"uniform_average", "raw_values"} or array-like of shape (n_outputs,)
+        Nominal probability of the intervals.
+    sample_weight, multioutput :
+        As in `mean_angle_error`.
 
     Returns
     -------
@@ -200,8 +187,6 @@ def mean_interval_score(
 joint_error_scorer = make_scorer(mean_joint_error, greater_is_better=False)
 angle_error_scorer = make_scorer(mean_angle_error, greater_is_better=False)
 
-# -- checks ----------------------------------------------------------------------------
-
 
 def _as_joints(Y, name, n_dims):
     """A finite array of shape (n_samples, n_joints, n_dims)."""
@@ -217,23 +202,23 @@ def _as_joints(Y, name, n_dims):
     return Y
 
 
-def _as_columns(arrays):
-    """Arrays of one shape (n_samples, n_outputs), finite but for ends."""
-    arrays = {name: _as_numbers(Y, name, name in ENDS) for name, Y in arrays.items()}
+def _as_columns(**arrays):
+    """Arrays of one shape (n_samples, n_outputs), finite except for ends."""
     for name, Y in arrays.items():
+        Y = _as_numbers(Y, name)
         if Y.ndim > 2:
             raise ValueError(
                 f"{name} has shape {Y.shape}; give (n_samples,) or "
                 "(n_samples, n_outputs)."
             )
-    # A column and a vector are the same outputs; two widths are not.
-    arrays = {name: Y.reshape(len(Y), -1) for name, Y in arrays.items()}
-    _check_same_shape(arrays)
+        # A column and a vector are the same outputs; two widths are not.
+        arrays[name] = Y.reshape(len(Y), -1)
+    _check_same_shape(**arrays)
     return tuple(arrays.values())
 
 
 def _as_intervals(y, low, high):
-    y, low, high = _as_columns({"y": y, "low": low, "high": high})
+    y, low, high = _as_columns(y=y, low=low, high=high)
     n_crossed = int(np.count_nonzero(low > high))
     if n_crossed:
         raise ValueError(
@@ -243,18 +228,15 @@ def _as_intervals(y, low, high):
     return y, low, high
 
 
-def _as_numbers(Y, name, may_be_infinite=False):
-    """A float64 array without NaN, with this number of dimensions."""
-    return check_array(
-        numbers_of(Y, name, largest=np.inf if may_be_infinite else LARGEST),
-        ensure_all_finite=False,
-        ensure_2d=False,
-        allow_nd=True,
-        input_name=name,
-    )
+def _as_numbers(Y, name):
+    """A float64 array without NaN; ends of intervals may be infinite."""
+    largest = np.inf if name in ("low", "high") else LARGEST
+    numbers = numbers_of(Y, name, largest=largest)
+    options = {"ensure_all_finite": False, "ensure_2d": False, "allow_nd": True}
+    return check_array(numbers, input_name=name, **options)
 
 
-def _check_same_shape(arrays):
+def _check_same_shape(**arrays):
     shapes = {name: Y.shape for name, Y in arrays.items()}
     if len(set(shapes.values())) > 1:
         text = ", ".join(f"{name} {shape}" for name, shape in shapes.items())

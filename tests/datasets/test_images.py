@@ -5,14 +5,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from overcover.datasets.pose._camera import Camera, make_cameras
-from overcover.datasets.pose._features import hog
-from overcover.datasets.pose._motion import MOTIONS
-from overcover.datasets.pose._sequence import make_subject, perform
-from overcover.datasets.pose._shape_contexts import (
+from overcover.datasets.pose._features import (
     bag_of_shape_contexts,
+    hog,
     learn_codebook,
     shape_contexts,
 )
+from overcover.datasets.pose._motion import MOTIONS
+from overcover.datasets.pose._sequence import make_subject, perform
 from overcover.datasets.pose._silhouette import (
     SIZE,
     draw_silhouettes,

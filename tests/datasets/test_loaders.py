@@ -470,7 +470,7 @@ def test_files_that_are_not_sarcos_are_refused(sarcos):
     with pytest.raises(ValueError, match="holds 1 values that are missing"):
         load_sarcos(path)
     savemat(path, {"sarcos_inv": [["a" * 28]]})
-    with pytest.raises(ValueError, match="numbers are needed"):
+    with pytest.raises(ValueError, match=r"a table of <U28 .*SARCOS has numbers"):
         load_sarcos(path)
     path.write_bytes((folder / "sarcos_inv.mat").read_bytes()[:700])
     with pytest.raises(ValueError, match="cannot be read as a MATLAB file"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from overcover.datasets.pose._motion import GAITS, MOTIONS, Wander
+from overcover.datasets.pose._motion import GAITS, MOTIONS, wander
 from overcover.datasets.pose._sequence import make_subject, perform
 from overcover.datasets.pose._skeleton import (
     BONES,
@@ -197,6 +197,6 @@ def test_performances_of_a_motion_differ(subjects):
 
 
 def test_slow_noise_is_smooth_and_of_unit_size():
-    values = Wander(np.random.default_rng(0), 100)(np.arange(0, 1000, 0.1))
+    values = wander(np.random.default_rng(0), 100, np.arange(0, 1000, 0.1))
     assert_allclose(values.std(axis=0).mean(), 1.0, atol=0.02)
     assert np.abs(np.diff(values, axis=0)).max() < 0.1 * 2 * np.pi * 0.25 * 3.2

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from overcover._linalg import squared_distances
 from overcover.datasets import PoseData, make_pose
-from overcover.datasets.pose import _cache, _make, _rows
+from overcover.datasets.pose import _cache, _make
 from overcover.datasets.pose._presets import PRESETS, choose_settings
 from overcover.datasets.pose._scene import Scene
 
@@ -145,7 +145,7 @@ def test_features_are_those_of_the_silhouettes():
     images = data.silhouettes([5, 2], part="test")
     assert images.shape == (2, 3, 96, 96)
     assert set(np.unique(images)) == {0, 1}
-    features = _rows.hog(images.reshape(-1, 96, 96), 6, 5).reshape(2, -1)
+    features = _make.hog(images.reshape(-1, 96, 96), 6, 5).reshape(2, -1)
     assert_array_equal(features, data.X_test[[5, 2]])
 
 
@@ -204,12 +204,12 @@ def test_more_cameras_resolve_ambiguity():
 
 @pytest.mark.parametrize("preset", ["humaneva", "poser"])
 def test_data_do_not_depend_on_workers_or_chunks(preset, monkeypatch):
-    monkeypatch.setattr("overcover.datasets.pose._shape_contexts.MOST_CONTEXTS", 2000)
+    monkeypatch.setattr("overcover.datasets.pose._features.MOST_CONTEXTS", 2000)
     options = {"segmentation_noise": 0.5, "occlusion": 0.3}
     data = small(preset, **options)
     check_equal(data, small(preset, **options))
     check_equal(data, small(preset, n_jobs=2, **options))
-    monkeypatch.setattr(_rows, "CHUNK", 7)
+    monkeypatch.setattr(_make, "CHUNK", 7)
     check_equal(data, small(preset, n_jobs=2, **options))
 
 
@@ -244,13 +244,13 @@ def test_fewer_frames_thin_the_same_sequences():
 def fills(monkeypatch):
     """How often data were made."""
     made = []
-    fill = _rows.fill_rows
+    blocks = _make.row_blocks
 
     def counted(*args):
         made.append(args)
-        return fill(*args)
+        return blocks(*args)
 
-    monkeypatch.setattr(_make, "fill_rows", counted)
+    monkeypatch.setattr(_make, "row_blocks", counted)
     return made
 
 
@@ -299,7 +299,7 @@ def test_nothing_half_written_is_left_or_taken(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_make, "fill_rows", fail)
+        patch.setattr(_make, "row_blocks", fail)
         with pytest.raises(KeyboardInterrupt):
             small(folder=tmp_path)
     assert not list(tmp_path.iterdir())

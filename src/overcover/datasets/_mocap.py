@@ -1,8 +1,7 @@
 """Human motion: joints of HumanEva and Human3.6M, in millimetres and one order.
 
-`_recordings` says in which forms people have the sets and how each is read; here
-sequences are chosen, checked and joined. One is read at a time, so memory is that of
-the result, twice (and of the archive, for .npz).
+`_recordings` lists the forms of files. One sequence is read at a time, so memory is
+that of the result, twice (and of the archive, for .npz).
 """
 
 import re
@@ -13,7 +12,7 @@ from sklearn.utils import Bunch
 
 from .._validation import check_choice, check_count
 from ..tables import check_path, near_names, npz_names, read_npy, read_npz
-from ._recordings import archive, human36m_files, humaneva_files
+from ._recordings import HUMAN36M, HUMANEVA, sequences_of
 
 UNITS = {"mm": 1.0, "cm": 10.0, "m": 1000.0}
 # A person between crouching and jumping; anything else is a wrong unit.
@@ -32,9 +31,6 @@ MOVING |= {25: "right_shoulder", 26: "right_elbow", 27: "right_wrist"}
 N_HUMAN36M = 32
 # Its video is damaged; VideoPose3D and its followers leave it out.
 DAMAGED = ("S11", "Directions")
-
-
-# -- for users -------------------------------------------------------------------------
 
 
 def load_humaneva(
@@ -58,24 +54,13 @@ def load_humaneva(
     subjects, actions : list of str or None
         Only these, such as ``["Train/S1"]`` and ``["Walking 1"]``; None takes all. An
         action also stands for its chunks, ``"Walking 1 chunk0"``.
-    every : int, default=1
-        Take each so many-th frame of a sequence.
-    root_relative : bool, default=True
-        Take the pelvis as the origin of each frame; it stays as a joint at zero.
-    features : str, path-like, array of shape (n, n_features), or None
-        Your own inputs: .npy, or .npz of one array; one row per frame of the chosen
-        sequences, or per row of the result.
-    unit : {"auto", "mm", "cm", "m"}
-        Of the file; "auto" is metres for .npz and millimetres for .mat.
-    sha256 : str or None
-        Refuse a file with another sum; see `file_checksum`.
+    every, root_relative, features, unit, sha256 :
+        As in `load_human36m`; the origin is the pelvis.
 
     Returns
     -------
     Bunch
-        joints of shape (n, n_joints, 3) in mm without the frames that motion capture
-        lost; target, the same as (n, 3 * n_joints); subject, action, frame of shape
-        (n,), the frame within its sequence; joint_names; data, with features.
+        As of `load_human36m`, without the frames that motion capture lost.
 
     Examples
     --------
@@ -90,14 +75,11 @@ def load_humaneva(
     ((5, 15, 3), ['Train/S1'], ['pelvis', 'thorax'])
     """
     path = check_path(path, sha256, folder=True)
-    if path.is_dir():
-        sequences = humaneva_files(path)
-    else:
-        sequences = archive(path)
-    poses = _gather(path, sequences, subjects, actions, every, features, unit)
+    sequences = _chosen(path, sequences_of(path, HUMANEVA), subjects, actions)
+    poses = _gather(path, sequences, every, root_relative, features, unit)
     if poses.joints.shape[1] == len(HUMANEVA_JOINTS):
         poses.joint_names = list(HUMANEVA_JOINTS)
-    return _finish(poses, root_relative)
+    return poses
 
 
 def load_human36m(
@@ -126,7 +108,7 @@ def load_human36m(
     joints : {"moving", "all"}
         The 17 joints that move, which errors are reported on, or all 32.
     every : int, default=1
-        Take each so many-th frame of a sequence.
+        Take every so many-th frame of a sequence.
     root_relative : bool, default=True
         Take the hip as the origin of each frame; it stays as a joint at zero.
     features : str, path-like, array of shape (n, n_features), or None
@@ -159,13 +141,11 @@ def load_human36m(
     """
     check_choice("joints", joints, ("moving", "all"))
     path = check_path(path, sha256, folder=True)
-    if path.is_dir():
-        sequences = human36m_files(path)
-    else:
-        sequences = archive(path)
+    sequences = sequences_of(path, HUMAN36M)
     sequences = [s for s in sequences if (s.subject, s.action) != DAMAGED]
-    keep = list(MOVING) if joints == "moving" else slice(None)
-    poses = _gather(path, sequences, subjects, actions, every, features, unit, keep)
+    sequences = _chosen(path, sequences, subjects, actions)
+    only_moving = joints == "moving"
+    poses = _gather(path, sequences, every, root_relative, features, unit, only_moving)
     n_joints = poses.joints.shape[1]
     if n_joints == len(MOVING):
         poses.joint_names = list(MOVING.values())
@@ -176,68 +156,22 @@ def load_human36m(
             f"{str(path)!r} holds {n_joints} joints; the positions of Human3.6M have "
             f"{N_HUMAN36M}, or {len(MOVING)} that move."
         )
-    return _finish(poses, root_relative)
-
-
-# -- joints of the chosen ones ---------------------------------------------------------
-
-
-def _gather(
-    path, sequences, subjects, actions, every, features, unit, keep=slice(None)
-):
-    """Joints in mm with where they come from, and features of the same rows."""
-    check_count("every", every, advice="1 takes all frames.")
-    check_choice("unit", unit, ("auto", *UNITS))
-    sequences = _chosen(path, sequences, subjects, actions)
-    if unit == "auto":
-        unit = "mm" if path.is_dir() else "m"
-    parts, n_frames = [], 0
-    for sequence in sequences:
-        joints = _as_joints(sequence, path)
-        if keep != slice(None) and joints.shape[1] == N_HUMAN36M:
-            joints = joints[:, keep]
-        # Motion capture says NaN where it lost a marker.
-        frames = np.arange(0, len(joints), every)
-        frames = frames[np.isfinite(joints[frames]).all(axis=(1, 2))]
-        parts.append((sequence, frames, n_frames + frames, joints[frames]))
-        n_frames += len(joints)
-    if len({joints.shape[1] for *_, joints in parts}) > 1:
-        counts = sorted({joints.shape[1] for *_, joints in parts})
-        raise ValueError(f"Sequences of {str(path)!r} differ in joints: {counts}.")
-    poses = Bunch(
-        joints=np.concatenate([joints for *_, joints in parts]) * UNITS[unit],
-        subject=np.repeat([p[0].subject for p in parts], [len(p[1]) for p in parts]),
-        action=np.repeat([p[0].action for p in parts], [len(p[1]) for p in parts]),
-        frame=np.concatenate([p[1] for p in parts]),
-    )
-    _check_size(poses.joints, path, unit)
-    poses.joint_names = [f"joint_{j}" for j in range(poses.joints.shape[1])]
-    if features is not None:
-        rows = np.concatenate([p[2] for p in parts])
-        poses.data = _read_features(features, rows, n_frames)
-    return poses
-
-
-def _finish(poses, root_relative):
-    if root_relative:
-        poses.joints = poses.joints - poses.joints[:, :1]
-    poses.target = poses.joints.reshape(len(poses.joints), -1)
     return poses
 
 
 def _chosen(path, sequences, subjects, actions):
     """Chosen sequences, in an order that does not depend on the form of the file."""
-    for role, wanted, there in (
+    for role, wanted, names in (
         ("subjects", subjects, {s.subject for s in sequences}),
         ("actions", actions, {s.action for s in sequences}),
     ):
         if isinstance(wanted, str):
             raise ValueError(f"{role}={wanted!r} must be a list, such as [{wanted!r}].")
         for name in wanted or ():
-            if not any(_stands_for(name, known) for known in there):
+            if not any(_stands_for(name, known) for known in names):
                 raise ValueError(
                     f"{role} has {name!r}, which {str(path)!r} does not hold."
-                    f"{near_names(name, there)}"
+                    f"{near_names(name, names)}"
                 )
     chosen = [
         s
@@ -262,7 +196,44 @@ def _natural(name):
     return [(int(p), "") if p.isdigit() else (-1, p) for p in re.split(r"(\d+)", name)]
 
 
-def _as_joints(sequence, path):
+def _gather(path, sequences, every, root_relative, features, unit, only_moving=False):
+    """Joints of sequences in mm, their origin, and features of the same rows."""
+    check_count("every", every, advice="1 takes all frames.")
+    check_choice("unit", unit, ("auto", *UNITS))
+    if unit == "auto":
+        unit = "mm" if path.is_dir() else "m"
+    parts, frames, rows, n_frames = [], [], [], 0
+    for sequence in sequences:
+        joints = _read_joints(sequence, path)
+        if only_moving and joints.shape[1] == N_HUMAN36M:
+            joints = joints[:, list(MOVING)]
+        kept = np.arange(0, len(joints), every)
+        # Motion capture writes NaN where it lost a marker.
+        kept = kept[np.isfinite(joints[kept]).all(axis=(1, 2))]
+        parts.append(joints[kept])
+        frames.append(kept)
+        rows.append(n_frames + kept)
+        n_frames += len(joints)
+    counts = sorted({part.shape[1] for part in parts})
+    if len(counts) > 1:
+        raise ValueError(f"Sequences of {str(path)!r} differ in joints: {counts}.")
+    joints = np.concatenate(parts) * UNITS[unit]
+    _check_size(joints, path, unit)
+    lengths = [len(part) for part in parts]
+    poses = Bunch(
+        joints=joints - joints[:, :1] if root_relative else joints,
+        subject=np.repeat([s.subject for s in sequences], lengths),
+        action=np.repeat([s.action for s in sequences], lengths),
+        frame=np.concatenate(frames),
+        joint_names=[f"joint_{j}" for j in range(counts[0])],
+    )
+    poses.target = poses.joints.reshape(len(joints), -1)
+    if features is not None:
+        poses.data = _read_features(features, np.concatenate(rows), n_frames)
+    return poses
+
+
+def _read_joints(sequence, path):
     """Joints of one sequence, shape (n_frames, n_joints, 3), float64."""
     joints = np.asarray(sequence.read())
     if joints.ndim == 2 and joints.shape[1] % 3 == 0 and joints.shape[1]:

@@ -1,34 +1,12 @@
-"""Sets from OpenML, checked by their size and by the range of their target.
-
-To pin the contents, pass the `array_checksum` of your first download as ``checksum=``.
-"""
+"""Sets from OpenML, checked by their size and by the range of their target."""
 
 from importlib.util import find_spec
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
 from ..tables import array_checksum
-
-
-class Known(NamedTuple):
-    """Facts about a set."""
-
-    name: str
-    shape: tuple[int, int]
-    by_hand: str
-    target_range: tuple[float, float] = (-np.inf, np.inf)
-
-
-KIN8NM = Known("kin8nm", (8192, 8), "kin8nm of the DELVE archive")
-PROTEIN = Known(
-    "physiochemical_protein",
-    (45730, 9),
-    "CASP.csv of the UCI repository (target RMSD)",
-    (0.0, 21.0),
-)
 
 
 def fetch_kin8nm(*, data_id=44980, data_home=None, checksum=None):
@@ -41,7 +19,8 @@ def fetch_kin8nm(*, data_id=44980, data_home=None, checksum=None):
     data_home : str, path-like or None
         Where scikit-learn keeps what it has fetched.
     checksum : str or None
-        Refuse contents with another `array_checksum` of data and target.
+        Refuse contents with another `array_checksum` of data and target, such as that
+        of your first download.
 
     Returns
     -------
@@ -54,14 +33,17 @@ def fetch_kin8nm(*, data_id=44980, data_home=None, checksum=None):
         Without a connection, or if OpenML does not answer as expected; it says what to
         download by hand and read by `load_table`.
     ValueError
-        If what came is not this set.
+        If the contents are not this set.
 
     Examples
     --------
     >>> from overcover.datasets import fetch_kin8nm
     >>> kin8nm = fetch_kin8nm()  # doctest: +SKIP
     """
-    return _fetch(KIN8NM, data_id, data_home, checksum)
+    by_hand = "kin8nm of the DELVE archive"
+    bunch = _fetch("kin8nm", data_id, data_home, by_hand)
+    _check(bunch, "kin8nm", (8192, 8), (-np.inf, np.inf), by_hand, checksum)
+    return bunch
 
 
 def fetch_protein(*, data_id=44963, data_home=None, checksum=None):
@@ -69,71 +51,69 @@ def fetch_protein(*, data_id=44963, data_home=None, checksum=None):
 
     Parameters
     ----------
-    data_id : int, default=44963
-        OpenML's number of the set.
-    data_home : str, path-like or None
-        Where scikit-learn keeps what it has fetched.
-    checksum : str or None
-        Refuse contents with another `array_checksum` of data and target.
+    data_id, data_home, checksum :
+        As in `fetch_kin8nm`, and so are the errors.
 
     Returns
     -------
     Bunch
         data of shape (45730, 9), target (45730,), the deviation (RMSD) from 0 to 21,
-        feature_names, target_names. Errors are those of `fetch_kin8nm`.
+        feature_names, target_names.
 
     Examples
     --------
     >>> from overcover.datasets import fetch_protein
     >>> protein = fetch_protein()  # doctest: +SKIP
     """
-    return _fetch(PROTEIN, data_id, data_home, checksum)
+    name = "physiochemical_protein"
+    by_hand = "CASP.csv of the UCI repository (target RMSD)"
+    bunch = _fetch(name, data_id, data_home, by_hand)
+    _check(bunch, name, (45730, 9), (0.0, 21.0), by_hand, checksum)
+    return bunch
 
 
-def _fetch(known, data_id, data_home, checksum):
-    # scikit-learn's default parser needs pandas; the other one is slow, but is there.
+def _fetch(name, data_id, data_home, by_hand):
+    # scikit-learn's default parser needs pandas; the other one is slow.
     parser = "pandas" if find_spec("pandas") else "liac-arff"
     try:
-        got = fetch_openml(
+        content = fetch_openml(
             data_id=data_id, data_home=data_home, as_frame=False, parser=parser
         )
     except (OSError, ValueError) as error:
         raise OSError(
-            f"OpenML did not give {known.name} (data_id={data_id}): {error!r}. Check "
-            f"the connection and the number, or download {known.by_hand} by hand and "
-            "read it by overcover.datasets.load_table(path, target)."
+            f"OpenML did not give {name} (data_id={data_id}): {error!r}. Check the "
+            f"connection and the number, or download {by_hand} by hand and read it by "
+            "overcover.datasets.load_table(path, target)."
         ) from error
-    bunch = Bunch(
-        data=np.asarray(got.data, dtype=np.float64),
-        target=np.asarray(got.target, dtype=np.float64).ravel(),
-        feature_names=list(got.feature_names),
-        target_names=list(got.target_names),
+    return Bunch(
+        data=np.asarray(content.data, dtype=np.float64),
+        target=np.asarray(content.target, dtype=np.float64).ravel(),
+        feature_names=list(content.feature_names),
+        target_names=list(content.target_names),
     )
-    _check(known, bunch, checksum)
-    return bunch
 
 
-def _check(known, bunch, checksum):
+def _check(bunch, name, shape, target_range, by_hand, checksum):
     """Refuse what cannot be the set."""
-    n_rows, (low, high) = known.shape[0], known.target_range
-    X, y = bunch.data, bunch.target
-    faults = {
-        f"data of shape {X.shape}, not {known.shape}": X.shape != known.shape,
-        f"{y.size} targets, not {n_rows}": y.size != n_rows,
-        "values that are missing or infinite": not (
-            np.isfinite(X).all() and np.isfinite(y).all()
-        ),
-        "a constant target": y.size > 0 and np.ptp(y) == 0,
-        f"a target outside [{low}, {high}]": bool(((y < low) | (y > high)).any()),
-    }
-    for fault, there in faults.items():
-        if there:
-            raise ValueError(
-                f"What OpenML gave is not {known.name}: it has {fault}. Pass the right "
-                f"data_id, or download {known.by_hand} and use load_table."
-            )
+    X, y, (low, high) = bunch.data, bunch.target, target_range
+    fault = None
+    if X.shape != shape:
+        fault = f"data of shape {X.shape}, not {shape}"
+    elif y.size != shape[0]:
+        fault = f"{y.size} targets, not {shape[0]}"
+    elif not (np.isfinite(X).all() and np.isfinite(y).all()):
+        fault = "values that are missing or infinite"
+    elif np.ptp(y) == 0:
+        fault = "a constant target"
+    elif y.min() < low or y.max() > high:
+        fault = f"a target outside [{low}, {high}]"
+    if fault is not None:
+        raise ValueError(
+            f"OpenML's data are not {name}: they have {fault}. Pass the right data_id, "
+            f"or download {by_hand} and use load_table."
+        )
     if checksum is not None and (sum_ := array_checksum(X, y)) != checksum.lower():
         raise ValueError(
-            f"{known.name} has array_checksum {sum_}, not {checksum}: the contents "
-            "have changed since that sum was taken."
+            f"{name} has array_checksum {sum_}, not {checksum}: the contents have "
+            "changed since that sum was taken."
         )

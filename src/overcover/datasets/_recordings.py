@@ -1,20 +1,8 @@
-"""Recordings of human motion: which there are, and how each form is read.
+"""Recordings of human motion: the forms in which people have them.
 
 Both sets are under licences that forbid passing them on, so each user has files of
-their own, mostly in one of these forms:
-
-=================  ====================================================================
-data_3d_*.npz      VideoPose3D: ``positions_3d``, a pickled dictionary from subject to
-                   action to (n_frames, n_joints, 3), in metres; read without unpickling
-                   (see `tables`)
-.cdf               Human3.6M as published: ``S1/MyPoseFeatures/D3_Positions/*.cdf``
-.cdf.mat           the same turned into MATLAB files
-.h5                Human3.6M of 3d-pose-baseline: ``S1/MyPoses/3D_positions/*.h5``
-.mat               HumanEva as exported by VideoPose3D's MATLAB script:
-                   ``Train/S1/Walking_1.mat`` with ``poses_3d``; lost frames are NaN
-=================  ====================================================================
-
-All but the first are in millimetres.
+their own: an archive of VideoPose3D (``positions_3d``, a pickled dictionary from
+subject to action to joints, in metres), or folders of files in millimetres.
 """
 
 import re
@@ -25,7 +13,16 @@ from typing import Any, NamedTuple
 from ..tables import near_names, read_npz
 from ._formats import read_cdf, read_h5, read_mat
 
-RENAMED = {"TakingPhoto": "Photo", "WalkingDog": "WalkDog"}
+# Readers of files by their ending, the preferred form first.
+HUMAN36M = {
+    # As published: S1/MyPoseFeatures/D3_Positions/*.cdf, also turned into *.cdf.mat.
+    ".cdf": lambda file: read_cdf(file, "Pose"),
+    ".mat": lambda file: read_mat(file, "data"),
+    # Of 3d-pose-baseline: S1/MyPoses/3D_positions/*.h5.
+    ".h5": lambda file: read_h5(file, "3D_positions").T,
+}
+# Of VideoPose3D's MATLAB script: Train/S1/Walking_1.mat; lost frames are NaN.
+HUMANEVA = {".mat": lambda file: read_mat(file, "poses_3d")}
 
 
 class Sequence(NamedTuple):
@@ -37,8 +34,10 @@ class Sequence(NamedTuple):
     """Gives joints of shape (n_frames, n_joints, 3), or rows of 3 * n_joints."""
 
 
-def archive(path):
-    """Sequences of an .npz of VideoPose3D."""
+def sequences_of(path, readers):
+    """All sequences of an .npz of VideoPose3D, or of a folder of files."""
+    if path.is_dir():
+        return _files(path, readers)
     if path.suffix.lower() != ".npz":
         raise ValueError(
             f"{str(path)!r} is neither an .npz nor a folder. Give the archive, or the "
@@ -53,59 +52,35 @@ def archive(path):
             "to joints, as VideoPose3D writes it."
         )
     return [
-        Sequence(str(subject), str(action), partial(_itself, joints))
+        Sequence(str(subject), str(action), partial(lambda joints: joints, joints))
         for subject, actions in positions.items()
         for action, joints in actions.items()
     ]
 
 
-def _itself(joints):
-    return joints
-
-
-def human36m_files(folder):
-    """Sequences of the files of Human3.6M, as published or converted."""
-    readers = {
-        ".cdf": lambda file: read_cdf(file, "Pose"),
-        ".mat": lambda file: read_mat(file, "data"),
-        ".h5": lambda file: read_h5(file, "3D_positions").T,
-    }
-    files = [f for f in _subject_files(folder, readers) if "." not in _action(f)]
+def _files(folder, readers):
+    """Sequences of the first form of which there are files in subjects' folders."""
+    for suffix in readers:
+        files = sorted(f for f in folder.rglob(f"*{suffix}") if _subject(folder, f))
+        if files:
+            break
+    else:
+        raise FileNotFoundError(
+            f"{str(folder)!r} holds no folders S1, S2, ... with {', '.join(readers)} "
+            f"files of joints.{near_names('S1', [p.name for p in folder.iterdir()])}"
+        )
     # Beside the positions a subject has angles, camera views and other features.
+    files = [f for f in files if "." not in _action(f)]
     places = {"d3_positions", "3d_positions"}
     inside = [f for f in files if places & {p.lower() for p in f.parts}]
-    return [_sequence(folder, file, readers) for file in inside or files]
-
-
-def humaneva_files(folder):
-    """Sequences of the .mat files exported from HumanEva."""
-    readers = {".mat": lambda file: read_mat(file, "poses_3d")}
-    files = _subject_files(folder, readers)
-    return [_sequence(folder, file, readers) for file in files]
-
-
-def _subject_files(folder, readers):
-    """Files of the first form of which there are any, in folders named as subjects."""
-    for suffix in readers:
-        files = [f for f in folder.rglob(f"*{suffix}") if _subject(folder, f)]
-        if files:
-            return sorted(files)
-    raise FileNotFoundError(
-        f"{str(folder)!r} holds no folders S1, S2, ... with {', '.join(readers)} files "
-        f"of joints.{near_names('S1', [p.name for p in folder.iterdir()])}"
-    )
-
-
-def _sequence(folder, file, readers):
-    action = _action(file).replace("_", " ")
-    for name, usual in RENAMED.items():
-        action = action.replace(name, usual)
-    read = readers[file.suffix.lower()]
-    return Sequence(_subject(folder, file), action, partial(read, file))
+    files, read = inside or files, readers[suffix]
+    return [Sequence(_subject(folder, f), _action(f), partial(read, f)) for f in files]
 
 
 def _action(file):
-    return file.name.removesuffix(file.suffix).removesuffix(".cdf")
+    """The action in the name of a file, as VideoPose3D calls it."""
+    action = file.name.removesuffix(file.suffix).removesuffix(".cdf").replace("_", " ")
+    return action.replace("TakingPhoto", "Photo").replace("WalkingDog", "WalkDog")
 
 
 def _subject(folder, file):

@@ -15,8 +15,8 @@ def load_sarcos(path_train, path_test=None, *, sha256=None, sha256_test=None):
 
     The files are ``sarcos_inv.mat`` (44484 rows) and ``sarcos_inv_test.mat`` (4449) of
     the book *Gaussian Processes for Machine Learning*. Most rows of the second are rows
-    of the first as well, so errors on them flatter: see ``in_train``, and rather split
-    the first at random.
+    of the first as well (see ``in_train``), so errors on them flatter: rather split the
+    first at random.
 
     Parameters
     ----------
@@ -46,14 +46,11 @@ def load_sarcos(path_train, path_test=None, *, sha256=None, sha256_test=None):
     """
     data, target = _read(path_train, sha256)
     joints = range(1, N_TORQUES + 1)
+    kinds = ("position", "velocity", "acceleration")
     bunch = Bunch(
         data=data,
         target=target,
-        feature_names=[
-            f"{what}_{j}"
-            for what in ("position", "velocity", "acceleration")
-            for j in joints
-        ],
+        feature_names=[f"{kind}_{j}" for kind in kinds for j in joints],
         target_names=[f"torque_{j}" for j in joints],
     )
     if path_test is not None:
@@ -67,16 +64,19 @@ def _read(path, sha256):
     """Inputs and torques of one file."""
     path = check_path(path, sha256)
     table = read_mat(path, KEYS)
-    if table.ndim != 2 or table.shape[1] != N_INPUTS + N_TORQUES:
+    is_number = table.dtype.kind in "biuf"
+    if not is_number or table.ndim != 2 or table.shape[1] != N_INPUTS + N_TORQUES:
         raise ValueError(
-            f"{str(path)!r} holds a table of shape {table.shape}; SARCOS has "
-            f"{N_INPUTS} inputs and {N_TORQUES} torques, 28 columns."
+            f"{str(path)!r} holds a table of {table.dtype} and shape {table.shape}; "
+            f"SARCOS has numbers for {N_INPUTS} inputs and {N_TORQUES} torques, 28 "
+            "columns."
         )
     # MATLAB stores columns, and big-endian ones here.
     table = np.ascontiguousarray(table, dtype=np.float64)
-    if not np.isfinite(table).all():
+    n_bad = np.count_nonzero(~np.isfinite(table))
+    if n_bad:
         raise ValueError(
-            f"{str(path)!r} holds {int((~np.isfinite(table)).sum())} values that are "
-            "missing or infinite; the published file has none. Get it again."
+            f"{str(path)!r} holds {n_bad} values that are missing or infinite; the "
+            "published file has none. Get it again."
         )
     return table[:, :N_INPUTS].copy(), table[:, N_INPUTS:].copy()

@@ -1,10 +1,9 @@
 """Tables: inputs and outputs from text, Parquet, .npy or .npz.
 
-The user names the target columns, and the other columns are the inputs. An .npz may
-also hold inputs and outputs as arrays of their own, and a split. Memory: the chosen
-columns as float64 (arrays of float32 stay what they are).
+Memory: the chosen columns as float64; arrays of float32 stay float32.
 """
 
+from collections import Counter
 from itertools import chain
 
 import numpy as np
@@ -21,8 +20,6 @@ from ..tables import (
     read_numbers,
     read_parts,
 )
-
-MISSING = ("refuse", "drop", "keep")
 
 
 def load_table(
@@ -79,7 +76,7 @@ def load_table(
     >>> table.feature_names, table.data.tolist(), table.target.tolist()
     (['age', 'shoe'], [[4.0, 28.0], [9.0, 34.0]], [104.0, 137.0])
     """
-    check_choice("missing", missing, MISSING)
+    check_choice("missing", missing, ("refuse", "drop", "keep"))
     path = check_path(path, sha256)
     if form_of(path) == ".npz" and len(npz_names(path)) > 1:
         parts = _parts_of_archive(path, target, features)
@@ -95,29 +92,29 @@ def load_table(
 
 def _parts_of_table(path, target, features, header, delimiter):
     """Inputs, outputs, and the names of both."""
-    chosen: list[list[int]] = []
+    inputs: list[int] = []
+    outputs: list[int] = []
 
     def choose(names):
-        chosen[:] = _choose(names, target, features, path)
-        return [*chain(*chosen)]
+        inputs[:], outputs[:] = _choose(names, target, features, path)
+        return inputs + outputs
 
     names, values = read_numbers(path, choose, header, delimiter)
-    values, n_inputs = _as_floats(values), len(chosen[0])
-    is_list = isinstance(target, list | tuple)
-    outputs = values[:, n_inputs:] if is_list else values[:, n_inputs]
-    named = [[names[i] for i in part] for part in chosen]
-    return np.ascontiguousarray(values[:, :n_inputs]), outputs.copy(), *named
+    X, Y = np.hsplit(_as_floats(values), [len(inputs)])
+    if not isinstance(target, list | tuple):
+        Y = Y[:, 0]
+    named = [[names[i] for i in part] for part in (inputs, outputs)]
+    return np.ascontiguousarray(X), Y.copy(), *named
 
 
 def _parts_of_archive(path, target, features):
     """Inputs, outputs, and the names of both, by split."""
+
+    def names_of(array, letter):
+        return column_names(1 if array.ndim == 1 else array.shape[1], letter)
+
     return {
-        split: (
-            _as_floats(X),
-            _as_floats(Y),
-            column_names(X.shape[1], "x"),
-            column_names(1 if Y.ndim == 1 else Y.shape[1], "y"),
-        )
+        split: (_as_floats(X), _as_floats(Y), names_of(X, "x"), names_of(Y, "y"))
         for split, (X, Y) in read_parts(path, target, features).items()
     }
 
@@ -149,9 +146,9 @@ def _choose(names, target, features, path):
 
 
 def _positions(names, wanted, role, path):
-    wanted = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
+    """Positions of columns that are given by name or position."""
     positions = []
-    for column in wanted:
+    for column in wanted if isinstance(wanted, list | tuple) else [wanted]:
         if isinstance(column, str):
             if column not in names:
                 raise MissingKey(
@@ -171,20 +168,18 @@ def _positions(names, wanted, role, path):
 
 def _without_gaps(data, target, names, missing, path):
     """Refuse, drop or keep rows with values that are missing or infinite."""
-    Y = target.reshape(len(target), -1)
-    gaps = np.hstack([~np.isfinite(data), ~np.isfinite(Y)])
-    if missing == "keep" or not gaps.any():
+    is_gap = ~np.column_stack([np.isfinite(data), np.isfinite(target)])
+    if missing == "keep" or not is_gap.any():
         return data, target
-    rows = gaps.any(axis=1)
+    rows = is_gap.any(axis=1)
     if missing == "drop":
         if rows.all():
             raise ValueError(f"Every row of {str(path)!r} misses a value.")
         return data[~rows], target[~rows]
-    counts = dict(zip(chain(*names), gaps.sum(axis=0).tolist()))
-    worst = sorted((n for n in counts if counts[n]), key=counts.__getitem__)[:-6:-1]
-    text = ", ".join(f"{n} ({counts[n]})" for n in worst)
+    counts = Counter(dict(zip(chain(*names), is_gap.sum(axis=0).tolist())))
+    text = ", ".join(f"{name} ({n})" for name, n in counts.most_common(5) if n)
     raise ValueError(
-        f"{str(path)!r} holds {int(gaps.sum())} values that are missing or infinite, "
-        f"in {int(rows.sum())} of {len(data)} rows: {text}. Pass missing='drop' to "
-        "leave these rows out, or 'keep' and fill them yourself."
+        f"{str(path)!r} holds {is_gap.sum()} values that are missing or infinite, in "
+        f"{rows.sum()} of {len(data)} rows: {text}. Pass missing='drop' to leave these "
+        "rows out, or 'keep' and fill them yourself."
     )

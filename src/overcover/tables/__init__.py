@@ -1,27 +1,12 @@
+# ruff: noqa: F401, names for the other packages
 """Files and frames of data to numbers, and back: one reader, one rule.
 
-Datasets, command line and stores read tables here: a file means the same to all.
-
-*Forms.* Text (.csv, .tsv, .tab, .txt, .dat, .asc, also with .gz, .bz2 or .xz),
-.parquet, .npy, .npz. Cells of text are separated by tabs in .tsv and .tab; else by the
-most frequent of comma, semicolon and tab in the first line; where it has none, by
-blanks in .txt, .dat and .asc. A row with more or fewer cells than the first line is
-refused.
-
-*Names.* No two columns have the same name. A column without a name is called c0, c1,
-... by its position; columns of arrays X and Y in an .npz archive x0, x1, ..., y0, ....
-
-*Missing values.* In text, an empty cell and the words ?, NA, N/A, #NA, #N/A, <NA>, NaN,
-null and none, in small or capital letters (and what C libraries print for a NaN,
-1.#IND); elsewhere null and NaN. They are NaN until the caller decides. Infinite values
-are no missing values, and callers refuse them.
-
-*Kinds.* All cells of a column are numbers, truth values (true is 1, false is 0), or
-dates (ISO 8601, as days since 1970 in UTC); or else they are words. The first cell that
-is not of the kind of its column is named by its line.
-
-*Numbers.* The decimal mark is a point; there are no thousands separators. All digits
-count.
+Datasets, command line and stores read tables here: a file means the same to all. The
+rule (separators, names, missing values, kinds, numbers) stands in ``docs/data.md``. In
+short: text, .parquet, .npy or .npz; every row has as many cells as the first line, and
+no two columns have the same name; all cells of a column are numbers, truth values (1
+and 0) or dates (days since 1970 in UTC), or else they are words. Missing values are NaN
+until the caller decides; callers refuse infinite ones.
 
 Nothing is unpickled by Python's own unpickler. pandas is imported only for frames,
 pyarrow only for Parquet.
@@ -54,39 +39,3 @@ from ._frames import (
 from ._numbers import read_numbers
 from ._parquet import check_columns, open_parquet, parquet_batches
 from ._write import WRITABLE, writing_table
-
-__all__ = [
-    "OUTPUT",
-    "STDIN",
-    "WRITABLE",
-    "Chunks",
-    "MissingKey",
-    "TableError",
-    "array_checksum",
-    "as_numbers",
-    "bad_cell",
-    "cells_of",
-    "check_columns",
-    "check_path",
-    "column_names",
-    "file_checksum",
-    "form_of",
-    "kind_of",
-    "near_names",
-    "npz_names",
-    "open_parquet",
-    "parquet_batches",
-    "parsed",
-    "pick",
-    "place",
-    "read_chunks",
-    "read_frame",
-    "read_npy",
-    "read_npz",
-    "read_numbers",
-    "read_parts",
-    "reading",
-    "require",
-    "with_gaps",
-    "writing_table",
-]

@@ -41,10 +41,7 @@ def read_npy(path, mapped=False):
 
 
 def _holds_objects(file):
-    """Whether an array is of Python objects; records and text are refused.
-
-    Leaves the file where the content begins.
-    """
+    """Whether an array is of objects; reads the header, refuses records and text."""
     form = np.lib.format
     header = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
     version = form.read_magic(file)
@@ -70,26 +67,23 @@ def _read_numbers(file):
 
 
 def read_columns(path, form, mapped=False):
-    """Columns of a .npy or .npz file by name.
+    """Columns of a .npy or .npz file by name: views, on the disk if mapped.
 
-    A .npz archive holds X, and may hold Y; or one array, which is a table. Columns are
-    views: those of a mapped array stay on the disk.
+    A .npz archive holds X, and may hold Y; or one array, which is a table.
     """
     if form == ".npy":
-        return as_columns(read_npy(path, mapped), path)
+        return _as_columns(read_npy(path, mapped), path)
     names = npz_names(path)
-    inputs = [name for name in INPUTS if name in names]
-    if not inputs and len(names) == 1:
-        return as_columns(read_npz(path, names[0]), path)
-    columns = as_columns(read_npz(path, pick(names, INPUTS, path)), path, INPUT)
+    if len(names) == 1 and names[0] not in INPUTS:
+        return _as_columns(read_npz(path, names[0]), path)
+    columns = _as_columns(read_npz(path, pick(names, INPUTS, path)), path, INPUT)
     for name in OUTPUTS:
         if name in names:
-            return columns | as_columns(read_npz(path, name), path, OUTPUT)
+            return columns | _as_columns(read_npz(path, name), path, OUTPUT)
     return columns
 
 
-def as_columns(values, path, letter="c"):
-    """Columns of an array by name."""
+def _as_columns(values, path, letter="c"):
     if values.ndim not in (1, 2):
         raise TableError(
             f"{str(path)!r} holds an array of shape {values.shape}; a table has one or "
@@ -106,8 +100,8 @@ def read_parts(path, target=None, features=None):
     Y_train, X_test and Y_test. Splits are "" and, if the file has one, "_test".
     """
     names = npz_names(path)
-    inputs = (features,) if features is not None else INPUTS
-    outputs = (target,) if target is not None else OUTPUTS
+    inputs = INPUTS if features is None else (features,)
+    outputs = OUTPUTS if target is None else (target,)
     is_split = (
         target is None
         and features is None

@@ -1,7 +1,6 @@
 """One rule for the meaning of a cell: a number, a date, a truth value, a gap, a word.
 
-The rule stands in the docstring of `overcover.tables`. It applies to columns: all cells
-of a column are of one kind, or the first that is not is named.
+All cells of a column are of one kind, or an error names the first that is not.
 """
 
 import re
@@ -15,7 +14,7 @@ GAPS |= {"-nan", "null", "none", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"}
 TRUTH = {"true": 1.0, "false": 0.0}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECONDS_PER_DAY = 86400.0
-# Years first, with other separators than ISO 8601 has, or without a day.
+# Year first, maybe with other separators than ISO 8601 has, or without a day.
 _DATE = re.compile(r"(\d{4})([-/.])(\d\d)(?:\2(\d\d))?((?:[T ].*)?)")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
@@ -25,24 +24,13 @@ class TableError(ValueError):
 
 
 def column_names(n_columns, letter="c"):
-    """Names of columns that have none: a letter and the position.
-
-    Examples
-    --------
-    >>> column_names(3)
-    ['c0', 'c1', 'c2']
-    """
+    """Names of columns that have none: a letter and the position."""
     return [f"{letter}{i}" for i in range(n_columns)]
-
-
-def is_gap(cell):
-    """Whether the text of a cell means that the value is missing."""
-    return cell.strip().lower() in GAPS
 
 
 def is_word(cell):
     """Whether the text of a cell is neither a number nor a gap."""
-    return not is_gap(cell) and _number(cell.strip()) is None
+    return cell.strip().lower() not in GAPS and _number(cell) is None
 
 
 def _number(cell):
@@ -61,17 +49,14 @@ def _day(cell):
     >>> _day("1970-01-03 12:00"), _day("1970/01/02"), _day("1970-02"), _day("May")
     (2.5, 1.0, 31.0, None)
     """
+    match = _DATE.fullmatch(cell)
+    if match is not None:
+        year, _, month, day, rest = match.groups()
+        cell = f"{year}-{month}-{day or '01'}{rest}"
     try:
         when = datetime.fromisoformat(cell)
     except ValueError:
-        match = _DATE.fullmatch(cell)
-        if match is None:
-            return None
-        year, _, month, day, rest = match.groups()
-        try:
-            when = datetime.fromisoformat(f"{year}-{month}-{day or '01'}{rest}")
-        except ValueError:
-            return None
+        return None
     when = when if when.tzinfo else when.replace(tzinfo=UTC)
     return (when - EPOCH).total_seconds() / SECONDS_PER_DAY
 
@@ -80,21 +65,10 @@ READERS = {"number": _number, "date": _day}
 
 
 def parse(cells, kind):
-    """Values of a column, NaN where there is none, and which cells are not of a kind.
+    """Values of a column as float64, and which cells are not of a kind.
 
-    Truth values are the numbers 1 and 0, if a column holds nothing else.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_rows,)
-        Numbers, dates (datetime64), or objects; None for a gap.
-    kind : {"number", "date"}
-
-    Returns
-    -------
-    values : ndarray of float64 of shape (n_rows,)
-        Dates are in days since 1970.
-    bad : ndarray of bool of shape (n_rows,)
+    Cells are numbers, dates (datetime64), or objects, with None for a gap. Gaps become
+    NaN, dates days since 1970. Truth values are 1 and 0 in a column of nothing else.
     """
     values, bad = np.full(len(cells), np.nan), np.zeros(len(cells), bool)
     if cells.dtype.kind == "M":
@@ -120,7 +94,7 @@ def parse(cells, kind):
 
 
 def kind_of(cells):
-    """ "number", "date" or "words", for a column as in `parse`."""
+    """The kind of a column as in `parse`: "number", "date" or "words"."""
     for kind in READERS:
         if not parse(cells, kind)[1].any():
             return kind
@@ -128,10 +102,7 @@ def kind_of(cells):
 
 
 def numbers_of(cells, kind, name, place):
-    """Values of a column, all of them of a kind; dates in days since 1970.
-
-    `place` gives words for the position of a row, for the error.
-    """
+    """Values of a column of one kind; `place` describes the position of a bad row."""
     values, bad = parse(cells, kind)
     if bad.any():
         raise TableError(f"{bad_cell(cells, bad, kind, name, place)}.")
@@ -139,8 +110,8 @@ def numbers_of(cells, kind, name, place):
 
 
 def bad_cell(cells, bad, kind, name, place):
-    """Which cell is the first that is not of a kind."""
-    i = int(np.flatnonzero(bad)[0])
+    """A description of the first cell that is not of a kind."""
+    i = int(np.argmax(bad))
     text = str(cells[i])
     hint = ""
     if kind == "number" and _DECIMAL_COMMA.fullmatch(text.strip()):
@@ -149,11 +120,5 @@ def bad_cell(cells, bad, kind, name, place):
 
 
 def row_number(i):
-    """Where a row is, for forms without lines.
-
-    Examples
-    --------
-    >>> row_number(1)
-    'row 1 (counted from 0)'
-    """
+    """The position of a row, for forms without lines."""
     return f"row {i} (counted from 0)"

@@ -1,8 +1,4 @@
-"""Files: which one is meant, of which form it is, and what is wrong with it.
-
-Every reader names the file in its errors, and lists the names there are when one is
-missing.
-"""
+"""Files: their names, forms and checksums; errors name the file and its content."""
 
 import bz2
 import gzip
@@ -40,14 +36,10 @@ class MissingKey(TableError, KeyError):
         return str(self.args[0])
 
 
-# -- which file ------------------------------------------------------------------------
-
-
 def file_checksum(path):
     """SHA-256 of a file, as ``sha256sum`` prints it.
 
-    Record it when you first get a file, and pass it to the loader as ``sha256=``: then
-    a damaged or changed file is refused before anything in it is read.
+    Loaders take it as ``sha256=`` and refuse a damaged or changed file.
 
     Parameters
     ----------
@@ -127,13 +119,7 @@ def check_path(path, sha256=None, folder=False):
 
 
 def form_of(path, known=FORMS):
-    """The ending that tells the form of a file, without .gz and such.
-
-    Examples
-    --------
-    >>> form_of("a.csv.gz"), form_of("A.NPY")
-    ('.csv', '.npy')
-    """
+    """The form of a file, one of its endings: ".csv" for "A.CSV.gz"."""
     path, packing = Path(path), packing_of(path)
     form = (path.with_suffix("") if packing else path).suffix.lower()
     packable = [ending for ending in known if ending in TEXT]
@@ -147,22 +133,19 @@ def form_of(path, known=FORMS):
 
 
 def packing_of(path):
-    """How a file is compressed, by its ending: "", ".gz", ".bz2" or ".xz"."""
+    """The compression of a file by its ending: "", ".gz", ".bz2" or ".xz"."""
     last = Path(path).suffix.lower()
     return last if last in UNPACK else ""
 
 
 def name_of(source):
-    """What to call a source of rows in messages."""
+    """The name of a source of rows in messages."""
     return "standard input" if source == STDIN else repr(str(source))
 
 
 @contextmanager
 def open_text(source, separator="auto"):
-    """Rows of a text, unpacked, and a function that tells how many bytes were read.
-
-    The source may be "-", standard input; the separator may follow from its ending.
-    """
+    """Rows of a text or of standard input, and a function: how many bytes were read."""
     otherwise = "," if source == STDIN else TEXT[form_of(source)]
     if separator == "auto" and otherwise == "\t":
         separator = otherwise
@@ -176,9 +159,6 @@ def open_text(source, separator="auto"):
         unpacked = UNPACK[packing](raw) if packing else raw
         with io.TextIOWrapper(unpacked, encoding="utf-8-sig", newline="") as text:
             yield Rows(text, separator, otherwise), raw.tell
-
-
-# -- messages --------------------------------------------------------------------------
 
 
 def near_names(name, names, and_all=True):
@@ -206,7 +186,7 @@ def pick(names, keys, path):
 
 
 def require(module, extra, purpose):
-    """Import a module of an extra, or say how to get it."""
+    """A module of an extra, or an error that says how to install it."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -218,7 +198,7 @@ def require(module, extra, purpose):
 
 @contextmanager
 def reading(source, form):
-    """Turn whatever a damaged file makes its reader raise into one clear error."""
+    """Turn any error that a damaged file causes into one that names the file."""
     name = name_of(source)
     try:
         yield

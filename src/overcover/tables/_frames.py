@@ -26,43 +26,19 @@ class Chunks(NamedTuple):
     """A table that comes in frames."""
 
     frames: Iterator[Any]
-    """Data frames, one after the other. Their index is called "line", and holds lines
-    of a text as editors count them; or "row", counted from 0."""
-
+    """Data frames. Their index is "line" (of a text, from 1) or "row" (from 0)."""
     columns: list[str]
     """All that the file has, even if not all are read."""
-
     has_names: bool
     """False for arrays, whose columns are only numbered."""
-
     total: int | None
-    """How much there is, in rows or bytes; None where this is not known."""
-
+    """The size of the table, in rows or bytes; None where this is not known."""
     done: Callable[[], int]
     """How much of it has been read."""
 
 
-def check_source(source):
-    """The form of a file of rows, if it can be read; "-" for standard input."""
-    return STDIN if source == STDIN else form_of(check_path(source))
-
-
 def read_frame(source, words=()):
-    """A table from a file, or from standard input.
-
-    Parameters
-    ----------
-    source : str
-        A path of a form in `overcover.tables`, or "-" for text from standard input. The
-        first line of a text names its columns.
-    words : sequence of str
-        Columns of text to leave as they are written, even if they look like numbers.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With an index as in `Chunks`.
-    """
+    """A whole table as a frame; see `read_chunks`."""
     (frame,) = read_chunks(source, None, words).frames
     return frame
 
@@ -72,12 +48,15 @@ def read_chunks(source, n_rows, words=(), wanted=None, verbatim=()) -> Chunks:
 
     Parameters
     ----------
-    source, words :
-        As in `read_frame`.
+    source : str
+        A path of a form in `overcover.tables`, or "-" for text from standard input. The
+        first line of a text names its columns.
     n_rows : int or None
         Rows of every chunk but the last, however the file is cut into row groups:
         predictions may depend, in the last digits, on the rows that are predicted
         together. None for all rows.
+    words : sequence of str
+        Columns of text to leave as they are written, even if they look like numbers.
     wanted : collection of str or None
         Columns to read, if reading fewer saves something; None for all.
     verbatim : sequence of str
@@ -88,37 +67,33 @@ def read_chunks(source, n_rows, words=(), wanted=None, verbatim=()) -> Chunks:
     Chunks
         At least one frame, of at least one row.
     """
-    form, name = check_source(source), name_of(source)
-    opened: Any
+    form = STDIN if source == STDIN else form_of(check_path(source))
     with reading(source, "a table"):
         if form == STDIN or form in TEXT:
-            opened = _text_chunks(source, n_rows, words, verbatim)
+            chunks = _text_chunks(source, n_rows, words, verbatim)
         elif form == ".parquet":
-            opened = _parquet_chunks(source, n_rows, wanted)
+            chunks = _parquet_chunks(source, n_rows, wanted)
         else:
-            opened = _array_chunks(read_columns(source, form, mapped=True), n_rows)
-        frames, columns, has_names, total, done = opened
-        first = next(frames, None)
+            chunks = _array_chunks(read_columns(source, form, mapped=True), n_rows)
+        first = next(chunks.frames, None)
     if first is None or not len(first):
-        raise TableError(f"{name} holds no rows.")
-    columns = [str(c) for c in (first.columns if columns is None else columns)]
+        raise TableError(f"{name_of(source)} holds no rows.")
+    # Only the first frame of a text tells its columns.
+    columns = [str(c) for c in chunks.columns or first.columns]
 
-    def explained_frames():
+    def named_frames():
         frame = first
         with reading(source, "a table"):
             while frame is not None:
                 frame.columns = [str(c) for c in frame.columns]
                 yield frame
-                frame = next(frames, None)
+                frame = next(chunks.frames, None)
 
-    return Chunks(explained_frames(), columns, has_names, total, done)
-
-
-# -- forms -----------------------------------------------------------------------------
+    return chunks._replace(frames=named_frames(), columns=columns)
 
 
 def _text_chunks(source, n_rows, words, verbatim):
-    """Frames of separated values, and where the reader is in the file."""
+    """Frames of separated values; progress is in bytes of the file."""
     total = None if source == STDIN else Path(source).stat().st_size
     reached = [0]
 
@@ -135,14 +110,14 @@ def _text_chunks(source, n_rows, words, verbatim):
                     reached[0] = position()
                     yield frame
 
-    return frames(), None, True, total, lambda: reached[0]
+    return Chunks(frames(), [], True, total, lambda: reached[0])
 
 
 def _parsed_text(text, n_rows, words, verbatim):
-    """What pandas makes of rows of text: a reader of frames."""
+    """A reader of frames, by pandas, of rows of text."""
     import pandas as pd
 
-    if not text.has_rows():
+    if not text.first:
         raise TableError("it holds no rows.")
     names = [cell or f"c{i}" for i, cell in enumerate(text.first)]
     check_names(names, "it")
@@ -171,7 +146,7 @@ def _parquet_chunks(source, n_rows, wanted):
     file = open_parquet(source)
     names = file.schema_arrow.names
     columns = names if wanted is None else [n for n in names if n in set(wanted)]
-    read = [0]
+    reached = [0]
 
     def frames():
         if n_rows is None:
@@ -179,27 +154,27 @@ def _parquet_chunks(source, n_rows, wanted):
             return
         # With no column at all pyarrow would yield no rows either.
         for batch in file.iter_batches(n_rows, columns=columns or names[:1]):
-            read[0] += batch.num_rows
-            yield _counted(batch.to_pandas(), read[0] - batch.num_rows)
+            start, reached[0] = reached[0], reached[0] + batch.num_rows
+            yield _counted(batch.to_pandas(), start)
 
-    return frames(), names, True, file.metadata.num_rows, lambda: read[0]
+    return Chunks(frames(), names, True, file.metadata.num_rows, lambda: reached[0])
 
 
 def _array_chunks(columns, n_rows):
     """Frames of arrays."""
     n_total = len(next(iter(columns.values()), ()))
     n_rows = n_rows or max(n_total, 1)
-    read = [0]
+    reached = [0]
 
     def frames():
         for i in range(0, n_total, n_rows):
-            read[0] = min(i + n_rows, n_total)
+            reached[0] = min(i + n_rows, n_total)
             yield _counted(array_frame(columns, slice(i, i + n_rows)), i)
 
-    return frames(), list(columns), False, n_total, lambda: read[0]
+    return Chunks(frames(), list(columns), False, n_total, lambda: reached[0])
 
 
-def array_frame(columns, rows=slice(None)):
+def array_frame(columns, rows):
     """Some rows of arrays as a frame, in memory."""
     import pandas as pd
 
@@ -208,24 +183,12 @@ def array_frame(columns, rows=slice(None)):
 
 def _counted(frame, start):
     """A frame whose rows are numbered from `start`."""
-    import pandas as pd
-
-    frame.index = pd.RangeIndex(start, start + len(frame), name="row")
-    return frame
-
-
-# -- columns ---------------------------------------------------------------------------
+    frame.index = range(start, start + len(frame))
+    return frame.rename_axis("row")
 
 
 def place(index, label):
-    """Where a row is, for people.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> place(pd.RangeIndex(2, 5, name="line"), 3), place(pd.RangeIndex(2), 1)
-    ('line 3', 'row 1 (counted from 0)')
-    """
+    """The position of a row: 'line 3', or 'row 1 (counted from 0)'."""
     return f"line {label}" if index.name == "line" else row_number(label)
 
 
@@ -255,11 +218,11 @@ def cells_of(column):
 
 
 def parsed(column, kind):
-    """`parse` for a column of a frame: values, and which cells are not of a kind."""
+    """Values of a column of a frame, and which cells are not of a kind; see `parse`."""
     return parse(cells_of(column), kind)
 
 
 def as_numbers(column, kind):
-    """Values of a column of a frame, all of them of a kind; else the cell is named."""
+    """Values of a column of a frame, or an error that names a cell of another kind."""
     at = column.index
     return numbers_of(cells_of(column), kind, column.name, lambda i: place(at, at[i]))

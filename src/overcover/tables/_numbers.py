@@ -17,24 +17,10 @@ from ._parquet import open_parquet, read_parquet
 
 
 def read_numbers(path, choose, header="auto", separator="auto"):
-    """Names of the columns of a table, and some of them as numbers.
+    """Names of all columns, and the chosen ones as numbers, NaN where one is missing.
 
-    Parameters
-    ----------
-    path : Path
-    choose : callable
-        From the names of all columns to the positions of those to read.
-    header : {"auto", True, False}
-        Whether the first line of text names the columns; "auto": if it holds a word.
-    separator : str
-        Of text; "auto" as in `overcover.tables`.
-
-    Returns
-    -------
-    names : list of str
-        Of all columns.
-    values : ndarray of shape (n_rows, n_chosen)
-        float64, or float32 where an array is; NaN where a value is missing.
+    `choose` maps the names to positions. `header` says whether the first line of a text
+    names the columns; "auto": if it holds a word.
     """
     form = form_of(path)
     if form in TEXT:
@@ -52,7 +38,7 @@ def _read_text(path, choose, header, separator):
         pass
     if not text.first:
         raise TableError(f"{str(path)!r} does not begin with a line of columns.")
-    separator, first = text.separator, [cell.strip() for cell in text.first]
+    first = [cell.strip() for cell in text.first]
     named = any(map(is_word, first)) if header == "auto" else bool(header)
     names = column_names(len(first))
     if named:
@@ -60,9 +46,9 @@ def _read_text(path, choose, header, separator):
     check_names(names, repr(str(path)))
     positions = choose(names)
     try:
-        return names, _read_fast(path, separator, named, positions)
+        return names, _read_fast(path, text.separator, named, positions)
     except ValueError:
-        return names, _read_cells(path, separator, named, names, positions)
+        return names, _read_cells(path, text.separator, named, names, positions)
 
 
 def _read_fast(path, separator, named, positions):
@@ -74,7 +60,7 @@ def _read_fast(path, separator, named, positions):
     ):
         warnings.simplefilter("error", UserWarning)  # no rows
         return np.loadtxt(
-            chain([] if named else [text.header], text),
+            text if named else chain([text.header], text),
             delimiter=separator,
             usecols=positions,
             ndmin=2,
@@ -87,21 +73,17 @@ def _read_cells(path, separator, named, names, positions):
     """The table cell by cell, or an error that names the cell at fault."""
     with reading(path, "text"), open_text(path, separator) as (text, _):
         first = [] if named else [(text.n_lines, text.first)]
-        rows = [
-            (line, [row[j] for j in positions])
-            for line, row in chain(first, text.cells())
-        ]
+        table = chain(first, text.cells())
+        rows = [(line, [row[j] for j in positions]) for line, row in table]
     if not rows:
         raise TableError(f"{str(path)!r} holds no rows.")
     columns = []
     for k, j in enumerate(positions):
         cells = np.array([row[k] for _, row in rows], dtype=object)
-        kind = kind_of(cells)
-        kind = "number" if kind == "words" else kind
+        kind = "date" if kind_of(cells) == "date" else "number"
         try:
-            columns.append(
-                numbers_of(cells, kind, names[j], lambda i: f"line {rows[i][0]}")
-            )
+            values = numbers_of(cells, kind, names[j], lambda i: f"line {rows[i][0]}")
+            columns.append(values)
         except TableError as error:
             raise TableError(
                 f"{str(path)!r}: {error} Turn words into numbers, or choose other "

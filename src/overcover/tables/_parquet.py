@@ -10,7 +10,7 @@ FORM = "a Parquet file"
 
 
 def open_parquet(path):
-    """A Parquet file whose columns have names of their own.
+    """A Parquet file without two columns of one name.
 
     Pages are fetched as they are needed: not a whole row group at a time.
     """
@@ -58,20 +58,17 @@ def check_columns(path, names):
 
 
 def _numbers(path, name, column, text_kind=None, start=0):
-    """Values of an Arrow column; text is of a kind, or None to find out."""
+    """Values of an Arrow column; text is of this kind, or None to find out."""
     from pyarrow import types
 
-    kind = column.type
-    if any(is_kind(kind) for is_kind in (types.is_integer, types.is_floating)) or (
-        types.is_boolean(kind)
-    ):
+    type_ = column.type
+    if types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_):
         numbers = column.cast("float64", safe=False)
         return numbers.to_numpy(zero_copy_only=False)
     cells = np.empty(len(column), dtype=object)
     cells[:] = column.to_pylist()
-    kind = "date" if types.is_temporal(kind) else text_kind or kind_of(cells)
-    if kind == "words":
-        kind = "number"
+    kind = "date" if types.is_temporal(type_) else text_kind or kind_of(cells)
+    kind = "number" if kind == "words" else kind
     try:
         return numbers_of(cells, kind, name, lambda i: row_number(start + i))
     except TableError as error:

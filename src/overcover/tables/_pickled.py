@@ -1,23 +1,23 @@
 """Read pickled dictionaries of arrays without running any of what they name.
 
 `numpy.savez` pickles a dictionary, and Python's unpickler calls whatever a pickle
-names, so a hostile file can run any program. Here no name in a pickle leads to anything
-but the stand-ins below: they take the arguments that numpy writes, check them, and hold
-plain data. Even numpy's own way to rebuild an array is not called, since a forged type
-could make it take bytes for pointers.
+names, so a hostile file can run any program. Here every name in a pickle leads to one
+of the stand-ins below, which check and hold the arguments that numpy writes. Not even
+numpy's own function to rebuild an array is called, since a forged type could make it
+take bytes for pointers.
 
-What can be read: dict, list, tuple, str, numbers, and arrays of numbers. Anything else
-is refused with its name. The memory is that of the file unpacked, twice.
+Can be read: dict, list, tuple, str, numbers, and arrays of numbers. Anything else is
+refused with its name. The memory is that of the file unpacked, twice.
 """
 
 import pickle
 import re
+from typing import Any
 
 import numpy as np
 
 MOST_NESTED = 6
 NUMBERS = re.compile(r"b1|[iu][1248]|f[248]")
-NUMPY_MODULES = ("numpy.core", "numpy._core")
 
 
 class RefusedPickle(ValueError):
@@ -25,7 +25,7 @@ class RefusedPickle(ValueError):
 
 
 class _Dtype:
-    """Stands in for a numpy type while a pickle is read."""
+    """Stands in for a numpy type."""
 
     __slots__ = ("code", "order")
 
@@ -35,16 +35,9 @@ class _Dtype:
     def __setstate__(self, state):
         self.order = state[1]
 
-    def resolve(self):
-        """The numpy type, if it is one of numbers."""
-        number = isinstance(self.code, str) and NUMBERS.fullmatch(self.code)
-        if not number or self.order not in ("<", ">", "|", "="):
-            raise RefusedPickle(f"an array of type {self.code!r}")
-        return np.dtype(self.order + self.code)
-
 
 class _Array:
-    """Stands in for an array while a pickle is read."""
+    """Stands in for an array."""
 
     __slots__ = ("content", "dtype", "order", "shape")
 
@@ -55,22 +48,20 @@ class _Array:
         _, self.shape, self.dtype, by_columns, self.content = state
         self.order = "F" if by_columns else "C"
 
-    def holds_objects(self):
-        return isinstance(self.dtype, _Dtype) and self.dtype.code in ("O", "O8")
-
     def resolve(self):
         """The array of numbers, checked against its bytes."""
-        if not isinstance(self.dtype, _Dtype):
-            raise RefusedPickle("an array without a type")
-        content = self.content
+        code, order, content = self.dtype.code, self.dtype.order, self.content
+        is_number = isinstance(code, str) and NUMBERS.fullmatch(code)
+        if not is_number or order not in ("<", ">", "|", "="):
+            raise RefusedPickle(f"an array of type {code!r}")
         if isinstance(content, str):  # Python 2 wrote bytes as text
             content = content.encode("latin1")
-        values = np.frombuffer(content, self.dtype.resolve())
+        values = np.frombuffer(content, np.dtype(order + code))
         return values.reshape(self.shape, order=self.order).copy()
 
 
 class _Maker:
-    """What a name in a pickle leads to; it cannot be changed from inside the pickle."""
+    """A function that a pickle can call, but not change."""
 
     __slots__ = ("make",)
 
@@ -91,40 +82,33 @@ def _encode(text, encoding="latin1"):
     return text.encode("latin1")
 
 
-def _makers():
-    """The names that numpy writes, and what stands in for them."""
-    makers = {
-        ("numpy", "dtype"): _Maker(_Dtype),
-        ("numpy", "ndarray"): _Maker(_Array),
-        ("_codecs", "encode"): _Maker(_encode),
-        ("__builtin__", "bytes"): _Maker(lambda: b""),
-    }
-    for module in NUMPY_MODULES:
-        empty = _Maker(lambda *_: _Array())
-        makers[f"{module}.multiarray", "_reconstruct"] = empty
-        makers[f"{module}.numeric", "_frombuffer"] = _Maker(_Array)
-    return makers
-
-
 class _Reader(pickle.Unpickler):
-    """An unpickler for which only the names above exist."""
+    """An unpickler for which only the names that numpy writes exist."""
 
     def __init__(self, file):
         super().__init__(file, encoding="latin1")
-        self.makers = _makers()
+        self.makers = {
+            ("numpy", "dtype"): _Maker(_Dtype),
+            ("numpy", "ndarray"): _Maker(_Array),
+            ("_codecs", "encode"): _Maker(_encode),
+            ("__builtin__", "bytes"): _Maker(lambda: b""),
+        }
+        for module in ("numpy.core", "numpy._core"):
+            empty = _Maker(lambda *_: _Array())
+            self.makers[f"{module}.multiarray", "_reconstruct"] = empty
+            self.makers[f"{module}.numeric", "_frombuffer"] = _Maker(_Array)
 
     def find_class(self, module, name):
-        try:
-            return self.makers[module, name]
-        except KeyError:
-            raise RefusedPickle(f"'{module}.{name}'") from None
+        if (module, name) not in self.makers:
+            raise RefusedPickle(f"'{module}.{name}'")
+        return self.makers[module, name]
 
     def persistent_load(self, pid):
         raise RefusedPickle("a reference to something outside")
 
 
 def read_pickle(file):
-    """Content of a pickle made of dictionaries, lists, names and arrays of numbers.
+    """Content of a pickle of dictionaries, lists, names and arrays of numbers.
 
     An array of objects comes as the list of them, one object as itself. Anything else,
     and a damaged pickle, is a ValueError; nothing of it is run.
@@ -147,22 +131,23 @@ def _plain(value, parts_by_id, depth=0):
         return value
     if depth > MOST_NESTED:
         raise RefusedPickle(f"parts nested deeper than {MOST_NESTED}")
-    if id(value) not in parts_by_id:
-        parts_by_id[id(value)] = _plain_part(value, parts_by_id, depth + 1)
-    return parts_by_id[id(value)]
-
-
-def _plain_part(value, parts_by_id, depth):
+    if id(value) in parts_by_id:
+        return parts_by_id[id(value)]
+    is_array = isinstance(value, _Array) and isinstance(value.dtype, _Dtype)
+    part: Any
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str | int):
                 raise RefusedPickle(f"a key of type {type(key).__name__!r}")
-        return {key: _plain(part, parts_by_id, depth) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part, parts_by_id, depth) for part in value]
-    if isinstance(value, _Array):
-        if not value.holds_objects():
-            return value.resolve()
-        parts = _plain(value.content, parts_by_id, depth)
-        return parts[0] if value.shape == () else parts
-    raise RefusedPickle(f"an object of type {type(value).__name__!r}")
+        part = {k: _plain(v, parts_by_id, depth + 1) for k, v in value.items()}
+    elif isinstance(value, list | tuple):
+        part = [_plain(v, parts_by_id, depth + 1) for v in value]
+    elif is_array and value.dtype.code in ("O", "O8"):
+        part = _plain(value.content, parts_by_id, depth + 1)
+        part = part[0] if value.shape == () else part
+    elif is_array:
+        part = value.resolve()
+    else:
+        raise RefusedPickle(f"an object of type {type(value).__name__!r}")
+    parts_by_id[id(value)] = part
+    return part

@@ -1,14 +1,13 @@
 """Separated values: every row has as many cells as the first line, or is refused.
 
 Parsers take a row that is too long for one with an index, leave out its last cells, or
-shift them: then every value is wrong, and no error says so. So cells are counted here
-before a parser reads a row: by the csv module in lines with quotes, as separators in
-the others.
+shift them, without an error. So cells are counted here before a parser reads a row: by
+the csv module in lines with quotes, as separators in the others.
 """
 
 import csv
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
@@ -19,33 +18,19 @@ MARK = "\ufeff"  # of the encoding, which some editors put first
 
 
 class Rows:
-    """Text of a table, row by row, without empty lines.
+    """Text of a table, row by row, without empty lines; pandas and NumPy can read it.
 
-    A file that pandas and NumPy can read from. After the first line, `first`, rows are
-    counted from 0.
-
-    Parameters
-    ----------
-    file : iterable of str
-        Lines with their ends.
-    separator : str or None
-        None for blanks; "auto" for the most frequent of comma, semicolon and tab in the
-        first line, else `otherwise`.
-    otherwise : str or None
-
-    Attributes
-    ----------
-    header : str
-        Text of the first row; "" if there is none.
-    first : list of str
-        Its cells.
-    separator : str or None
+    `file` yields lines with their ends. The separator None stands for blanks, "auto"
+    for the most frequent of comma, semicolon and tab in the first line, or else for
+    `otherwise`. `header` and `first` are the text and the cells of the first line; rows
+    after it are counted from 0.
     """
 
     def __init__(self, file, separator="auto", otherwise=None):
         self.lines, self.n_lines = iter(file), 0
         self.separator = separator
         self.header, self.first = self._first_row(otherwise)
+        # From each of these rows on, the line minus the row is constant.
         self._starts, self._offsets = [0], [self.n_lines + 1]
         self._rest: Iterator[str] = self._counted()
 
@@ -53,15 +38,13 @@ class Rows:
         for line in self.lines:
             self.n_lines += 1
             line = line.removeprefix(MARK)
-            if line.strip():
-                break
-        else:
-            return "", []
-        if self.separator == "auto":
-            counts = {mark: line.count(mark) for mark in ",;\t"}
-            most = max(counts, key=counts.__getitem__)
-            self.separator = most if counts[most] else otherwise
-        return self._row(line)
+            if not line.strip():
+                continue
+            if self.separator == "auto":
+                most = max(",;\t", key=line.count)
+                self.separator = most if most in line else otherwise
+            return self._row(line)
+        return "", []
 
     def _row(self, line):
         """Text and cells of the row that begins with a line; quotes may hold more."""
@@ -89,35 +72,24 @@ class Rows:
         n_between = n_cells - 1 if n_cells > 1 and separator is not None else -1
         for line in self.lines:
             self.n_lines += 1
+            first_line = self.n_lines
             if line.count(separator or " ") != n_between or QUOTE in line:
                 if not line.strip(" \r\n" if separator == "\t" else None):
                     continue
-                began = self.n_lines
                 line, cells = self._row(line)
                 if len(cells) != n_cells:
                     raise TableError(
-                        f"line {began} has {len(cells)} cells, and the first line has "
-                        f"{n_cells}. Correct one of them."
+                        f"line {first_line} has {len(cells)} cells, and the first line "
+                        f"has {n_cells}. Correct one of them."
                     )
-                self._note(n_rows, began)
-            elif self.n_lines - n_rows != self._offsets[-1]:
-                self._note(n_rows, self.n_lines)
+            if first_line - n_rows != self._offsets[-1]:
+                self._starts.append(n_rows)
+                self._offsets.append(first_line - n_rows)
             n_rows += 1
             yield line
 
-    def _note(self, row, line):
-        if line - row != self._offsets[-1]:
-            self._starts.append(row)
-            self._offsets.append(line - row)
-
     def __iter__(self):
         return self._rest
-
-    def has_rows(self):
-        """Whether any follow the first line."""
-        rows = list(islice(self._rest, 1))
-        self._rest = chain(rows, self._rest)
-        return bool(rows)
 
     def read(self, n=-1):
         """The next rows, of about n characters; all that are left if n is negative."""
@@ -135,12 +107,7 @@ class Rows:
             yield int(self.line_of(row)), self._row(text)[1]
 
     def line_of(self, rows):
-        """Lines in the file, as editors count them from 1, where rows begin.
-
-        Parameters
-        ----------
-        rows : int or array-like of int
-            Of those that have been read.
+        """Lines in the file, counted from 1, where rows that have been read begin.
 
         Examples
         --------

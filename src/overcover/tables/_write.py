@@ -20,40 +20,21 @@ def writing_table(target):
     """A function that writes frames of the same columns, one after the other.
 
     The target ends in .csv, .tsv (also compressed, .csv.gz), .parquet or .npy, or is
-    "-" for CSV to standard output. The file has its name when all is written; a failure
-    or an interruption leaves what was there before.
+    "-" for CSV to standard output. The file gets its name when all is written; a
+    failure or an interruption leaves the previous file as it was.
     """
     if target == STDIN:
-        yield TextWriter(sys.stdout, ",").write
+        yield _TextWriter(sys.stdout, ",").write
         sys.stdout.flush()
         return
-    with whole_file(target) as unfinished:
+    target = Path(target)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    try:
         writer = _writer(target, unfinished)
         try:
             yield writer.write
         finally:
             writer.close()
-
-
-def _writer(target, path) -> Any:
-    """A writer of the form that the name of the target tells, to a path."""
-    form = form_of(target, WRITABLE)
-    if form == ".parquet":
-        return ParquetWriter(path)
-    if form == ".npy":
-        return ArrayWriter(path)
-    opener: Any = UNPACK.get(packing_of(target), open)
-    file = opener(path, "wt", encoding="utf-8", newline="")
-    return TextWriter(file, "\t" if form == ".tsv" else ",")
-
-
-@contextmanager
-def whole_file(target):
-    """A name to write to, which becomes `target` if all goes well, else goes away."""
-    target = Path(target)
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
-    try:
-        yield unfinished
         os.replace(unfinished, target)
     except BrokenPipeError:
         raise
@@ -63,36 +44,38 @@ def whole_file(target):
         unfinished.unlink(missing_ok=True)
 
 
-class TextWriter:
+def _writer(target, path) -> Any:
+    """A writer to a path, of the form that the target's name tells."""
+    form = form_of(target, WRITABLE)
+    if form == ".parquet":
+        return _ParquetWriter(path)
+    if form == ".npy":
+        return _ArrayWriter(path)
+    opener: Any = UNPACK.get(packing_of(target), open)
+    file = opener(path, "wt", encoding="utf-8", newline="")
+    return _TextWriter(file, "\t" if form == ".tsv" else ",")
+
+
+class _TextWriter:
     """Separated values; numbers with all their digits."""
 
     def __init__(self, file, separator):
-        self.file, self.separator, self.has_header = file, separator, False
+        self.file, self.close = file, file.close
+        self.options = {"sep": separator, "index": False, "lineterminator": "\n"}
+        self.has_header = False
 
     def write(self, frame):
-        """Write rows, and a header before the first."""
-        frame.to_csv(
-            self.file,
-            sep=self.separator,
-            index=False,
-            header=not self.has_header,
-            lineterminator="\n",
-        )
+        frame.to_csv(self.file, header=not self.has_header, **self.options)
         self.has_header = True
 
-    def close(self):
-        """Close the file."""
-        self.file.close()
 
-
-class ParquetWriter:
+class _ParquetWriter:
     """A row group for every frame; the first one decides the types."""
 
     def __init__(self, path):
         self.path, self.writer = path, None
 
     def write(self, frame):
-        """Write a row group."""
         import pyarrow as pa
         import pyarrow.parquet as parquet
 
@@ -109,24 +92,18 @@ class ParquetWriter:
         self.writer.write_table(table)
 
     def close(self):
-        """Write the end of the file."""
         if self.writer is not None:
             self.writer.close()
 
 
-class ArrayWriter:
-    """A .npy file of float64, a column for each of a frame's.
-
-    The number of rows stands in the header, which has room for any, and is written
-    again at the end.
-    """
+class _ArrayWriter:
+    """A .npy file of float64; its header, which counts rows, is written again last."""
 
     def __init__(self, path):
         self.file = open(path, "wb")  # noqa: SIM115, closed by `close`
         self.shape = None
 
     def write(self, frame):
-        """Write rows."""
         try:
             gaps = with_gaps(frame, list(frame))
             columns = [as_numbers(column, "number") for _, column in gaps.items()]
@@ -147,7 +124,6 @@ class ArrayWriter:
         np.lib.format.write_array_header_1_0(self.file, header)
 
     def close(self):
-        """Write the header again, now that the rows are counted."""
         if self.shape is not None:
             self.file.seek(0)
             self._write_header()

@@ -13,23 +13,21 @@ import numpy as np
 
 DISTANCE, HEIGHT, TARGET, FOCAL = 5200.0, 1500.0, 950.0, 900.0
 FIRST_AZIMUTH = 20.0
-"""Where the first camera stands, in degrees around the scene."""
+"""Direction of the first camera from the middle of the scene, in degrees."""
 
 
 class Camera(NamedTuple):
     """A pinhole camera."""
 
     center: np.ndarray
-    """Where it stands, mm, shape (3,)."""
-
+    """Its position, mm, shape (3,)."""
     axes: np.ndarray
     """Rows: right, down and ahead of the camera in the world, shape (3, 3)."""
-
     focal: float
     """Focal length in pixels."""
 
     def project(self, points):
-        """Where the camera sees points of the world.
+        """Image coordinates and depth of points of the world.
 
         Parameters
         ----------
@@ -54,7 +52,7 @@ class Camera(NamedTuple):
 
 
 def make_cameras(n_cameras):
-    """Cameras evenly around the scene, at the height of eyes, looking at its middle."""
+    """Cameras evenly around the scene, looking at its middle."""
     cameras = []
     for i in range(n_cameras):
         azimuth = np.deg2rad(FIRST_AZIMUTH + 360.0 * i / n_cameras)

@@ -1,40 +1,37 @@
-"""The answer of `make_pose`: features, poses, and what drawings of them need."""
+"""The result of `make_pose`: features, poses, and methods for drawings of them."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..._validation import check_choice
 from ._scene import Rows, Scene
 from ._skeleton import pose_body
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PoseData:
-    """Images' features and poses, and what drawings of them need.
+    """Features of images, poses, and methods for drawings of them.
 
     Parameters
     ----------
     X_train, X_test : ndarray of shape (n_rows, n_features), float32
         Features of all cameras, side by side.
     Y_train, Y_test : ndarray of shape (n_rows, n_outputs), float32
-        Either 20 joints relative to the pelvis, in mm, x, y, z of each in turn; or the
-        flexion, abduction and twist of 18 joints, in degrees within [-180, 180).
+        Either x, y, z of 20 joints, or flexion, abduction and twist of 18 joints; see
+        `outputs` of `make_pose`.
     rows_train, rows_test : Rows
         Arrays `subject`, `motion`, `sequence` and `frame` of each row.
-    joint_names : tuple of 21 str
-        Of the points that `joints` and `skeletons` return, the pelvis first.
-    angle_names : tuple of 18 str
-        Of the joints that have angles.
+    joint_names, angle_names : tuple of 21 str, tuple of 18 str
+        Names of the points that `joints` and `skeletons` return, the pelvis first; and
+        of the joints that have angles.
     bones : tuple of pairs of int
         Points with a bone between them.
     cameras : tuple of Camera
-        Calibrated: `center`, `axes`, `focal`, `project(points)`.
     settings : dict
         Everything the data depend on.
     scene : Scene
-        Makes frames again.
+        Generates frames again.
 
     Examples
     --------
@@ -42,10 +39,8 @@ class PoseData:
     >>> data = make_pose("humaneva", n_frames=96, cache=False)
     >>> data
     PoseData(humaneva: 48 + 48 rows, 810 features -> 60 outputs)
-    >>> data.silhouettes([0, 5], part="test").shape
-    (2, 3, 96, 96)
-    >>> data.joints(slice(0, 2)).shape
-    (2, 21, 3)
+    >>> data.silhouettes([0, 5], part="test").shape, data.joints(slice(0, 2)).shape
+    ((2, 3, 96, 96), (2, 21, 3))
     >>> data.rows_test.motion[0]
     np.str_('walk')
     """
@@ -72,7 +67,7 @@ class PoseData:
         )
 
     def silhouettes(self, rows, part="train"):
-        """What the cameras saw, with all damage: one inside, zero outside.
+        """Images of all cameras, with their damage: one inside, zero outside.
 
         Parameters
         ----------
@@ -83,11 +78,10 @@ class PoseData:
         -------
         ndarray of shape (n_rows, n_cameras, 96, 96), uint8
         """
-        check_choice("part", part, ("train", "test"))
         return self.scene.for_rows(part, rows, self.scene.silhouettes)
 
     def joints(self, rows, part="train"):
-        """True positions in the world, whatever the outputs are.
+        """True positions in the world, for any kind of outputs.
 
         Parameters
         ----------
@@ -96,16 +90,13 @@ class PoseData:
 
         Returns
         -------
-        ndarray of shape (n_rows, 21, 3), mm
-            z up, the floor at zero.
+        ndarray of shape (n_rows, 21, 3), mm; z up, the floor at zero
         """
-        check_choice("part", part, ("train", "test"))
-        return self.scene.for_rows(
-            part, rows, lambda s, frames: self.scene.perform(s, frames)[1]
-        )
+        perform = self.scene.perform
+        return self.scene.for_rows(part, rows, lambda s, frames: perform(s, frames)[1])
 
     def skeletons(self, Y, subject=0):
-        """Points of poses relative to the pelvis: predictions, ready to draw.
+        """Points of outputs or predictions relative to the pelvis, ready to draw.
 
         Parameters
         ----------
@@ -124,7 +115,7 @@ class PoseData:
                 f"Y of shape {Y.shape} must have rows of {n_outputs} outputs, like "
                 "Y_train."
             )
+        triples = Y.reshape(len(Y), -1, 3)
         if self.settings["outputs"] == "angles":
-            offsets = self.scene.subjects[subject].offsets
-            return pose_body(Y.reshape(len(Y), -1, 3), offsets)
-        return np.insert(Y.reshape(len(Y), -1, 3), 0, 0.0, axis=1)
+            return pose_body(triples, self.scene.subjects[subject].offsets)
+        return np.insert(triples, 0, 0.0, axis=1)

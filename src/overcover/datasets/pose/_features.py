@@ -1,77 +1,69 @@
-r"""Features of silhouettes: histograms of oriented gradients.
+r"""Features of silhouettes: histograms of oriented gradients, bags of shape contexts.
 
     skeleton -> motion -> camera -> silhouette -> [features]
 
-The image is smoothed, :math:`g = \nabla I` by central differences; every pixel near the
-bounding box of what is not zero adds :math:`|g|` to the two orientations (of 9 in 180
-degrees) next to that of g, in its cell of the bounding box; the whole is scaled to
-length one. Cells move and stretch with the bounding box, so neither place nor
-brightness matters.
+*Histograms.* The image is smoothed, :math:`g = \nabla I` by central differences. Every
+pixel near the bounding box of the person adds :math:`|g|` to the two of 9 orientations
+in 180 degrees next to that of g, in its cell of the bounding box. The result is scaled
+to length one.
+
+*Bags.* Points are sampled along the border. The shape context of a point counts where
+the others lie: 12 directions times 5 rings, equal in the logarithm of the distance over
+the mean distance. Contexts s vote for the words c of a codebook, learned by k-means
+from training silhouettes, with weights :math:`e^{-|s - c|^2 / 2 \sigma^2}` that add up
+to one for each point; the feature is the mean of the votes.
+
+Neither depends on place or brightness; bags do not depend on scale either. The features
+of an empty image are zero.
 """
 
 import numpy as np
+from sklearn.cluster import KMeans
 
-from ._silhouette import compiled
+from ..._parallel import one_thread_per_worker
+from ._silhouette import border_of, compiled
 
 N_ORIENTATIONS = 9
+N_POINTS = 100
+"""Points sampled along a border."""
+N_RINGS, N_DIRECTIONS = 5, 12
+NEAREST_RING, FARTHEST_RING = 0.125, 2.0
+"""Where the rings begin and end, in mean distances."""
+N_WORDS = 100
+MOST_CONTEXTS = 10_000
+"""The most contexts from which a codebook is learned."""
 
 
 @compiled
-def bounding_box(image):
-    """First and past-last row and column that hold anything; zeros where none does."""
-    top, bottom, left, right = image.shape[0], 0, image.shape[1], 0
-    for y in range(image.shape[0]):
-        for x in range(image.shape[1]):
-            if image[y, x] > 0:
-                top, bottom = min(top, y), max(bottom, y + 1)
-                left, right = min(left, x), max(right, x + 1)
-    if bottom == 0:
-        return 0, 0, 0, 0
-    return top, bottom, left, right
-
-
-@compiled
-def _smooth(image, out, between):
-    """Binomial weights (1 4 6 4 1) / 16 along both axes; outside is zero."""
+def _smooth(image):
+    """Weights (1 4 6 4 1) / 16 along both axes; outside is zero."""
     height, width = image.shape
-    weights = (0.375, 0.25, 0.0625)
+    padded = np.zeros((height + 4, width + 4))
+    padded[2:-2, 2:-2] = image
+    smooth, row = np.empty((height, width)), np.empty(width + 4)
     for y in range(height):
+        for x in range(width + 4):
+            near = padded[y + 1, x] + padded[y + 3, x]
+            far = padded[y, x] + padded[y + 4, x]
+            row[x] = 0.375 * padded[y + 2, x] + 0.25 * near + 0.0625 * far
         for x in range(width):
-            total = weights[0] * image[y, x]
-            for k in range(1, 3):
-                if x >= k:
-                    total += weights[k] * image[y, x - k]
-                if x + k < width:
-                    total += weights[k] * image[y, x + k]
-            between[y, x] = total
-    for y in range(height):
-        for x in range(width):
-            total = weights[0] * between[y, x]
-            for k in range(1, 3):
-                if y >= k:
-                    total += weights[k] * between[y - k, x]
-                if y + k < height:
-                    total += weights[k] * between[y + k, x]
-            out[y, x] = total
+            near, far = row[x + 1] + row[x + 3], row[x] + row[x + 4]
+            smooth[y, x] = 0.375 * row[x + 2] + 0.25 * near + 0.0625 * far
+    return smooth
 
 
 @compiled
 def hog(images, n_rows, n_columns):
-    """Histograms of oriented gradients over the cells of the bounding box.
-
-    Images have shape (n_images, height, width), features (n_images, n_rows * n_columns
-    * 9); zeros for an empty image.
-    """
+    """Histograms of images (n_images, height, width), one for each cell in a row."""
     n_images, height, width = images.shape
     features = np.zeros((n_images, n_rows * n_columns * N_ORIENTATIONS), np.float32)
-    smooth, between = np.empty((height, width)), np.empty((height, width))
-    histogram = np.empty((n_rows, n_columns, N_ORIENTATIONS))
     for i in range(n_images):
-        top, bottom, left, right = bounding_box(images[i])
-        if bottom == 0:
+        ys, xs = np.nonzero(images[i])
+        if len(ys) == 0:
             continue
-        _smooth(images[i], smooth, between)
-        histogram[:] = 0.0
+        top, bottom, left, right = ys.min(), ys.max() + 1, xs.min(), xs.max() + 1
+        smooth = _smooth(images[i])
+        histogram = np.zeros((n_rows, n_columns, N_ORIENTATIONS))
         # Smoothing spreads the border by two pixels, differences by one.
         for y in range(max(1, top - 3), min(height - 1, bottom + 3)):
             row = (y - top) * n_rows // (bottom - top)
@@ -92,4 +84,78 @@ def hog(images, n_rows, n_columns):
                 cell[(below + 1) % N_ORIENTATIONS] += share * size
         flat = histogram.ravel()
         features[i] = flat / np.sqrt(np.sum(flat * flat))
+    return features
+
+
+@compiled
+def shape_contexts(image):
+    """Shares of the other points by ring and direction, shape (n_points, 60)."""
+    ys, xs = border_of(image)
+    n_points = min(len(ys), N_POINTS)
+    contexts = np.zeros((n_points, N_RINGS * N_DIRECTIONS))
+    if n_points < 2:
+        return contexts
+    points = np.empty((n_points, 2))
+    for i in range(n_points):
+        k = i * len(ys) // n_points
+        points[i, 0], points[i, 1] = xs[k], ys[k]
+    total = 0.0
+    for i in range(n_points):
+        for j in range(i):
+            dx, dy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
+            total += np.sqrt(dx * dx + dy * dy)
+    mean = 2.0 * total / (n_points * (n_points - 1))
+    per_ring = N_RINGS / np.log(FARTHEST_RING / NEAREST_RING)
+    for i in range(n_points):
+        for j in range(n_points):
+            if i == j:
+                continue
+            dx, dy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
+            distance = np.sqrt(dx * dx + dy * dy) / mean
+            if distance >= FARTHEST_RING:
+                continue
+            ring = int(max(0.0, np.log(distance / NEAREST_RING) * per_ring))
+            ring = min(ring, N_RINGS - 1)
+            turn = np.arctan2(dy, dx) / (2 * np.pi) + 0.5
+            direction = int(turn * N_DIRECTIONS) % N_DIRECTIONS
+            contexts[i, ring * N_DIRECTIONS + direction] += 1.0 / (n_points - 1)
+    return contexts
+
+
+def learn_codebook(images, random_state):
+    """Words of shape (100, 60), and sigma: the rms distance of contexts to words."""
+    contexts = np.concatenate([shape_contexts(image) for image in images])
+    if len(contexts) < N_WORDS:
+        raise ValueError(
+            f"The training silhouettes have {len(contexts)} border points, too few for "
+            f"{N_WORDS} words. Raise n_frames, or lower occlusion."
+        )
+    stride = -(-len(contexts) // MOST_CONTEXTS)
+    contexts = contexts[::stride]
+    with one_thread_per_worker():
+        means = KMeans(N_WORDS, n_init=1, max_iter=30, random_state=random_state)
+        means.fit(contexts)
+    return means.cluster_centers_, float(np.sqrt(means.inertia_ / len(contexts)))
+
+
+@compiled
+def bag_of_shape_contexts(images, words, width):
+    """Mean votes of the shape contexts of every image, shape (n_images, n_words)."""
+    features = np.zeros((len(images), len(words)), dtype=np.float32)
+    words_t = np.ascontiguousarray(words.T)
+    votes, bag = np.empty(len(words)), np.empty(len(words))
+    for i in range(len(images)):
+        contexts = shape_contexts(images[i])
+        bag[:] = 0.0
+        for p in range(len(contexts)):
+            votes[:] = 0.0
+            for k in range(len(words_t)):
+                # Words innermost: they fill the vector lanes.
+                for w in range(len(votes)):
+                    votes[w] += (contexts[p, k] - words_t[k, w]) ** 2
+            nearest = votes.min()
+            votes[:] = np.exp(-0.5 * (votes - nearest) / (width * width))
+            bag += votes / votes.sum()
+        if len(contexts) > 0:
+            features[i] = bag / len(contexts)
     return features

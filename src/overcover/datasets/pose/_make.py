@@ -1,18 +1,36 @@
-"""Make pose data: settings, a scene, and arrays from memory or from the cache."""
+"""`make_pose`: all rows of a pose data set, in memory or in the cache.
+
+    skeleton -> motion -> camera -> silhouette -> features -> [rows]
+
+Memory beyond the arrays: `CHUNK` frames for each worker, and a few of their results.
+"""
 
 from dataclasses import asdict
 
 import numpy as np
 
+from ..._parallel import run_tasks
+from ..._progress import open_bar
 from ._cache import stored
 from ._data import PoseData
+from ._features import (
+    N_ORIENTATIONS,
+    N_WORDS,
+    bag_of_shape_contexts,
+    hog,
+    learn_codebook,
+)
 from ._presets import choose_settings
-from ._rows import fill_rows, shapes_of
 from ._scene import Scene
+from ._silhouette import SIZE
 from ._skeleton import BONES, JOINT_NAMES, JOINTS
 
 VERSION = 1
 """Of the generator: raised when it generates other data, so that caches are renewed."""
+CHUNK = 256
+"""Frames that each worker generates at once."""
+CODEBOOK_FRAMES = 400
+"""The most training frames from which a codebook is learned."""
 
 
 def make_pose(
@@ -33,14 +51,14 @@ def make_pose(
     random_state=0,
     verbose=0,
 ):
-    """People who move before cameras: features of silhouettes, and their poses.
+    """Make poses of people in front of cameras, and features of their silhouettes.
 
     All data follow from `random_state` and the options, whatever `n_jobs`.
 
     Parameters
     ----------
     preset : "humaneva", "poser" or "human36m"
-        What the other options are where they are None:
+        Values of the other options where they are None:
 
         - "humaneva": 4,800 rows to train and 4,800 to test, one half of every sequence
           each; 3 cameras times 270 "hog" features to 60 "positions".
@@ -68,7 +86,7 @@ def make_pose(
     segmentation_noise : float in [0, 2]
         Strength of faulty segmentation: lost limbs, blobs at the border, speckle.
     folder : path-like
-        Where to keep the arrays as .npy files; the answer's are then memory-mapped.
+        Where to keep the arrays as .npy files; the result's are then memory-mapped.
         Memory beyond the files: 256 frames for each worker, some 20 MB.
     cache : bool
         Whether to read the data of an earlier equal call, from `folder` or else from
@@ -103,17 +121,19 @@ def make_pose(
     }
     settings = choose_settings(preset, random_state, options)
     scene = Scene(settings)
-    shapes = shapes_of(scene)
+    shapes = _shapes_of(scene)
 
-    def fill(arrays):
-        fill_rows(scene, arrays, n_jobs, verbose)
+    def blocks():
+        return row_blocks(scene, shapes, n_jobs, verbose)
 
     if cache or folder is not None:
-        described = {"version": VERSION, **asdict(settings)}
-        arrays = stored(described, shapes, fill, folder, data_home, anew=not cache)
+        key = {"version": VERSION, **asdict(settings)}
+        arrays = stored(key, shapes, blocks, folder, data_home, anew=not cache)
     else:
         arrays = {name: np.empty(s, np.float32) for name, s in shapes.items()}
-        fill(arrays)
+        for start, block in blocks():
+            for name, rows in block.items():
+                arrays[name][start : start + len(rows)] = rows
     return PoseData(
         **arrays,
         rows_train=scene.rows["train"],
@@ -125,3 +145,62 @@ def make_pose(
         settings=asdict(settings),
         scene=scene,
     )
+
+
+def _shapes_of(scene):
+    """Shapes of all arrays, by their names."""
+    settings = scene.settings
+    n_cells = np.prod(settings.n_cells).item()
+    width = n_cells * N_ORIENTATIONS if settings.features == "hog" else N_WORDS
+    n_outputs = 3 * (len(JOINTS) if settings.outputs == "angles" else len(BONES))
+    shapes = {}
+    for part, where in scene.rows.items():
+        shapes[f"X_{part}"] = (len(where.frame), settings.n_cameras * width)
+        shapes[f"Y_{part}"] = (len(where.frame), n_outputs)
+    return shapes
+
+
+def _encoder(scene):
+    """A function from silhouettes to features."""
+    settings = scene.settings
+    if settings.features == "hog":
+        return lambda images: hog(images, *settings.n_cells)
+    n_train = settings.n_frames - settings.n_test
+    rows = np.unique(np.linspace(0, n_train - 1, CODEBOOK_FRAMES).astype(int))
+    images = scene.for_rows("train", rows, scene.silhouettes).reshape(-1, SIZE, SIZE)
+    words, width = learn_codebook(images, settings.random_state)
+    return lambda images: bag_of_shape_contexts(images, words, width)
+
+
+def row_blocks(scene, shapes, n_jobs, verbose):
+    """The first row of each chunk, and its arrays by name, in the order of the rows."""
+    encode = _encoder(scene)
+
+    def make_rows(s, frames):
+        """Features and outputs of frames of sequence s, side by side."""
+        angles, joints = scene.perform(s, frames)
+        images = scene.silhouettes(s, frames, joints).reshape(-1, SIZE, SIZE)
+        positions = joints[:, 1:] - joints[:, :1]
+        outputs = angles if scene.settings.outputs == "angles" else positions
+        n = len(frames)
+        return np.hstack([encode(images).reshape(n, -1), outputs.reshape(n, -1)])
+
+    def make_block(part, start):
+        rows = scene.for_rows(part, slice(start, start + CHUNK), make_rows)
+        X, Y = np.hsplit(rows.astype(np.float32), [shapes[f"X_{part}"][1]])
+        return start, {f"X_{part}": X, f"Y_{part}": Y}
+
+    chunks = [
+        (part, start)
+        for part, where in scene.rows.items()
+        for start in range(0, len(where.frame), CHUNK)
+    ]
+    bar = open_bar("frames", len(chunks)) if verbose else None
+    try:
+        for start, block in run_tasks(make_block, chunks, n_jobs):
+            yield start, block
+            if bar is not None:
+                bar.advance()
+    finally:
+        if bar is not None:
+            bar.close()

@@ -9,17 +9,15 @@ phases :math:`\varphi_k`,
 .. math:: a(\varphi) = \sum_k w_k a_k, \quad
     w_k \propto e^{\kappa \cos(\varphi - \varphi_k)} .
 
-Subjects have a style (amplitudes and offsets of their own), every sequence a tempo and
-a heading, and everything drifts slowly: the second half of a sequence is like the first
-but not the same. Angles depend on the time alone, so taking fewer frames of a sequence
-thins it out and changes nothing else.
+Angles depend on the time alone, so fewer frames of a sequence are a subset of the same
+motion.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from ._skeleton import JOINTS, J
+from ._skeleton import JOINTS, J, triples
 
 GAITS = ("walk", "jog")
 
@@ -35,106 +33,78 @@ _RISING = """pelvis 18 0 0, spine 15 0 0, both_hip 78 8 8, both_knee 80 0 0,
     both_shoulder 30 8 0, both_elbow 20 0 0"""
 
 
+_PUNCHES = {
+    0.0: "",
+    0.22: "left_shoulder 88 2 0, left_elbow 8 0 0, chest 4 0 -22, spine 10 0 -8",
+    0.42: "",
+    0.68: """right_shoulder 92 0 0, right_elbow 6 0 0, chest 6 0 28,
+        spine 16 0 14, right_knee 34 0 0""",
+}
+_GESTURES = {
+    0.0: "",
+    0.16: "right_shoulder 15 112 70, right_elbow 35 0 0",
+    0.29: "right_shoulder 20 98 80, right_elbow 95 0 0",
+    0.42: "right_shoulder 15 115 70, right_elbow 30 0 0",
+    0.58: "left_shoulder 62 5 10, left_elbow 25 0 0",
+    0.70: "left_shoulder 42 8 10, left_elbow 118 0 0",
+    0.84: "both_shoulder 42 28 -20, both_elbow 62 0 0, neck -8 0 0",
+}
+_THROWS = {
+    0.0: "",
+    0.18: "both_shoulder 78 4 -8, both_elbow 38 0 0, spine 6 0 0",
+    0.33: "both_shoulder 28 6 -22, both_elbow 105 0 0",
+    0.55: """right_shoulder 10 100 -75, right_elbow 95 0 0, spine -4 0 -14,
+        left_shoulder 55 20 0, chest -6 0 -24, right_hip 4 10 8""",
+    0.70: """right_shoulder 98 8 0, right_elbow 8 0 0, left_hip 32 6 6,
+        left_shoulder -18 16 0, chest 12 0 22, spine 16 0 12, left_knee 34 0 0""",
+}
+_SITTINGS = {
+    0.0: "",
+    0.11: _RISING,
+    0.24: _SEATED,
+    0.40: f"{_SEATED}, right_shoulder 48 22 10, right_elbow 95 0 0, spine 2 0 8",
+    0.55: f"""{_SEATED}, pelvis -16 0 0, both_hip 74 6 8, both_knee 68 0 0,
+        both_shoulder 10 14 10""",
+    0.70: f"{_SEATED}, left_shoulder 62 12 0, left_elbow 50 0 0, spine 24 0 -10",
+    0.84: _SEATED,
+    0.92: _RISING,
+}
+
+
 class Motion(NamedTuple):
     """Key poses of a motion that is not a gait."""
 
-    seconds: float
-    """Of one cycle."""
-
-    sharpness: float
-    """kappa: how long a key pose is held."""
-
+    seconds: float  # of one cycle
+    sharpness: float  # kappa: how long a key pose is held
     stance: str
-    keys: dict[float, str]
-    """Poses by their phase, in cycles."""
+    keys: dict[float, str]  # poses by their phase, in cycles
 
 
+_STANDING_READY = f"{_STANCE}, both_hip 10 8 8, both_knee 14 0 0"
 KEYED = {
-    "box": Motion(
-        1.8,
-        5.0,
-        _GUARD,
-        {
-            0.0: "",
-            0.22: """left_shoulder 88 2 0, left_elbow 8 0 0, chest 4 0 -22,
-                spine 10 0 -8""",
-            0.42: "",
-            0.68: """right_shoulder 92 0 0, right_elbow 6 0 0, chest 6 0 28,
-                spine 16 0 14, right_knee 34 0 0""",
-        },
-    ),
-    "gesture": Motion(
-        6.5,
-        14.0,
-        _STANCE,
-        {
-            0.0: "",
-            0.16: "right_shoulder 15 112 70, right_elbow 35 0 0",
-            0.29: "right_shoulder 20 98 80, right_elbow 95 0 0",
-            0.42: "right_shoulder 15 115 70, right_elbow 30 0 0",
-            0.58: "left_shoulder 62 5 10, left_elbow 25 0 0",
-            0.70: "left_shoulder 42 8 10, left_elbow 118 0 0",
-            0.84: "both_shoulder 42 28 -20, both_elbow 62 0 0, neck -8 0 0",
-        },
-    ),
-    "throw_catch": Motion(
-        4.0,
-        12.0,
-        f"{_STANCE}, both_hip 10 8 8, both_knee 14 0 0",
-        {
-            0.0: "",
-            0.18: "both_shoulder 78 4 -8, both_elbow 38 0 0, spine 6 0 0",
-            0.33: "both_shoulder 28 6 -22, both_elbow 105 0 0",
-            0.55: """right_shoulder 10 100 -75, right_elbow 95 0 0, spine -4 0 -14,
-                left_shoulder 55 20 0, chest -6 0 -24, right_hip 4 10 8""",
-            0.70: """right_shoulder 98 8 0, right_elbow 8 0 0, left_hip 32 6 6,
-                left_shoulder -18 16 0, chest 12 0 22, spine 16 0 12,
-                left_knee 34 0 0""",
-        },
-    ),
-    "sit": Motion(
-        11.0,
-        20.0,
-        _STANCE,
-        {
-            0.0: "",
-            0.11: _RISING,
-            0.24: _SEATED,
-            0.40: f"""{_SEATED}, right_shoulder 48 22 10, right_elbow 95 0 0,
-                spine 2 0 8""",
-            0.55: f"""{_SEATED}, pelvis -16 0 0, both_hip 74 6 8, both_knee 68 0 0,
-                both_shoulder 10 14 10""",
-            0.70: f"""{_SEATED}, left_shoulder 62 12 0, left_elbow 50 0 0,
-                spine 24 0 -10""",
-            0.84: _SEATED,
-            0.92: _RISING,
-        },
-    ),
+    "box": Motion(1.8, 5.0, _GUARD, _PUNCHES),
+    "gesture": Motion(6.5, 14.0, _STANCE, _GESTURES),
+    "throw_catch": Motion(4.0, 12.0, _STANDING_READY, _THROWS),
+    "sit": Motion(11.0, 20.0, _STANCE, _SITTINGS),
 }
 MOTIONS = (*GAITS, *KEYED)
 """Names of the motions, in the order of the data."""
 
 
-class Wander:
-    """Slow smooth noise: sums of sinusoids, unit variance, a function of time alone.
+def wander(rng, n_signals, t, fastest=0.25):
+    """Slow smooth noise of unit variance at times t, shape (n_frames, n_signals).
 
-    Cycles per second lie between `slowest` and `fastest`.
+    Sums of five sinusoids with 0.02 to `fastest` cycles per second.
     """
-
-    def __init__(self, rng, n_signals, slowest=0.02, fastest=0.25, n_waves=5):
-        shape = (n_signals, n_waves)
-        self.rates = 2 * np.pi * np.exp(rng.uniform(*np.log([slowest, fastest]), shape))
-        self.phases = rng.uniform(0, 2 * np.pi, shape)
-        self.heights = rng.normal(size=shape)
-        self.heights *= np.sqrt(2.0) / np.linalg.norm(self.heights, axis=1)[:, None]
-
-    def __call__(self, t):
-        """Values at times t, shape (n_frames, n_signals)."""
-        total = np.zeros((len(t), len(self.rates)))
-        for wave in range(self.rates.shape[1]):
-            waves = np.sin(np.outer(t, self.rates[:, wave]) + self.phases[:, wave])
-            total += self.heights[:, wave] * waves
-        return total
+    shape = (n_signals, 5)
+    rates = 2 * np.pi * np.exp(rng.uniform(*np.log([0.02, fastest]), shape))
+    phases = rng.uniform(0, 2 * np.pi, shape)
+    heights = rng.normal(size=shape)
+    heights *= np.sqrt(2.0) / np.linalg.norm(heights, axis=1)[:, None]
+    total = np.zeros((len(t), n_signals))
+    for rate, phase, height in zip(rates.T, phases.T, heights.T):
+        total += height * np.sin(np.outer(t, rate) + phase)
+    return total
 
 
 def _bump(phase, centre, sharpness):
@@ -144,18 +114,14 @@ def _bump(phase, centre, sharpness):
 
 def _put(angles, pose):
     """Write the joints that a pose names into angles of shape (18, 3)."""
-    for part in filter(None, pose.split(",")):
-        name, *degrees = part.split()
-        for side in ("left", "right") if name.startswith("both") else ("both",):
-            angles[J[name.replace("both", side)]] = [float(value) for value in degrees]
+    for name, degrees in triples(pose):
+        for side in ("left", "right"):
+            angles[J[name.replace("both", side)]] = degrees
     return angles
 
 
 def gait_angles(phase, running):
-    """Angles of a stride, shape (n_frames, 18, 3).
-
-    Phases are in radians; phase 0 is where the left heel strikes.
-    """
+    """Angles (n_frames, 18, 3) of a stride; at phase 0 the left heel strikes."""
     angles = np.zeros((len(phase), len(JOINTS), 3))
     swing = 2 * np.pi * 0.73
     for side, shift in (("left", 0.0), ("right", np.pi)):
@@ -164,21 +130,18 @@ def gait_angles(phase, running):
         shoulder, elbow = J[f"{side}_shoulder"], J[f"{side}_elbow"]
         if running:
             angles[:, hip, 0] = 17 + 33 * np.cos(leg)
-            angles[:, knee, 0] = (
-                16 + 84 * _bump(leg, swing, 2.2) + 22 * _bump(leg, 0.9, 3)
-            )
+            bend = 84 * _bump(leg, swing, 2.2)
+            angles[:, knee, 0] = 16 + bend + 22 * _bump(leg, 0.9, 3)
             angles[:, ankle, 0] = 4 + 14 * _bump(leg, 0.9, 3) - 26 * _bump(leg, 3.3, 4)
             angles[:, shoulder, 0] = -8 - 34 * np.cos(leg)
             angles[:, elbow, 0] = 88 - 14 * np.cos(leg)
             angles[:, shoulder, 2] = 18
         else:
             angles[:, hip, 0] = 6 + 24 * np.cos(leg)
-            angles[:, knee, 0] = (
-                5 + 56 * _bump(leg, swing, 2.8) + 13 * _bump(leg, 0.8, 4)
-            )
-            angles[:, ankle, 0] = (
-                2 + 9 * _bump(leg, 2.5, 3) - 20 * _bump(leg, 2 * np.pi * 0.62, 6)
-            )
+            bend = 56 * _bump(leg, swing, 2.8)
+            angles[:, knee, 0] = 5 + bend + 13 * _bump(leg, 0.8, 4)
+            push_off = 20 * _bump(leg, 2 * np.pi * 0.62, 6)
+            angles[:, ankle, 0] = 2 + 9 * _bump(leg, 2.5, 3) - push_off
             angles[:, shoulder, 0] = 2 - 22 * np.cos(leg)
             angles[:, elbow, 0] = 24 - 13 * np.cos(leg)
         angles[:, shoulder, 1] = 10
@@ -195,10 +158,9 @@ def gait_angles(phase, running):
 
 
 def keyed_angles(motion, phase, liveliness):
-    """Angles of a motion through key poses, shape (n_frames, 18, 3).
+    """Angles (n_frames, 18, 3) of a motion through key poses.
 
-    Phases are in radians; `liveliness`, shape (n_frames, n_keys), is how much of the
-    way from the stance to each key pose is taken.
+    `liveliness`, shape (n_frames, n_keys), scales the way from the stance to each pose.
     """
     stance = _put(np.zeros((len(JOINTS), 3)), motion.stance)
     keys = np.stack([_put(stance.copy(), pose) for pose in motion.keys.values()])

@@ -1,4 +1,4 @@
-"""A scene: who does what before which cameras, and which frames are held out.
+"""A scene: who does what in front of which cameras, and which frames are held out.
 
     [skeleton -> motion -> camera -> silhouette] -> features
 
@@ -6,21 +6,15 @@ Everything follows from the `Settings`, and any frame of any sequence can be gen
 alone: a row does not depend on the rows around it.
 """
 
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from ..._validation import check_choice
 from ._camera import make_cameras
 from ._motion import MOTIONS
 from ._sequence import make_subject, perform
-from ._silhouette import (
-    SIZE,
-    draw_silhouettes,
-    fit_to_image,
-    image_seeds,
-    limbs_seen,
-)
+from ._silhouette import SIZE, draw_silhouettes, fit_to_image, image_seeds, limbs_seen
 from ._skeleton import make_bodies
 
 
@@ -30,28 +24,24 @@ class Sequence(NamedTuple):
     subject: int
     motion: str
     take: int
-    n_frames: int
-    is_test: np.ndarray
-    """Which frames are held out, shape (n_frames,)."""
+    is_test: np.ndarray  # frames that are held out, shape (n_frames,)
+
+    @property
+    def key(self):
+        """Integers for seeds, different for every sequence."""
+        return self.subject, MOTIONS.index(self.motion), self.take
 
 
 class Rows(NamedTuple):
-    """Where the rows of one part of the data come from.
-
-    Parameters
-    ----------
-    subject : ndarray of shape (n_rows,), int
-    motion : ndarray of shape (n_rows,), str
-    sequence : ndarray of shape (n_rows,), int
-        Counted over subjects, motions and takes.
-    frame : ndarray of shape (n_rows,), int
-        Counted within the sequence.
-    """
+    """Where the rows of one part of the data come from: arrays of shape (n_rows,)."""
 
     subject: np.ndarray
     motion: np.ndarray
+    """Names of motions."""
     sequence: np.ndarray
+    """Numbers, counted over subjects, motions and takes."""
     frame: np.ndarray
+    """Numbers within the sequence."""
 
 
 def _held_out(n_frames, n_test, n_blocks, at_end):
@@ -70,7 +60,7 @@ def _held_out(n_frames, n_test, n_blocks, at_end):
 
 
 class Scene:
-    """Subjects, cameras and sequences of a pose data set, by its `Settings`."""
+    """Subjects, cameras, sequences, and the `rows` of "train" and "test"."""
 
     def __init__(self, settings):
         self.settings = settings
@@ -88,17 +78,12 @@ class Scene:
         shares = np.arange(len(casts) + 1) / len(casts)
         ends = np.round(shares * settings.n_frames).astype(int)
         tests = np.round(ends * settings.n_test / settings.n_frames).astype(int)
+        sizes = zip(np.diff(ends), np.diff(tests))
         self.sequences = [
-            Sequence(*cast, n, _held_out(n, n_test, settings.n_blocks, s % 2 == 0))
-            for s, (cast, n, n_test) in enumerate(
-                zip(casts, np.diff(ends), np.diff(tests))
-            )
+            Sequence(*cast, _held_out(*size, settings.n_blocks, s % 2 == 0))
+            for s, (cast, size) in enumerate(zip(casts, sizes))
         ]
-
-    @cached_property
-    def rows(self):
-        """`Rows` of each part, by its name."""
-        return {part: self._rows(part == "test") for part in ("train", "test")}
+        self.rows = {"train": self._rows(False), "test": self._rows(True)}
 
     def _rows(self, of_test):
         frames = [np.flatnonzero(q.is_test == of_test) for q in self.sequences]
@@ -112,34 +97,31 @@ class Scene:
     def perform(self, s, frames):
         """Angles and joints of frames of sequence s, see `_sequence.perform`."""
         q, settings = self.sequences[s], self.settings
-        key = [settings.random_state, 2, q.subject, MOTIONS.index(q.motion), q.take]
         return perform(
             self.subjects[q.subject],
             q.motion,
-            np.random.default_rng(key),
-            np.asarray(frames) * (settings.seconds / q.n_frames),
+            np.random.default_rng([settings.random_state, 2, *q.key]),
+            np.asarray(frames) * (settings.seconds / len(q.is_test)),
             settings.variation,
             settings.turn,
             settings.rounds,
         )
 
     def silhouettes(self, s, frames, joints=None):
-        """Images of all cameras of frames of sequence s.
+        """Images (n_frames, n_cameras, SIZE, SIZE) of sequence s, uint8.
 
-        Shape (n_frames, n_cameras, SIZE, SIZE), uint8; `joints` are those of `perform`,
-        for a caller that has them already.
+        `joints` are those of `perform`, for a caller that has them already.
         """
         q, settings = self.sequences[s], self.settings
         subject = self.subjects[q.subject]
         if joints is None:
             joints = self.perform(s, frames)[1]
-        key = (q.subject, MOTIONS.index(q.motion), q.take)
         images = np.empty((len(frames), len(self.cameras), SIZE, SIZE), np.uint8)
         for c, camera in enumerate(self.cameras):
             limbs = limbs_seen(joints, camera, subject.height, subject.girth)
             images[:, c] = draw_silhouettes(
                 fit_to_image(limbs),
-                image_seeds([settings.random_state, 3, *key, c], np.asarray(frames)),
+                image_seeds([settings.random_state, 3, *q.key, c], np.asarray(frames)),
                 settings.occlusion,
                 settings.segmentation_noise,
             )
@@ -147,10 +129,11 @@ class Scene:
 
     def for_rows(self, part, rows, make):
         """Stack ``make(sequence, frames)`` over chosen rows, in their order."""
+        check_choice("part", part, ("train", "test"))
         where = self.rows[part]
         rows = np.atleast_1d(np.arange(len(where.frame))[rows])
         stack = None
-        # Of no rows, sequence 0 still knows the shape.
+        # Without rows, sequence 0 still gives the shape.
         for s in np.unique(where.sequence[rows]) if len(rows) else [0]:
             chosen = np.flatnonzero(where.sequence[rows] == s)
             values = make(s, where.frame[rows[chosen]])

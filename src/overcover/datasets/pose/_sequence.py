@@ -1,9 +1,9 @@
-"""Sequences: one subject, one motion, a walk through the scene.
+"""Sequences: a subject performs a motion, with a style, and moves through the scene.
 
     skeleton -> [motion] -> camera -> silhouette -> features
 
-`_motion` knows how a motion goes; here somebody performs it, with a style, a tempo, a
-heading, and drifts, and stands on the floor.
+Each sequence has a tempo and a heading, and everything drifts slowly: the second half
+of a sequence is like the first, but not the same.
 """
 
 from typing import NamedTuple
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ._camera import FIRST_AZIMUTH
-from ._motion import GAITS, KEYED, Wander, gait_angles, keyed_angles
-from ._skeleton import JOINTS, LIMITS, SOLE, J, P, pose_body
+from ._motion import GAITS, KEYED, gait_angles, keyed_angles, wander
+from ._skeleton import JOINTS, LIMITS, SOLE, J, P, pose_body, triples
 
 # Seconds of a stride, and of a round in the scene.
 _STRIDE = {"walk": 1.08, "jog": 0.74}
@@ -21,39 +21,20 @@ _RADIUS = {"walk": 1300.0, "jog": 1500.0}
 
 # Standard deviations of drifts in degrees: of every angle, more where a body is loose.
 _DRIFT = np.full((len(JOINTS), 3), 1.2)
-for _name, _degrees in {
-    "neck": (5.0, 3.0, 11.0),
-    "shoulder": (5.0, 4.0, 6.0),
-    "elbow": (7.0, 0.0, 4.0),
-    "wrist": (8.0, 4.0, 0.0),
-    "hip": (2.0, 1.5, 2.5),
-    "knee": (2.5, 0.0, 1.0),
-    "ankle": (2.0, 1.0, 1.0),
-    "spine": (2.5, 2.0, 3.0),
-    "chest": (2.0, 1.5, 2.5),
-}.items():
-    for _joint, _j in J.items():
-        if _joint.endswith(_name):
-            _DRIFT[_j] = _degrees
+_LOOSE = """neck 5 3 11, shoulder 5 4 6, elbow 7 0 4, wrist 8 4 0, hip 2 1.5 2.5,
+    knee 2.5 0 1, ankle 2 1 1, spine 2.5 2 3, chest 2 1.5 2.5"""
+for _name, _degrees in triples(_LOOSE):
+    _DRIFT[[j for joint, j in J.items() if joint.endswith(_name)]] = _degrees
 
 
 class Subject(NamedTuple):
     """A person: a body and a way of moving."""
 
-    height: float
-    """In mm."""
-
-    offsets: np.ndarray
-    """Of every point in its parent, shape (n_points, 3), from `make_bodies`."""
-
-    girth: float
-    """Thickness relative to the usual."""
-
-    amplitudes: np.ndarray
-    """Factors of the angles' deviations from their means, shape (18, 3)."""
-
-    manner: np.ndarray
-    """Added to the angles, in degrees, shape (18, 3)."""
+    height: float  # in mm
+    offsets: np.ndarray  # of every point in its parent, shape (n_points, 3)
+    girth: float  # thickness relative to the usual
+    amplitudes: np.ndarray  # factors of deviations from the mean angles, (18, 3)
+    manner: np.ndarray  # added to the angles, in degrees, shape (18, 3)
 
 
 def make_subject(rng, height, offsets):
@@ -68,58 +49,33 @@ def make_subject(rng, height, offsets):
 
 
 def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
-    """What a subject does at times t.
+    """Angles (n_frames, 18, 3) and joints (n_frames, 21, 3) in the world at times t.
 
-    Parameters
-    ----------
-    subject : Subject
-    motion : str
-        One of `MOTIONS`.
-    rng : numpy.random.Generator
-        Of this sequence; draws do not depend on t.
-    t : ndarray of shape (n_frames,), seconds
-    variation : float
-        Factor of all drifts.
-    turn : float, degrees
-        How far people who stay in their place turn away from the first camera.
-    rounds : bool
-        Whether people who walk or jog go round instead.
-
-    Returns
-    -------
-    angles : ndarray of shape (n_frames, 18, 3), degrees
-        Within `LIMITS`, the heading within [-180, 180).
-    joints : ndarray of shape (n_frames, 21, 3), mm
-        In the world, feet on the floor.
+    `variation` scales all drifts. People turn up to about `turn` degrees away from the
+    first camera; if `rounds`, those who walk or jog go round instead. The draws from
+    `rng` do not depend on t.
     """
     tempo = rng.uniform(0.92, 1.08)
-    slow = Wander(rng, 3)(t) * variation
+    slow = wander(rng, 3, t) * variation
     # Seconds ahead or behind: slow enough that motions never run backwards.
-    lag = 0.6 * Wander(rng, 1, fastest=0.08)(t)[:, 0] * variation
-    drift = Wander(rng, _DRIFT.size)(t).reshape(-1, *_DRIFT.shape) * variation
-    lively = 1.0 + 0.12 * Wander(rng, 8)(t) * variation
+    lag = 0.6 * wander(rng, 1, t, fastest=0.08)[:, 0] * variation
+    drift = wander(rng, _DRIFT.size, t).reshape(-1, *_DRIFT.shape) * variation
+    lively = 1.0 + 0.12 * wander(rng, 8, t) * variation
     start, sense = rng.uniform(-1, 1), rng.choice([-1.0, 1.0])
     spot = rng.uniform(-500, 500, 2)
-
-    cycle = _STRIDE[motion] if motion in GAITS else KEYED[motion].seconds
-    phase = 2 * np.pi * (t * tempo + lag) / cycle
-    if motion in GAITS:
-        angles = gait_angles(phase, motion == "jog") * lively[:, :1, None]
-    else:
-        keys = KEYED[motion].keys
-        angles = keyed_angles(KEYED[motion], phase, lively[:, : len(keys)])
+    seconds = _STRIDE[motion] if motion in GAITS else KEYED[motion].seconds
+    phase = 2 * np.pi * (t * tempo + lag) / seconds
+    angles = _angles(motion, phase, lively)
     # A style exaggerates movement, not the posture around which it happens.
-    middle = _posture(motion)
-    angles = middle + (angles - middle) * subject.amplitudes
+    cycle = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+    posture = _angles(motion, cycle, np.ones((64, 8))).mean(axis=0)
+    angles = posture + (angles - posture) * subject.amplitudes
     angles += subject.manner + drift * _DRIFT
-
-    heading, path = _route(
-        motion if rounds else None, start, sense, spot, t * tempo, slow, turn
-    )
+    gait = motion if rounds else None
+    heading, path = _route(gait, start, sense, spot, t * tempo, slow, turn)
     angles[:, 0, 2] += heading
     angles[:, 0, 2] = (angles[:, 0, 2] + 180.0) % 360.0 - 180.0
     np.clip(angles, LIMITS[0], LIMITS[1], out=angles)
-
     joints = pose_body(angles, subject.offsets)
     sole = SOLE * subject.height / 1000
     feet = joints[:, [P["left_ankle"], P["right_ankle"]], 2] - sole
@@ -130,13 +86,12 @@ def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
     return angles, joints
 
 
-def _posture(motion):
-    """Mean angles of a motion over a cycle, shape (18, 3)."""
-    phase = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+def _angles(motion, phase, liveliness):
+    """Angles of a motion at phases, shape (n_frames, 18, 3)."""
     if motion in GAITS:
-        return gait_angles(phase, motion == "jog").mean(axis=0)
+        return gait_angles(phase, motion == "jog") * liveliness[:, :1, None]
     keyed = KEYED[motion]
-    return keyed_angles(keyed, phase, np.ones((64, len(keyed.keys)))).mean(axis=0)
+    return keyed_angles(keyed, phase, liveliness[:, : len(keyed.keys)])
 
 
 def _route(gait, start, sense, spot, t, slow, turn):

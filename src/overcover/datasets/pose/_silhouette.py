@@ -1,14 +1,11 @@
-r"""Silhouettes: tapered capsules drawn into small images, then damaged as wanted.
+r"""Silhouettes: tapered capsules drawn into small images, then damaged.
 
     skeleton -> motion -> camera -> [silhouette] -> features
 
 A limb between image points a and b with radii :math:`r_a, r_b` covers every pixel p
 with :math:`|p - a - s (b - a)| \le r_a + s (r_b - r_a)`, s the place of p along the
-limb, held in [0, 1]. The person is scaled so that the longer side of the bounding box
-takes `SIZE` less two margins.
-
-Damage is drawn from a generator of its own for each image, seeded by the image's
-number: it depends on nothing else, be it chunks or workers.
+limb, clipped to [0, 1]. Each image has its own seed, so its damage does not depend on
+chunks or workers.
 """
 
 import numpy as np
@@ -21,45 +18,28 @@ compiled = njit(cache=True, nogil=True)
 SIZE, MARGIN = 96, 8
 """Pixels of an image's side, and left free around the person."""
 
-# Limbs: (point, point, radius, radius), radii in mm per metre of height. "skull" is a
-# point between neck and head, so that head and neck have different widths.
+# Limbs: two points and their radii, in mm per metre of height. "skull" is a point
+# between neck and head, so that head and neck have different widths.
+_TRUNK = "pelvis chest 68 72, chest neck 74 44, neck head 33 33, skull head 48 43"
+_SIDE = """neck @_shoulder 36 33, @_hip @_shoulder 48 36, @_shoulder @_elbow 31 24,
+    @_elbow @_wrist 25 16, @_wrist @_hand 18 14, @_hip @_knee 49 32,
+    @_knee @_ankle 34 20, @_ankle @_toe 23 16"""
 _LIMBS = [
-    ("pelvis", "chest", 68, 72),
-    ("chest", "neck", 74, 44),
-    ("neck", "head", 33, 33),
-    ("skull", "head", 48, 43),
-    *(
-        (a.replace("_", f"{side}_"), b.replace("_", f"{side}_"), ra, rb)
-        for side in ("left", "right")
-        for a, b, ra, rb in [
-            ("neck", "_shoulder", 36, 33),
-            ("_hip", "_shoulder", 48, 36),
-            ("_shoulder", "_elbow", 31, 24),
-            ("_elbow", "_wrist", 25, 16),
-            ("_wrist", "_hand", 18, 14),
-            ("_hip", "_knee", 49, 32),
-            ("_knee", "_ankle", 34, 20),
-            ("_ankle", "_toe", 23, 16),
-        ]
-    ),
+    limb.split()
+    for text in (_TRUNK, _SIDE.replace("@", "left"), _SIDE.replace("@", "right"))
+    for limb in text.split(",")
 ]
-_SKULL = len(P)
-_ENDS = np.array(
-    [[{**P, "skull": _SKULL}[name] for name in limb[:2]] for limb in _LIMBS]
-)
+_POINTS = {**P, "skull": len(P)}
+_ENDS = np.array([[_POINTS[a], _POINTS[b]] for a, b, *_ in _LIMBS])
 _RADII = np.array([limb[2:] for limb in _LIMBS], dtype=float)
 
 
 def limbs_seen(joints, camera, height, girth):
-    """Limbs in the image of a camera, shape (n_frames, n_limbs, 2, 3).
-
-    Both ends of every limb: right, down, radius, in pixels of the camera. Joints have
-    shape (n_frames, 21, 3); joints and height are in mm.
-    """
+    """Right, down, radius of limbs' ends in an image: (n_frames, n_limbs, 2, 3)."""
+    joints = joints.copy()
     neck, head = joints[:, P["neck"]], joints[:, P["head"]].copy()
     skull = neck + 0.56 * (head - neck)
     # The highest point of the head is its skin, so its middle lies lower.
-    joints = joints.copy()
     joints[:, P["head"]] = neck + 0.75 * (head - neck)
     pixels, depth = camera.project(np.concatenate([joints, skull[:, None]], axis=1))
     radii = _RADII * (height / 1000 * girth) * camera.focal / depth[:, _ENDS]
@@ -67,10 +47,7 @@ def limbs_seen(joints, camera, height, girth):
 
 
 def fit_to_image(limbs):
-    """Limbs moved and scaled so that the person fills the image.
-
-    In pixels from the upper left corner of the image.
-    """
+    """Limbs in pixels from the upper left corner: the person fills the image."""
     spots, radii = limbs[..., :2], limbs[..., 2:]
     low = (spots - radii).min(axis=(1, 2))
     high = (spots + radii).max(axis=(1, 2))
@@ -122,62 +99,46 @@ def _disc(image, x, y, radius, value):
 
 
 @compiled
-def on_border(image, y, x):
-    """Whether a pixel is inside and one of its four neighbours is not."""
-    if image[y, x] == 0:
-        return False
-    last = image.shape[0] - 1
-    if y == 0 or x == 0 or y == last or x == last:
-        return True
-    return (
-        image[y - 1, x] == 0
-        or image[y + 1, x] == 0
-        or image[y, x - 1] == 0
-        or image[y, x + 1] == 0
-    )
+def border_of(image):
+    """Rows and columns of border pixels in reading order: one of 4 neighbours is 0."""
+    ys, xs = np.nonzero(image)
+    is_border = np.ones(len(ys), np.bool_)
+    for k in range(len(ys)):
+        y, x = ys[k], xs[k]
+        if 0 < y < image.shape[0] - 1 and 0 < x < image.shape[1] - 1:
+            upright = image[y - 1, x] > 0 and image[y + 1, x] > 0
+            level = image[y, x - 1] > 0 and image[y, x + 1] > 0
+            is_border[k] = not (upright and level)
+    return ys[is_border], xs[is_border]
 
 
 @compiled
 def _damage_border(image, state, n_blobs, largest):
-    """Discs around border pixels, eaten or added by turns of a coin."""
-    size = image.shape[0]
-    ys = np.empty(size * size, dtype=np.int64)
-    xs = np.empty(size * size, dtype=np.int64)
-    n_border = 0
-    for y in range(size):
-        for x in range(size):
-            if on_border(image, y, x):
-                ys[n_border], xs[n_border] = y, x
-                n_border += 1
+    """Erase or add discs around random border pixels."""
+    ys, xs = border_of(image)
     for _ in range(n_blobs):
-        k = int(_next(state) * n_border)
+        k = int(_next(state) * len(ys))
         radius = 1.0 + _next(state) * (largest - 1.0)
         value = 1 if _next(state) < 0.5 else 0
-        if n_border > 0:
+        if len(ys) > 0:
             _disc(image, xs[k], ys[k], radius, value)
 
 
 @compiled
 def _speckle(image, state, share):
-    """Flip a share of the pixels, then let every pixel follow its neighbourhood."""
-    size = image.shape[0]
+    """Flip a share of the pixels, then set every pixel to the majority of 3 x 3."""
     noisy = image.copy()
-    for y in range(size):
-        for x in range(size):
+    for y in range(image.shape[0]):
+        for x in range(image.shape[1]):
             if _next(state) < share:
                 noisy[y, x] = 1 - noisy[y, x]
-    for y in range(1, size - 1):
-        for x in range(1, size - 1):
-            votes = 0
-            for v in range(y - 1, y + 2):
-                for u in range(x - 1, x + 2):
-                    votes += noisy[v, u]
-            image[y, x] = 1 if votes >= 5 else 0
+    rows = noisy[:-2] + noisy[1:-1] + noisy[2:]
+    image[1:-1, 1:-1] = (rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) >= 5
 
 
 @compiled
 def _hide(image, state):
-    """An upright bar, a level one, or a rectangle takes part of the person away."""
+    """Hide part of the person: a vertical bar, a horizontal one, or a rectangle."""
     size = image.shape[0]
     kind = int(_next(state) * 3)
     width = int(size * (0.08 + 0.14 * _next(state)))
@@ -194,15 +155,10 @@ def _hide(image, state):
 
 
 @compiled
-def draw_silhouettes(limbs, seeds, occlusion, noise, size=SIZE):
-    """Silhouettes of limbs of shape (n_images, n_limbs, 2, 3), from `fit_to_image`.
-
-    `seeds` decide the damage of each image. `occlusion` is the probability that a bar
-    or rectangle hides part of a person, `noise` the strength of faulty segmentation:
-    lost limbs, blobs at the border, speckle. Images of uint8: one inside, zero outside.
-    """
+def draw_silhouettes(limbs, seeds, occlusion, noise):
+    """Images of limbs (n_images, n_limbs, 2, 3), uint8: one inside, zero outside."""
     n_images, n_limbs = limbs.shape[:2]
-    images = np.zeros((n_images, size, size), dtype=np.uint8)
+    images = np.zeros((n_images, SIZE, SIZE), dtype=np.uint8)
     state = np.zeros(1, dtype=np.uint64)
     for i in range(n_images):
         image = images[i]
@@ -221,11 +177,7 @@ def draw_silhouettes(limbs, seeds, occlusion, noise, size=SIZE):
 
 
 def image_seeds(key, frames):
-    """A seed for each frame, a hash of its number and of a key.
-
-    The key, a list of int, tells the sequence and the camera from others.
-    """
+    """A seed for each frame, from its number and a key of integers."""
     base = np.random.SeedSequence(key).generate_state(1, dtype=np.uint64)
-    # splitmix64 scrambles its counter, so counters far apart suffice: the odd factor
-    # keeps the runs of neighbouring frames from overlapping.
+    # The odd factor keeps the number sequences of neighbouring frames from overlapping.
     return base + frames.astype(np.uint64) * np.uint64(0xD1342543DE82EF95)

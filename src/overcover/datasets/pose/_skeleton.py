@@ -18,24 +18,16 @@ _ARM = ("clavicle", "shoulder", "elbow", "wrist")
 _LEG = ("hip", "knee", "ankle")
 
 JOINTS = (
-    "pelvis",
-    "spine",
-    "chest",
-    "neck",
+    *("pelvis", "spine", "chest", "neck"),
     *(f"{side}_{part}" for side in ("left", "right") for part in _ARM + _LEG),
 )
 """The 18 joints that have angles."""
 
 J = {name: j for j, name in enumerate(JOINTS)}
 
-# Every point of the body, its parent joint, and which joint's rotation ends there.
-_PARENTS = {
-    "pelvis": "pelvis",
-    "spine": "pelvis",
-    "chest": "spine",
-    "neck": "chest",
-    "head": "neck",
-}
+# Every point of the body and its parent joint.
+_PARENTS = {"pelvis": "pelvis", "spine": "pelvis", "chest": "spine"}
+_PARENTS |= {"neck": "chest", "head": "neck"}
 for _side in ("left", "right"):
     _chain = ("chest", *(f"{_side}_{part}" for part in (*_ARM, "hand")))
     _PARENTS |= dict(zip(_chain[1:], _chain))
@@ -54,22 +46,20 @@ BONES = tuple(
 )
 """Pairs of points with a bone between them."""
 
+
+def triples(text):
+    """Names and three numbers of each part of a text such as "spine 0 0 60, ..."."""
+    for part in filter(None, text.split(",")):
+        name, *numbers = part.split()
+        yield name, [float(number) for number in numbers]
+
+
 # Offsets of a person 1 m tall, in mm, left side; the right side mirrors y.
-_OFFSETS = {
-    "spine": (0, 0, 60),
-    "chest": (-8, 0, 110),
-    "neck": (4, 0, 125),
-    "head": (14, 0, 165),
-    "clavicle": (4, 0, 125),
-    "shoulder": (-2, 99, -22),
-    "elbow": (0, 8, -170),
-    "wrist": (4, 0, -146),
-    "hand": (6, 0, -88),
-    "hip": (0, 52, -18),
-    "knee": (6, 4, -245),
-    "ankle": (-8, 0, -243),
-    "toe": (112, 10, -32),
-}
+_OFFSETS = dict(
+    triples("""spine 0 0 60, chest -8 0 110, neck 4 0 125, head 14 0 165,
+    clavicle 4 0 125, shoulder -2 99 -22, elbow 0 8 -170, wrist 4 0 -146, hand 6 0 -88,
+    hip 0 52 -18, knee 6 4 -245, ankle -8 0 -243, toe 112 10 -32""")
+)
 SOLE = 40.0
 """How far below the ankle the heel ends, per metre of height."""
 
@@ -87,9 +77,8 @@ _LIMITS = {
     "knee": ((0, 145), (0, 0), (-15, 15)),
     "ankle": ((-45, 30), (-20, 20), (-20, 20)),
 }
-LIMITS = np.array(
-    [_LIMITS[name.split("_")[-1]] for name in JOINTS], dtype=float
-).transpose(2, 0, 1)
+LIMITS = np.array([_LIMITS[name.split("_")[-1]] for name in JOINTS], dtype=float)
+LIMITS = LIMITS.transpose(2, 0, 1)
 """Lowest and highest angles, shape (2, 18, 3)."""
 
 # Signs that turn (flexion, abduction, twist) into right-handed rotations about
@@ -105,11 +94,10 @@ for _name, _j in J.items():
 
 
 def make_bodies(rng, n_subjects):
-    """Heights in mm, and offsets of every point of every subject in its parent.
+    """Heights in mm, and offsets (n_subjects, n_points, 3) of points in their parents.
 
-    Heights are spread evenly from 1.56 to 1.90 m, in random order, and every length
-    varies by about 3 %, alike on both sides. Offsets have shape (n_subjects, n_points,
-    3), points in the order of the kinematic chain, clavicles among them.
+    Heights are spread evenly from 1.56 to 1.90 m, in random order; every length varies
+    by about 3 %, alike on both sides.
     """
     heights = rng.permutation(np.linspace(1560.0, 1900.0, n_subjects + 2)[1:-1])
     offsets = np.zeros((n_subjects, len(_PARENTS), 3))
@@ -117,9 +105,9 @@ def make_bodies(rng, n_subjects):
         factors = dict(zip(_OFFSETS, rng.uniform(0.96, 1.04, len(_OFFSETS))))
         factors["clavicle"] = factors["neck"]
         for p, name in enumerate(_PARENTS):
-            if name == "pelvis":
-                continue
             part = name.split("_")[-1]
+            if part == "pelvis":
+                continue
             mirror = (1, -1, 1) if name.startswith("right") else (1, 1, 1)
             scale = height / 1000 * factors[part]
             offsets[s, p] = np.multiply(_OFFSETS[part], mirror) * scale
@@ -127,10 +115,7 @@ def make_bodies(rng, n_subjects):
 
 
 def rotations(degrees):
-    """Matrices Rx(abduction) Ry(flexion) Rz(twist), shape (..., 3, 3).
-
-    Degrees, shape (..., 3), are right-handed, in the order flexion, abduction, twist.
-    """
+    """Matrices Rx(abduction) Ry(flexion) Rz(twist) of right-handed degrees (..., 3)."""
     flexion, abduction, twist = np.moveaxis(np.deg2rad(degrees), -1, 0)
     cy, sy = np.cos(flexion), np.sin(flexion)
     cx, sx = np.cos(abduction), np.sin(abduction)
@@ -144,18 +129,7 @@ def rotations(degrees):
 
 
 def pose_body(angles, offsets):
-    """Positions of the points of a pose relative to the pelvis: forward kinematics.
-
-    Parameters
-    ----------
-    angles : ndarray of shape (n_frames, 18, 3), degrees
-    offsets : ndarray of shape (n_points, 3)
-        Of one subject, from `make_bodies`.
-
-    Returns
-    -------
-    ndarray of shape (n_frames, 21, 3), mm
-        In the order of `JOINT_NAMES`.
+    """Points (n_frames, 21, 3) relative to the pelvis: forward kinematics.
 
     Examples
     --------
