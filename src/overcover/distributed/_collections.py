@@ -7,9 +7,10 @@ import numpy as np
 
 from .._numbers import ANY_NUMBER, numbers_of
 from .._streams import blocks_of
+from .._validation import check_groups
 from ..store import write_npy
 from ._cluster import RETRIES, call
-from ._files import as_float64, begin_rows, write_rows
+from ._files import as_float64, begin_rows, map_rows, write_rows
 from ._worker import Inputs
 
 
@@ -30,6 +31,19 @@ def shared_inputs(client, folder, X, y, sample_weight, X_target):
         None if weight is None else put(weight, "weights", "sample_weight"),
         None if targets is None else put(targets, "targets", "X_target"),
     )
+
+
+def with_groups(inputs, folder, groups):
+    """The inputs with a file of the groups' numbers, if there are groups."""
+    if groups is None:
+        return inputs
+    if isinstance(groups, str | os.PathLike):
+        groups = map_rows(groups)
+    groups = groups.compute() if is_dask(groups) else groups
+    numbers = check_groups(groups, map_rows(inputs.X))
+    path = folder / "groups.npy"
+    write_npy(path, numbers.shape, np.int64, blocks_of(numbers))
+    return inputs._replace(groups=str(path))
 
 
 def shared_rows(client, data, target, name):

@@ -12,8 +12,8 @@ from ..store import Draft, StoreError, fit_draft
 from . import _shards as shards
 from . import _worker as worker
 from ._cluster import call, check_shared, running, submit
-from ._collections import names_of, shared_inputs
-from ._files import map_rows, wait_for
+from ._collections import names_of, shared_inputs, with_groups
+from ._files import wait_for
 
 # Subdomains per task at most: a second or so of work.
 BATCH = 16
@@ -30,6 +30,7 @@ def fit(
     *,
     sample_weight=None,
     X_target=None,
+    groups=None,
     resume=True,
     dtype=None,
 ):
@@ -60,6 +61,8 @@ Series or DataFrame
         None is the current one.
     sample_weight, X_target : array-like, path, Dask array or None, default=None
         As in ``model.fit``.
+    groups : array-like, path, Dask array or None, default=None
+        As in ``model.fit``; the client holds them.
     resume, dtype : optional
         As in `overcover.store.fit_into`.
 
@@ -94,6 +97,7 @@ Series or DataFrame
     def begin(scratch, dtype):
         check_shared(client, scratch)
         inputs = shared_inputs(client, scratch, X, y, sample_weight, X_target)
+        inputs = with_groups(inputs, scratch, groups)
         names = names_of(X)
         notes = {"columns": names} if names else None
         # Without the callbacks, which are the client's.
@@ -103,9 +107,9 @@ Series or DataFrame
 
         def fit_rows(folder):
             runner = OnCluster(folder, dtype, client, inputs, futures)
-            data = [path and map_rows(path) for path in inputs[:3]]
+            *data, _, _, numbers = inputs.mapped()
             try:
-                model._fit(*data, None, runner)
+                model._fit(*data, None, runner, numbers)
             finally:
                 runner.close()
             if names:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+import numpy as np
 from joblib import parallel_config
 
 from .._parallel import run_tasks
 from .._validation import TrainingData
 from .._weights import in_typical_units
 from ..fitting import STAGES, Fit, Recipe
-from ..store import Draft, fingerprint_of, mapped_used
+from ..store import Draft, fingerprint_of, mapped_used, write_npy
 from ._files import map_rows, wait_for
 
 
@@ -31,6 +32,9 @@ class Inputs(NamedTuple):
     X_target: str | None = None
     rows: str | None = None
     """Which of the caller's rows these are; None for all."""
+
+    groups: str | None = None
+    """Numbers of the rows' groups, int64."""
 
     def mapped(self):
         """All of them as arrays, None for None."""
@@ -55,10 +59,10 @@ class Job:
 
     def fit(self, stage) -> Fit:
         """The fit as a stage begins: mapped rows, and the results that it needs."""
-        X, y, weights, X_target, rows = self.inputs.mapped()
+        X, y, weights, X_target, rows, groups = self.inputs.mapped()
         weights = None if weights is None else in_typical_units(weights)
         data = TrainingData(X, y.reshape(len(X), -1), weights, rows)
-        fit, draft = Fit(self.recipe, data, X_target), self.draft
+        fit, draft = Fit(self.recipe, data, X_target, groups), self.draft
         for earlier in STAGES[stage].inputs:
             wait_for(draft.file(earlier))
             draft.run(fit, earlier)
@@ -67,15 +71,22 @@ class Job:
 
 def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
     """The fingerprint of a fit, and its inputs with equal rows merged into one."""
-    X, y, weights, X_target, _ = inputs.mapped()
-    fingerprint = fingerprint_of(model, X, y, weights, X_target, dtype, notes)
+    X, y, weights, X_target, _, groups = inputs.mapped()
+    known = weights, X_target, dtype, notes, groups
+    fingerprint = fingerprint_of(model, X, y, *known)
     if X.ndim != 2 or not len(X) == len(y) == len(X if weights is None else weights):
         return fingerprint, inputs  # which the fit refuses
     used = mapped_used(X, y, weights, folder)
     if used[-1] is None:
         return fingerprint, inputs
-    X, y, weights, rows = (str(array.filename) for array in used)
-    return fingerprint, Inputs(X, y, weights, inputs.X_target, rows)
+    paths = [str(array.filename) for array in used]
+    if groups is not None:
+        kept = groups[used[-1]]
+        file = f"{folder}/usedgroups.npy"
+        write_npy(file, kept.shape, np.int64, [kept])
+        inputs = inputs._replace(groups=file)
+    X, y, weights, rows = paths
+    return fingerprint, Inputs(X, y, weights, inputs.X_target, rows, inputs.groups)
 
 
 def run_stage(job, name) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._streams import blocks_of
-from .._validation import check_training_data
+from .._validation import check_groups, check_training_data
 from ..machines import make_machine
 from ..regressor import OverlappingCoverRegressor
 from . import _directory as directory
@@ -33,6 +33,7 @@ def fit_into(
     *,
     sample_weight=None,
     X_target=None,
+    groups=None,
     resume=True,
     dtype=None,
     notes=None,
@@ -58,7 +59,7 @@ def fit_into(
         `X_target`).
     path : str or path-like
         As in `save`.
-    sample_weight, X_target : array-like, default=None
+    sample_weight, X_target, groups : array-like, default=None
         As in ``model.fit``.
     resume : bool, default=True
         Whether to take up an unfinished fit of the same data and parameters, or return
@@ -91,16 +92,19 @@ def fit_into(
     """
 
     def begin(scratch, dtype):
-        known = sample_weight, X_target, dtype, notes
+        numbers = check_groups(groups, X)
+        known = sample_weight, X_target, dtype, notes, numbers
 
         def fit_rows(folder):
             runner, rows = Draft(folder, dtype), mapped_as_float(X, scratch)
-            data = rows, y, sample_weight
+            data, used = (rows, y, sample_weight), numbers
             if isinstance(rows, np.memmap) and _is_plain(y) and len(rows) == len(y):
                 # Else the fit would copy the rows that it uses to memory.
                 *data, runner.rows = mapped_used(*data, scratch)
                 runner.is_merged = True
-            model._fit(*data, X_target, runner)
+                if used is not None and runner.rows is not None:
+                    used = used[runner.rows]
+            model._fit(*data, X_target, runner, used)
 
         return fingerprint_of(model, X, y, *known), fit_rows
 
@@ -162,7 +166,9 @@ def adopt(model, loaded):
     return model
 
 
-def fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes=None):
+def fingerprint_of(
+    model, X, y, sample_weight, X_target, dtype, notes=None, groups=None
+):
     """SHA-256 of all that a fit depends on, as hexadecimal digits."""
     from .. import __version__
 
@@ -175,7 +181,9 @@ def fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes=None):
         names = list(getattr(fresh, "feature_names_in_", []))
         hashing.update(json.dumps([names, fresh._y_ndim]).encode())
         y = Y
-    few = [None if a is None else np.asarray(a) for a in (sample_weight, X_target)]
+    few = [
+        None if a is None else np.asarray(a) for a in (sample_weight, X_target, groups)
+    ]
     for array in (*recipe.arrays, X, y, *few):
         _hash_array(hashing, array)
     return hashing.hexdigest()
