@@ -350,7 +350,7 @@ def test_parquet_files_become_a_mapped_array(tmp_path, monkeypatch):
     )
     parquet.write_table(table, tmp_path / "all.parquet", row_group_size=50)
     parquet.write_table(table.slice(0, 30), tmp_path / "first.parquet")
-    monkeypatch.setattr("overcover.store._parquet.BATCH", 17)
+    monkeypatch.setattr("overcover.store._rows.BATCH", 17)
 
     def read(name, *args, **kwargs):
         sources = [tmp_path / n for n in name]

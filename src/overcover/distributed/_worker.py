@@ -2,24 +2,22 @@
 
     X, Y -> tune -> partition -> cover -> router -> machines
 
-Tasks are calls of these functions, or of those in `_shards`. Their arguments are paths
-and numbers, what they return are digests; arrays are mapped from files and written to
-files. Each may be called again, or twice at the same time: files get their names when
-they are whole.
+Tasks are calls of these functions, or of those in `_shards`. They take paths and
+numbers and return digests; arrays are in files. A task may be repeated, or run twice at
+the same time: files get their names when they are complete.
 """
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-import numpy as np
 from joblib import parallel_config
 
 from .._parallel import run_tasks
 from .._validation import TrainingData
 from .._weights import in_typical_units
 from ..fitting import STAGES, Fit, Recipe
-from ..store import Draft, fingerprint_of, mapped_used, write_npy
+from ..store import Draft, fingerprint_of, mapped_used
 from ._files import map_rows, wait_for
 
 
@@ -32,7 +30,6 @@ class Inputs(NamedTuple):
     X_target: str | None = None
     rows: str | None = None
     """Which of the caller's rows these are; None for all."""
-
     groups: str | None = None
     """Numbers of the rows' groups, int64."""
 
@@ -47,7 +44,6 @@ class Job:
 
     folder: str
     """Of the draft."""
-
     dtype: str
     inputs: Inputs
     recipe: Recipe = field(compare=False)
@@ -76,17 +72,13 @@ def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
     fingerprint = fingerprint_of(model, X, y, *known)
     if X.ndim != 2 or not len(X) == len(y) == len(X if weights is None else weights):
         return fingerprint, inputs  # which the fit refuses
-    used = mapped_used(X, y, weights, folder)
-    if used[-1] is None:
-        return fingerprint, inputs
-    paths = [str(array.filename) for array in used]
-    if groups is not None:
-        kept = groups[used[-1]]
-        file = f"{folder}/usedgroups.npy"
-        write_npy(file, kept.shape, np.int64, [kept])
-        inputs = inputs._replace(groups=file)
-    X, y, weights, rows = paths
-    return fingerprint, Inputs(X, y, weights, inputs.X_target, rows, inputs.groups)
+    used, rows = mapped_used(X, y, weights, groups, folder)
+    if rows is not None:
+        names = ("X", "y", "sample_weight", "groups", "rows")
+        arrays = zip(names, (*used, rows))
+        files = {name: str(a.filename) for name, a in arrays if a is not None}
+        inputs = inputs._replace(**files)
+    return fingerprint, inputs
 
 
 def run_stage(job, name) -> None:

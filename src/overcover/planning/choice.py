@@ -1,7 +1,7 @@
 """`plan`: what a fit will take, and the M and p that a budget allows."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -181,16 +181,17 @@ def plan_at(problem: Problem, budget, size, overlap) -> Plan:
     typical = typical_machine(machine, n_features, n_outputs)
     shape = CoverShape.at(n_samples, size, overlap)
     keep = bool(typical.keeps_factors(shape.n_subdomains, shape.size))
-    sizes = state_bytes(machine, n_features, n_outputs, overlap)[int(keep)]
-    n_bytes = max(0.0, float(np.polyval(sizes, shape.size)))
+    polynomial = state_bytes(machine, n_features, n_outputs, overlap)[int(keep)]
+    n_bytes = max(0.0, float(np.polyval(polynomial, shape.size)))
     indices = 8.0 * shape.n_subdomains * shape.size
     memory = peak_bytes(problem, shape, indices, n_bytes)
     disk = shape.n_subdomains * (n_bytes + FILE_BYTES + 8 * n_features) + indices
-    made = type(machine).__name__, shape.size, overlap, shape.n_subdomains
     seconds = stage_seconds(problem, shape, n_bytes, keep)
-    disks = disk, disk + 8.0 * n_samples + indices
-    others = problem.into_store, keep, n_jobs, n_queries, budget
-    result = Plan(*problem[:3], *made, seconds, *memory, *disks, *others)
+    facts: list[Any] = [*problem[:3], type(machine).__name__, shape.size, overlap]
+    facts += [shape.n_subdomains, seconds, *memory]
+    facts += [disk, disk + 8.0 * n_samples + indices]
+    facts += [problem.into_store, keep, n_jobs, n_queries, budget]
+    result = Plan(*facts)
     exceeded = result.exceeded(budget)
     return replace(result, fits=not exceeded, binding=", ".join(exceeded))
 

@@ -1,15 +1,15 @@
 """A draft: the folder where a fit into a store keeps what is done.
 
-It lies in the store, and the manifest does not name it yet. Stages and subdomains
-become files in it as they are done, the stages with the state of the random numbers
-after them; a fit that starts again reads what is there, does what is missing, and so
-makes the same model. A fingerprint of data and parameters, in the folder and in each of
-its files, keeps another fit from taking them up.
+It lies in the store, but the manifest does not name it yet. Each result of a stage or a
+subdomain is a file, those of stages with the state of the random numbers after them; a
+fit that starts again reads them and does what is missing. A fingerprint of data and
+parameters, in the folder and in each file, tells the drafts of other fits.
 """
 
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from sklearn.utils import check_random_state
 
@@ -27,17 +27,14 @@ from ._pack import (
     identity_of,
     new_file,
     open_pack,
-    open_regular,
     parse_json,
+    read_small,
     write_pack,
 )
 from ._shapes import WEIGHTS, check_array, check_machine, check_record
-from ._subdomains import StoredStates, Subdomains, decode_pack, write_subdomain
+from ._subdomains import Part, Subdomains, decode_pack, write_subdomain
 
 DRAFT, MOST_DRAFT = "draft.json", 2**12
-# Classes of results, but that of the first stage, which is a machine and weights, and
-# that of routers, which have a table of their own.
-RESULTS = {"partition": (Partition,), "cover": (Cover,)}
 
 
 class Draft(InMemory):
@@ -81,10 +78,7 @@ class Draft(InMemory):
             return value
 
     def read_result(self, name, fit):
-        """The result of a stage; random numbers go on where they were after it.
-
-        A `StoreError` if it is not there, damaged, or cannot be of this fit.
-        """
+        """The result of a stage of this fit; sets random numbers as they were after."""
         tree = self.read(name)
         try:
             value, after = tree["value"], tree["random_state"]
@@ -111,7 +105,7 @@ class Draft(InMemory):
 
     def stored(self, fit, digests):
         """States that are read from the files with these digests, a few at a time."""
-        return StoredStates(Subdomains(self.folder, digests, fit.machine, {}))
+        return Part(Subdomains(self.folder, digests, fit.machine, {}), "state")
 
 
 def result_record(value, fit, notes=()):
@@ -121,7 +115,7 @@ def result_record(value, fit, notes=()):
 
 
 def is_seeded(fit):
-    """Whether its random numbers are its own: NumPy's are not ours to set back."""
+    """Whether it has random numbers of its own, not NumPy's global ones."""
     return fit.rng is not check_random_state(None)
 
 
@@ -143,13 +137,11 @@ def check_result(name, value, sizes):
         check_machine(machine, sizes)
         if weight is not None:
             check_array(weight, WEIGHTS, sizes, "weights")
-    elif type(value) not in RESULTS.get(name, tuple(ROUTERS.values())):
+        return
+    kinds: dict[str, Any] = {"partition": [Partition], "cover": [Cover]}
+    if type(value) not in kinds.get(name, ROUTERS.values()):
         raise StoreError(f"It holds no {name}.")
-    else:
-        check_record(value, dict(sizes), name)
-
-
-# -- folders -------------------------------------------------------------------------
+    check_record(value, dict(sizes), name)
 
 
 def new_draft(store, fingerprint):
@@ -171,7 +163,7 @@ def find_draft(store, fingerprint):
             other = None
         if other == fingerprint:
             return path.parent
-        if not _is_named(store, path.parent.name):
+        if directory.manifest_or_empty(store).get("data") != path.parent.name:
             raise StoreError(
                 f"{path.parent} is an unfinished fit of other data, other parameters, "
                 "or another version of overcover. Call fit_into with what it was "
@@ -183,9 +175,7 @@ def find_draft(store, fingerprint):
 def fingerprint_in(folder):
     """The fingerprint of the fit that a folder is a draft of."""
     path = Path(folder) / DRAFT
-    descriptor, _ = open_regular(path)
-    with open(descriptor, "rb") as file:
-        data = file.read(MOST_DRAFT)
+    data = read_small(path, MOST_DRAFT)
     try:
         fingerprint = parse_json(data)["fingerprint"]
     except (KeyError, ValueError, RecursionError) as error:
@@ -196,11 +186,5 @@ def fingerprint_in(folder):
 
 
 def is_begun(folder):
-    """Whether anything is there that would have to be done again."""
+    """Whether it holds any result."""
     return any(name.endswith(SUFFIX) for name in os.listdir(folder))
-
-
-def _is_named(store, name):
-    """Whether the manifest names a folder: then it is finished, draft or not."""
-    exists = os.path.lexists(Path(store) / directory.MANIFEST)
-    return exists and directory.read_manifest(store)["data"] == name
