@@ -132,19 +132,14 @@ def _lazy_array(source, X, shape, return_std):
 def _lazy_frame(source, X, shape, return_std):
     import pandas as pd
 
-    def named(kind):
-        return [f"{kind}_{i}" for i in range(shape[0])] if shape else kind
-
-    if not shape and not return_std:
-        like = pd.Series(dtype=np.float64, name="mean", index=X._meta.index)
-    else:
-        kinds = ("mean", "std") if return_std else ("mean",)
-        columns = np.ravel([named(kind) for kind in kinds]).tolist()
-        like = pd.DataFrame(columns=columns, dtype=np.float64, index=X._meta.index)
-    lazy = X.map_partitions(
-        answer_frame, source, return_std, like, meta=like, align_dataframes=False
-    )
-    return (lazy[named("mean")], lazy[named("std")]) if return_std else lazy
+    names = ["mean", "std"] if return_std else ["mean"]
+    if shape:
+        names = [[f"{name}_{i}" for i in range(shape[0])] for name in names]
+    columns, index = np.ravel(names).tolist(), X._meta.index
+    like = pd.DataFrame(columns=columns, dtype=np.float64, index=index)
+    known = {"source": source, "return_std": return_std, "like": like, "meta": like}
+    lazy = X.map_partitions(answer_frame, **known, align_dataframes=False)
+    return tuple(lazy[name] for name in names) if return_std else lazy[names[0]]
 
 
 def _check_columns(model, X):
@@ -189,14 +184,13 @@ def answer(X, source, return_std):
 
 
 def answer_frame(X, source, return_std, like):
-    """`answer` as a frame, or series, with the index of X and the names of `like`."""
-    empty = len(X) == 0
-    answers = np.empty((0, 0)) if empty else answer(X, source, return_std)
-    if like.ndim == 1:
-        return type(like)(np.ravel(answers), index=X.index, name=like.name)
-    # Outputs before kinds: all means, then all standard deviations.
-    columns = np.moveaxis(answers, -1, 1) if return_std else answers
-    values = columns.reshape(len(X), len(like.columns))
+    """`answer` as a frame with the index of X and the columns of `like`."""
+    values = np.empty((len(X), len(like.columns)))
+    if len(X):
+        answers = answer(X, source, return_std)
+        # Outputs before kinds: all means, then all standard deviations.
+        columns = np.moveaxis(answers, -1, 1) if return_std else answers
+        values = columns.reshape(values.shape)
     return type(like)(values, index=X.index, columns=like.columns)
 
 
