@@ -20,6 +20,7 @@ A class that has gained fields since version 1 of the store format names them as
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -57,14 +58,12 @@ class Array(NamedTuple):
         return ("float64", "float32") if self.shape.endswith("P?") else ("float64",)
 
 
-def finite(shape, **others) -> Array:
-    """Any numbers but infinite ones."""
-    return Array(shape, **others)
-
-
-def unbounded(shape, **others) -> Array:
-    """Any numbers."""
-    return Array(shape, -np.inf, np.inf, **others)
+# Any numbers but infinite ones; any numbers; zero, or finite numbers above; a packed
+# Cholesky factor.
+finite = Array
+unbounded = partial(Array, least=-np.inf, most=np.inf)
+not_negative = partial(Array, least=0.0)
+factor = partial(Array, is_factor=True)
 
 
 def positive(shape, most=LARGEST) -> Array:
@@ -72,19 +71,9 @@ def positive(shape, most=LARGEST) -> Array:
     return Array(shape, SMALLEST, most)
 
 
-def not_negative(shape) -> Array:
-    """Zero, or finite numbers above."""
-    return Array(shape, 0.0)
-
-
 def whole(shape, least=0, most: Any = MOST) -> Array:
     """Whole numbers."""
     return Array(shape, least, most, is_whole=True)
-
-
-def factor(shape) -> Array:
-    """A packed Cholesky factor."""
-    return Array(shape, is_factor=True)
 
 
 def record(added: tuple[str, ...] = (), **fields) -> Callable[[type[T]], type[T]]:
@@ -111,9 +100,3 @@ def record_of(kind) -> dict[str, Any]:
 def fields_of(kind) -> tuple[str, ...]:
     """Names of the fields of a record."""
     return getattr(kind, "_fields", tuple(record_of(kind)))
-
-
-def is_of_version_1(kind, names) -> bool:
-    """Whether these are the fields that a class had in version 1, and not now."""
-    added = getattr(kind, "_added", ())
-    return bool(added) and set(names) == set(fields_of(kind)) - set(added)

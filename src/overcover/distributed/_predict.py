@@ -4,7 +4,7 @@ import os
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -132,7 +132,7 @@ def _lazy_array(source, X, shape, return_std):
 def _lazy_frame(source, X, shape, return_std):
     import pandas as pd
 
-    names = ["mean", "std"] if return_std else ["mean"]
+    names: Any = ["mean", "std"] if return_std else ["mean"]
     if shape:
         names = [[f"{name}_{i}" for i in range(shape[0])] for name in names]
     columns, index = np.ravel(names).tolist(), X._meta.index

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from .. import machines, routing
-from .._records import fields_of, is_of_version_1, record_of
+from .._records import fields_of, record_of
 from ..cover import Cover
 from ..density_ratio import RelativeDensityRatio
 from ..partition import EqualSizeKMeans, Partition, RecursiveProjection, TwoLevelKMeans
@@ -252,16 +252,13 @@ def check_storable(machine, where="machine"):
 def decode(tree, arrays):
     """Turn plain values and arrays back into the argument of `encode`.
 
+    Callers must be prepared for any error of `overcover.store._pack.refusing`.
+
     >>> encoded = encode((1.5, np.arange(3)))
     >>> decode(encoded.tree, encoded.arrays)
     (1.5, array([0, 1, 2]))
     """
-    try:
-        return _Decoder(arrays).value_of(tree, 0)
-    except StoreError:
-        raise
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"A record makes no sense: {error!r}.") from error
+    return _Decoder(arrays).value_of(tree, 0)
 
 
 class _Decoder:
@@ -319,7 +316,8 @@ class _Decoder:
         kind: Any = self.records[name]
         names = fields_of(kind)
         values = {k: self.value_of(v, depth) for k, v in fields.items()}
-        if is_of_version_1(kind, fields):
+        added = getattr(kind, "_added", ())
+        if added and set(fields) == set(names) - set(added):
             return kind.of_version_1(**values)
         if set(fields) != set(names):
             raise StoreError(

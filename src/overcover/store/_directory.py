@@ -23,7 +23,17 @@ import numpy as np
 import scipy
 import sklearn
 
-from ._pack import SUFFIX, UNFINISHED, StoreError, new_file, parse_json, read_small
+from ._pack import (
+    NONSENSE,
+    RESTORE,
+    UNFINISHED,
+    StoreError,
+    new_file,
+    read_json,
+    refusing,
+)
+
+SUFFIX = ".pack"
 
 FORMAT, VERSION = "overcover-model", 3
 # Versions that can be read. Version 1 says nothing of variances far from the rows;
@@ -103,16 +113,9 @@ def read_manifest(store):
             "model.save wrote; a fit that was interrupted is continued by "
             "overcover.store.fit_into(..., resume=True)."
         )
-    data = read_small(path, MOST_MANIFEST + 1)
-    if len(data) > MOST_MANIFEST:
-        raise StoreError(f"{path} is too large to be a manifest.")
-    try:
-        manifest = parse_json(data)
+    with refusing(f"{path} cannot be used:"):
+        manifest = read_json(path, MOST_MANIFEST)
         _check_manifest(manifest)
-    except StoreError as error:
-        raise StoreError(f"{path}: {error}") from error
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path} is damaged: {error}.") from error
     return manifest
 
 
@@ -123,48 +126,40 @@ def manifest_or_empty(store):
 
 def _check_manifest(manifest):
     if manifest.get("format") != FORMAT:
-        raise StoreError("is not the manifest of an overcover model.")
+        raise StoreError("it is not the manifest of an overcover model.")
     version = manifest.get("version")
     if version not in READABLE or type(version) is not int:
         raise StoreError(
-            f"has format version {version!r}, and this overcover reads up to {VERSION}."
-            " A newer overcover wrote it: update, or save the model again."
+            f"it has format version {version!r}, this overcover reads up to {VERSION}. "
+            "A newer overcover wrote it: update, or save the model again."
         )
     if set(manifest) - {NOTES} != set(KEYS):
         odd = ", ".join(sorted(set(manifest) - {NOTES} ^ set(KEYS)))
-        raise StoreError(f"lacks entries, or has some that do not belong: {odd}.")
+        raise StoreError(f"it lacks entries, or has some that do not belong: {odd}.")
     if manifest["checksum"] != checksum_of(manifest):
-        raise StoreError(
-            "is damaged: its content does not fit its checksum. Restore it from a "
-            "copy, or save the model again."
-        )
+        raise StoreError(f"it is damaged, by its checksum. {RESTORE}")
     for name, kind in (KEYS | {NOTES: dict}).items():
         if not isinstance(manifest.get(name, {}), kind):
-            raise StoreError(f"should hold a {kind.__name__} as {name}.")
+            raise StoreError(f"it should hold a {kind.__name__} as {name}.")
     if not DATA.fullmatch(manifest["data"]):
-        raise StoreError(
-            f"names {manifest['data']!r} as its data, which must be data-<16 digits>."
-        )
+        raise StoreError(f"it names {manifest['data']!r} as data, not data-<digits>.")
     if manifest["dtype"] not in ("float64", "float32"):
-        raise StoreError(f"has the unknown dtype {manifest['dtype']!r}.")
+        raise StoreError(f"it has the unknown dtype {manifest['dtype']!r}.")
     files = manifest["files"]
     if set(files) != {"model", "subdomains"} or type(files["subdomains"]) is not list:
-        raise StoreError("should list files as a model and a list of subdomains.")
+        raise StoreError("it should list files as a model and a list of subdomains.")
     for digest, n_bytes in [files["model"], *files["subdomains"]]:
         if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
-            raise StoreError("holds a checksum that is none.")
+            raise StoreError("it holds a checksum that is none.")
         if type(n_bytes) is not int or not 0 < n_bytes < 2**62:
-            raise StoreError(f"names a file of {n_bytes!r} bytes.")
+            raise StoreError(f"it names a file of {n_bytes!r} bytes.")
 
 
 def data_folder(store, manifest):
     """The folder of a model's files; a link could lead out of the store: refused."""
     folder = Path(store) / manifest["data"]
     if folder.is_symlink() or not folder.is_dir():
-        raise StoreError(
-            f"{folder} is missing, or a link: the store is not whole. Restore it from "
-            "a copy, or save the model again."
-        )
+        raise StoreError(f"{folder} is missing, or a link. {RESTORE}")
     return folder
 
 
@@ -180,8 +175,8 @@ def check_target(store):
         raise StoreError(f"{store} exists and is not a directory. Choose another path.")
     if (store / MANIFEST).is_file():
         try:
-            content = parse_json((store / MANIFEST).read_bytes())
-        except ValueError:
+            content = read_json(store / MANIFEST, MOST_MANIFEST)
+        except NONSENSE:
             content = {}
         if content.get("format") == FORMAT:
             return
@@ -254,12 +249,13 @@ def _owner_of(path):
     """The living process that holds the lock, None if there is none."""
     if not os.path.lexists(path):
         return None
-    data = read_small(path, MOST_LOCK)
     try:
-        owner = parse_json(data)
+        owner = read_json(path, MOST_LOCK)
         pid, host, started = owner["pid"], owner["host"], owner["started"]
-    except (KeyError, ValueError, RecursionError):
-        return None  # its writer died before it was finished
+    except StoreError:  # a link or a pipe
+        raise
+    except NONSENSE:  # its writer died before it was finished
+        return None
     if type(pid) is not int or not 0 < pid < 2**31:
         raise StoreError(f"{path} names {pid!r} as a process. Remove it.")
     if host != socket.gethostname():

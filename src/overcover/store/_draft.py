@@ -22,13 +22,12 @@ from . import _directory as directory
 from ._codec import encode
 from ._model import check_texts
 from ._pack import (
-    SUFFIX,
     StoreError,
     identity_of,
     new_file,
     open_pack,
-    parse_json,
-    read_small,
+    read_json,
+    refusing,
     write_pack,
 )
 from ._shapes import WEIGHTS, check_array, check_machine, check_record
@@ -48,7 +47,7 @@ class Draft(InMemory):
 
     def file(self, name):
         """The path of a part of the draft."""
-        return self.folder / f"{name}{SUFFIX}"
+        return self.folder / f"{name}{directory.SUFFIX}"
 
     def holds(self, name):
         """Whether a part is there, and whole, and of this fit."""
@@ -80,14 +79,12 @@ class Draft(InMemory):
     def read_result(self, name, fit):
         """The result of a stage of this fit; sets random numbers as they were after."""
         tree = self.read(name)
-        try:
+        with refusing(f"{self.file(name)} makes no sense."):
             value, after = tree["value"], tree["random_state"]
             check_result(name, value, sizes_of(fit))
             notes = check_texts(tree.get("notes", []))
             if is_seeded(fit):
                 fit.rng.set_state(after)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StoreError(f"{self.file(name)} makes no sense: {error}") from error
         remember(notes)
         return value
 
@@ -175,16 +172,13 @@ def find_draft(store, fingerprint):
 def fingerprint_in(folder):
     """The fingerprint of the fit that a folder is a draft of."""
     path = Path(folder) / DRAFT
-    data = read_small(path, MOST_DRAFT)
-    try:
-        fingerprint = parse_json(data)["fingerprint"]
-    except (KeyError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path} is damaged: {error!r}.") from error
-    if not isinstance(fingerprint, str) or not directory.DIGEST.fullmatch(fingerprint):
-        raise StoreError(f"{path} is damaged: {fingerprint!r} is no fingerprint.")
+    with refusing(f"{path} is damaged:"):
+        fingerprint = read_json(path, MOST_DRAFT)["fingerprint"]
+        if not directory.DIGEST.fullmatch(fingerprint):
+            raise StoreError(f"{fingerprint!r} is no fingerprint.")
     return fingerprint
 
 
 def is_begun(folder):
     """Whether it holds any result."""
-    return any(name.endswith(SUFFIX) for name in os.listdir(folder))
+    return any(name.endswith(directory.SUFFIX) for name in os.listdir(folder))

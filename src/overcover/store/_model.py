@@ -13,7 +13,7 @@ from ..regressor import OverlappingCoverRegressor
 from ..routing import ROUTERS
 from . import _directory as directory
 from ._codec import check_storable, decode, encode
-from ._pack import StoreError, write_pack
+from ._pack import StoreError, refusing, write_pack
 from ._shapes import LENGTH_SCALES, N_OWNED, check_array, check_machine, check_record
 from ._subdomains import MOST_OPEN, Part, Subdomains, decode_pack, write_subdomain
 
@@ -206,10 +206,8 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     digests = [digest for digest, _ in manifest["files"]["subdomains"]]
     file = folder / directory.MODEL
     tree, _ = decode_pack(file, manifest["files"]["model"][0])
-    try:
+    with refusing(f"{file} does not hold a model."):
         model, n_owned, sizes = check_model(tree, len(digests))
-    except StoreError as error:
-        raise StoreError(f"{file} does not hold a model. {error}") from error
     alone = isinstance(model, Machine)
     machine = model if alone else model.machine_
     subdomains = Subdomains(
@@ -263,15 +261,13 @@ def check_model(tree, n_subdomains):
 def check_cover(model, sizes):
     """Refuse parameters and attributes that only a cover has, if they do not fit."""
     check_array(model.length_scales_, LENGTH_SCALES, sizes, "length_scales_")
-    try:
+    with refusing("It makes no sense:"):
         model._check_options()  # a partition is checked when it is fitted again
         check_count("n_jobs", abs(1 if model.n_jobs is None else model.n_jobs))
         size = getattr(model, "subdomain_size_", 1)  # old stores have none
         check_count("subdomain_size_", size)
         check_count("n_lenders_", model.n_lenders_, 0)
         seconds = [float(value) for value in model.timings_.values()]
-    except (AttributeError, TypeError, ValueError) as error:
-        raise StoreError(f"It makes no sense: {error}") from error
     if not np.isfinite(seconds).all():
         raise StoreError("Its stages took no number of seconds.")
     if type(model.router_) not in ROUTERS.values():
@@ -311,10 +307,8 @@ def inspect(path):
         warned of).
     """
     manifest = directory.read_manifest(path)
-    try:
+    with refusing(f"{path}: its manifest has no summary."):
         summary = dict(decode(manifest["summary"], []))
-    except (TypeError, ValueError) as error:
-        raise StoreError(f"{path}: its manifest has no summary. {error}") from error
     files = [manifest["files"]["model"], *manifest["files"]["subdomains"]]
     facts = {
         "dtype": manifest["dtype"],

@@ -26,7 +26,7 @@ import numpy as np
 MAGIC = b"OVERCOV1"
 ALIGNMENT = 64
 DIGEST_SIZE = 32
-SUFFIX, UNFINISHED = ".pack", ".unfinished"
+UNFINISHED = ".unfinished"
 # Read as they are; no pointers, no records, no other byte order.
 DTYPES = {
     np.dtype(name).str: np.dtype(name)
@@ -40,8 +40,25 @@ HEADER_KEYS = {"name", "arrays", "tree"}
 OF_DRAFT = "draft"
 
 
+RESTORE = "Restore it from a copy, or save the model again."
+
+
 class StoreError(ValueError):
     """A store that cannot be read, or a model that cannot be stored."""
+
+
+# What content that makes no sense may raise; a StoreError is a ValueError.
+NONSENSE: tuple[type[Exception], ...] = (AttributeError, LookupError, OverflowError)
+NONSENSE += (RecursionError, TypeError, ValueError)
+
+
+@contextmanager
+def refusing(where):
+    """Make what content without sense raises a `StoreError` that says where it is."""
+    try:
+        yield
+    except NONSENSE as error:
+        raise StoreError(f"{where} {error}") from error
 
 
 class ArraySpec(NamedTuple):
@@ -154,10 +171,10 @@ def open_regular(path) -> tuple[int, os.stat_result]:
     return descriptor, status
 
 
-def read_small(path, most):
-    """The first bytes, `most` at most, of a regular file."""
+def read_json(path, most):
+    """The object in a regular file of JSON, of which at most so many bytes are read."""
     with open(open_regular(path)[0], "rb") as file:
-        return file.read(most)
+        return parse_json(file.read(most))
 
 
 def most_files() -> int:
@@ -206,43 +223,35 @@ def open_pack(path, digest=None, known=None, draft=None) -> Pack:
     if digest is not None and written != digest:
         raise StoreError(
             f"{path} is damaged, or not the file that belongs here: its checksum is "
-            "not the one that was recorded. Restore it from a copy, or save the model "
-            "again; if the store was overwritten meanwhile, load it again."
+            f"not the one that was recorded. {RESTORE} If the store was overwritten "
+            "meanwhile, load it again."
         )
     is_new = identity != known
     if is_new and hashlib.sha256(memoryview(mapped)[:end]).hexdigest() != written:
-        raise StoreError(
-            f"{path} is damaged: its content does not fit its checksum. Restore it "
-            "from a copy, or save the model again."
-        )
-    try:
-        content, arrays = _parse(path, mapped, end)
-    except StoreError:
-        raise
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise StoreError(f"{path} has a header that makes no sense: {error}") from error
+        text = f"{path} is damaged: its content does not fit its checksum. {RESTORE}"
+        raise StoreError(text)
+    with refusing(f"{path} has a header that makes no sense."):
+        content, arrays = _parse(path.name, mapped, end)
     if draft is not None and content.get(OF_DRAFT, "") != draft:
         raise StoreError(f"{path} is part of a fit of other data or parameters.")
     return Pack(content["tree"], arrays, written, identity)
 
 
-def _parse(path, mapped, end):
+def _parse(name, mapped, end):
     """The header and the arrays of a mapped file, distrusting every number."""
     length = int.from_bytes(mapped[8:16], "little")
     if mapped[:8] != MAGIC or length > min(end - 16, MOST_HEADER):
-        raise StoreError(f"{path} is not a file of an overcover store.")
+        raise StoreError("It is not a file of an overcover store.")
     content = parse_json(mapped[16 : 16 + length])
-    if set(content) - {OF_DRAFT} != HEADER_KEYS or content["name"] != Path(path).name:
-        raise StoreError(
-            f"{path} does not belong here: its header names {content.get('name')!r} "
-            f"and holds {sorted(content)}."
-        )
+    if set(content) - {OF_DRAFT} != HEADER_KEYS or content["name"] != name:
+        named = content.get("name")
+        raise StoreError(f"It is that of {named!r}, and holds {sorted(content)}.")
     start = aligned(16 + length)
     specs = [ArraySpec(*entry) for entry in content["arrays"]]
-    return content, [_array(path, mapped, spec, start, end) for spec in specs]
+    return content, [_array(mapped, spec, start, end) for spec in specs]
 
 
-def _array(path, mapped, spec, start, end):
+def _array(mapped, spec, start, end):
     """One array of a mapped file, whose arrays lie between two offsets."""
     dtype, stored = DTYPES.get(spec.dtype), DTYPES.get(spec.stored)
     is_narrowed = (spec.dtype, spec.stored) == ("<f8", "<f4")
@@ -254,10 +263,10 @@ def _array(path, mapped, spec, start, end):
         or spec.order not in ("C", "F")
         or not all(type(n) is int and 0 <= n < 2**62 for n in numbers)
     ):
-        raise StoreError(f"{path} holds an array of an unknown kind: {spec}.")
+        raise StoreError(f"An array is of an unknown kind: {spec}.")
     count, first = math.prod(spec.shape), start + spec.offset
     if spec.offset % ALIGNMENT or first + count * stored.itemsize > end:
-        raise StoreError(f"{path} is too short for an array it should hold: {spec}")
+        raise StoreError(f"The file is too short for an array: {spec}.")
     values = np.empty(0, dtype)  # at the very end there is nothing to map
     if count:
         values = np.frombuffer(mapped, stored, count, first).astype(dtype, copy=False)

@@ -11,7 +11,7 @@ import numpy as np
 from .. import machines
 from .._linalg import packed_size
 from .._records import MOST, NUMBER, PART_OR_NONE, Array, positive, record_of, whole
-from ._pack import StoreError
+from ._pack import StoreError, refusing
 
 # Letters of sizes that are at least one.
 NOT_EMPTY = "NnrKLGh"
@@ -100,10 +100,8 @@ def check_machine(machine, sizes, is_calibrated=False):
     if type(machine) not in machines.NAMED.values():
         raise StoreError("Its machine is of another class.")
     about = machine.description
-    try:
+    with refusing("Its machine's parameters make no sense:"):
         sizes |= machine.check_options(sizes["d"], sizes.get("q", 1))
-    except (AttributeError, TypeError, ValueError) as error:
-        raise StoreError(f"Its machine's parameters make no sense: {error}") from error
     for name, spec in about.tuned.items():
         value = getattr(machine, name, None)
         if spec != NUMBER:
@@ -130,7 +128,5 @@ def check_state(machine, members, state, sizes, where, values=True):
     if calibration is not None and calibration.locality.max() >= n_ways:
         raise StoreError(f"{name}.squarings are fewer than the model needs.")
     if values and hasattr(state, "check"):
-        try:
+        with refusing(f"{name} makes no sense."):
             state.check()
-        except ValueError as error:
-            raise StoreError(f"{name} makes no sense. {error}") from error

@@ -17,7 +17,7 @@ from ..cover import KEPT_BYTES
 from ..machines.base import memory_of_computer
 from ._codec import decode, encode
 from ._directory import file_of, read_manifest
-from ._pack import StoreError, most_files, open_pack, write_pack
+from ._pack import StoreError, most_files, open_pack, refusing, write_pack
 from ._shapes import check_state
 
 # Each open file holds a descriptor, and 1024 is what most systems allow a process.
@@ -46,10 +46,8 @@ def write_subdomain(folder, k, members, state, dtype, draft="") -> str:
 def decode_pack(path, digest=None, known=None, draft=None):
     """The tree in a file, and the open file; errors name it."""
     pack = open_pack(path, digest, known, draft)
-    try:
+    with refusing(f"{path} cannot be understood."):
         return decode(pack.tree, pack.arrays), pack
-    except StoreError as error:
-        raise StoreError(f"{path} cannot be understood. {error}") from error
 
 
 class Subdomains:
