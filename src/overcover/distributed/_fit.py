@@ -64,11 +64,6 @@ Series or DataFrame
     -------
     model
 
-    Raises
-    ------
-    StoreError
-        If the path is foreign, holds another unfinished fit, or a worker cannot see it.
-
     Examples
     --------
     >>> import tempfile

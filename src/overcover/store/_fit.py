@@ -39,7 +39,8 @@ def fit_into(
     Equal to ``model.fit(X, y, ...)`` followed by ``model.save(path)``, bit by bit, but
     memory holds only the machines that are being fitted, and a fit that was interrupted
     goes on where it stopped when it is called again. The model that the path held
-    before stays until the new one is complete.
+    before stays until the new one is complete; an unfinished fit of other data or
+    parameters is a `StoreError`.
 
     Parameters
     ----------
@@ -67,12 +68,6 @@ def fit_into(
     Returns
     -------
     model
-
-    Raises
-    ------
-    StoreError
-        If the path holds an unfinished fit of other data or parameters (with
-        ``resume=True``), is foreign, or cannot be written to.
 
     Examples
     --------

@@ -50,10 +50,9 @@ def save(model, path, dtype=None, notes=None):
     Examples
     --------
     >>> import tempfile
-    >>> from overcover import GP, OverlappingCoverRegressor, load
+    >>> from overcover import GP
     >>> X = np.linspace(0, 6, 200)[:, None]
-    >>> model = OverlappingCoverRegressor(GP(length_scale=1.0, noise=0.01),
-    ...     subdomain_size=50, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> model = GP(length_scale=1.0, noise=0.01).fit(X, np.sin(X[:, 0]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, f"{folder}/sine.ocm")
     ...     bool((load(f"{folder}/sine.ocm").predict(X) == model.predict(X)).all())
@@ -177,25 +176,18 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     -------
     OverlappingCoverRegressor, or Machine if it was fitted alone
         Fitted; predictions are those of the model that was saved, bit by bit unless
-        it was saved with ``dtype="float32"``.
-
-    Raises
-    ------
-    StoreError
-        If the path is not a store, or a file of it is damaged; also in `predict`, for a
-        damaged subdomain. `overcover.store.verify` checks all.
+        it was saved with ``dtype="float32"``. A damaged subdomain is a `StoreError` in
+        `predict`; `overcover.store.verify` checks all files now.
 
     Examples
     --------
     >>> import tempfile
-    >>> from overcover import GP, OverlappingCoverRegressor, load
+    >>> from overcover import GP, load
     >>> X = np.linspace(0, 6, 200)[:, None]
-    >>> model = OverlappingCoverRegressor(GP(length_scale=1.0, noise=0.01),
-    ...     subdomain_size=50, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> model = GP(length_scale=1.0, noise=0.01).fit(X, np.sin(X[:, 0]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(f"{folder}/sine.ocm")
-    ...     loaded = load(f"{folder}/sine.ocm")
-    ...     bool((loaded.predict(X) == model.predict(X)).all())
+    ...     bool((load(f"{folder}/sine.ocm").predict(X) == model.predict(X)).all())
     True
     """
     check_count("max_open", max_open, 1, "512 suits most systems.")
@@ -321,16 +313,11 @@ def inspect(path):
 
 
 def verify(path):
-    """Read every file of a store and check it against its checksum.
+    """Check every file of a store; a `StoreError` names the first that is damaged.
 
     Parameters
     ----------
     path : str or path-like
-
-    Raises
-    ------
-    StoreError
-        Naming the first file that is damaged or missing.
     """
     states = getattr(load(path, max_open=1), "states_", [])
     for k in range(len(states)):
