@@ -90,20 +90,13 @@ def open_bar(name, n_tasks, as_share=False):
     `n_tasks` is 0 if unknown; `as_share` shows per cent instead of a count.
     """
     try:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TaskProgressColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich import console, progress
     except ImportError:
         return _PlainBar(name, n_tasks)
-    columns = [TextColumn("{task.description:<10}"), BarColumn(), TimeElapsedColumn()]
+    columns = [progress.TextColumn("{task.description:<10}"), progress.BarColumn()]
+    columns += [progress.TimeElapsedColumn()]
     if n_tasks:
-        counts = TaskProgressColumn() if as_share else MofNCompleteColumn()
-        columns += [counts, TimeRemainingColumn()]
-    return _RichBar(Progress(*columns, console=Console(stderr=True)), name, n_tasks)
+        kind = progress.TaskProgressColumn if as_share else progress.MofNCompleteColumn
+        columns += [kind(), progress.TimeRemainingColumn()]
+    bar = progress.Progress(*columns, console=console.Console(stderr=True))
+    return _RichBar(bar, name, n_tasks)

@@ -6,18 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
+from .. import cover
 from .._linalg import dense_flops
 from .._neighbors import distance_flops
 from .._validation import check_count
-from ..cover import (
-    DEFAULT_OVERLAP,
-    DEFAULT_SIZE,
-    SIZES,
-    CoverShape,
-    auto_size,
-    check_cover_options,
-    cover_flops,
-)
+from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE, SIZES, CoverShape, auto_size
 from ..machines import make_machine
 from ..machines.base import Machine
 from ..partition import partition_cost
@@ -118,7 +111,7 @@ def plan(
     if budget == NO_LIMIT and subdomain_size is None:
         subdomain_size = DEFAULT_SIZE
     p = DEFAULT_OVERLAP if overlap is None else overlap
-    check_cover_options(1 if subdomain_size is None else subdomain_size, p)
+    cover.check_cover_options(1 if subdomain_size is None else subdomain_size, p)
     rates = measure(machine, n_features, n_outputs) if rates is None else rates
     if isinstance(subdomain_size, str):
         overlap, subdomain_size = p, auto_size(n_samples, n_outputs, p, machine)
@@ -210,7 +203,7 @@ def stage_seconds(problem: Problem, shape: CoverShape, n_bytes, keep):
     seconds = {
         "tuning": shared * (r.tuning * tuning.flops + tuning.n_fits * trial),
         "partition": r.partition * (exchanges + distances),
-        "cover": shared * r.cover * cover_flops(shape, n_features),
+        "cover": shared * r.cover * cover.cover_flops(shape, n_features),
         "machines": shared * shape.n_subdomains * (fit + written),
     }
     if n_queries := problem.n_queries:
