@@ -127,6 +127,28 @@ def test_twin_gps_with_weights_and_targets_too(router, client, path, tmp_path):
     check_equal_stores(path, tmp_path / "local.ocm")
 
 
+def test_groups_are_held_out_together_on_a_cluster_too(client, tmp_path):
+    """In memory, into a store and on a cluster the model is the same."""
+    X, Y = data(120)
+    X[7], Y[7] = X[3], Y[3]  # equal rows are merged
+    groups = np.arange(len(X)) % 12
+    np.save(tmp_path / "groups.npy", groups)
+    words = np.array([f"patient {i:02d}" for i in groups])
+    weight = np.where(groups == 1, 0.0, 1.0)
+    known = {"sample_weight": weight}
+    memory = make_model(GP()).fit(X, Y, groups=words, **known)
+    local = tmp_path / "local.ocm"
+    stored = store.fit_into(make_model(GP()), X, Y, local, groups=words, **known)
+    assert_array_equal(stored.predict(X, True), memory.predict(X, True))
+    for i, given in enumerate((words, tmp_path / "groups.npy", da.from_array(groups))):
+        path = tmp_path / str(i)
+        on_cluster.fit(make_model(GP()), X, Y, path, client, groups=given, **known)
+        check_equal_stores(path, local)
+    with pytest.raises(ValueError, match="groups has shape"):
+        on_cluster.fit(make_model(), X, Y, tmp_path / "x", client, groups=groups[:-1])
+    assert not (tmp_path / "x").exists()
+
+
 def test_what_a_worker_warns_of_is_noted(client, path):
     X, Y = data(120)
     machine = overcover.ImportanceWeightedTwinGP(0.9, 0.9, 0.02, 0.02)

@@ -83,6 +83,31 @@ def test_weights_targets_and_routers_are_kept_too(router, path):
     check_whole(path, expected)
 
 
+@pytest.mark.parametrize("is_mapped", [False, True])
+def test_groups_are_held_out_together_in_a_store_too(is_mapped, path, tmp_path):
+    X, Y = data()
+    X[7], Y[7] = X[3], Y[3]  # equal rows are merged
+    words = np.array([f"patient {i % 12}" for i in range(len(X))])
+    expected = make_model(GP()).fit(X, Y, groups=words)
+    rows = X
+    if is_mapped:
+        np.save(tmp_path / "rows.npy", X)
+        rows = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    assert interrupt(12, make_model(GP()), rows, Y, path, groups=words)
+    with pytest.raises(store.StoreError, match="unfinished fit of other data"):
+        store.fit_into(make_model(GP()), rows, Y, path, groups=np.arange(len(X)) % 9)
+    store.fit_into(make_model(GP()), rows, Y, path, groups=words)
+    check_whole(path, expected)
+    alone = make_model(GP()).fit(X, Y)
+    assert (alone.predict(X, True)[1] != expected.predict(X, True)[1]).any()
+
+
+def test_groups_that_do_not_fit_the_rows_are_refused(path):
+    with pytest.raises(ValueError, match="groups has shape"):
+        store.fit_into(make_model(), *data(), path, groups=[1, 2])
+    assert not path.exists()
+
+
 def test_single_precision_is_that_of_save(expected, path, tmp_path):
     expected.save(tmp_path / "saved", "float32")
     store.fit_into(make_model(), *data(), path, dtype="float32")
@@ -325,7 +350,7 @@ def test_parquet_files_become_a_mapped_array(tmp_path, monkeypatch):
     )
     parquet.write_table(table, tmp_path / "all.parquet", row_group_size=50)
     parquet.write_table(table.slice(0, 30), tmp_path / "first.parquet")
-    monkeypatch.setattr("overcover.store._parquet.BATCH", 17)
+    monkeypatch.setattr("overcover.store._rows.BATCH", 17)
 
     def read(name, *args, **kwargs):
         sources = [tmp_path / n for n in name]

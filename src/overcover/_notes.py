@@ -11,15 +11,7 @@ _current: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
 @contextmanager
 def noted() -> Iterator[list[str]]:
-    """Collect the notes of what is done inside, and give them to no one outside.
-
-    Examples
-    --------
-    >>> with noted() as notes:
-    ...     remember(["few rows"])
-    >>> notes
-    ['few rows']
-    """
+    """Collect the notes of what is done inside; the caller's notes do not get them."""
     notes = list[str]()
     token = _current.set(notes)
     try:
@@ -29,7 +21,7 @@ def noted() -> Iterator[list[str]]:
 
 
 def remember(texts: Iterable[str]) -> None:
-    """Add to the notes of the fit that goes on, if there is one, each text once."""
+    """Add to the notes of the fit that is running, if there is one, each text once."""
     notes = _current.get()
     if notes is not None:
         notes += [text for text in dict.fromkeys(texts) if text not in notes]

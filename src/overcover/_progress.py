@@ -1,7 +1,7 @@
 """Progress of a fit: scikit-learn callbacks, seconds per stage, an optional bar.
 
-Only this module uses scikit-learn's callback API. A fit is a task with one subtask per
-stage. A stage that works on subdomains has one subtask for each.
+A fit is a task with one subtask per stage; a stage that works on subdomains has one
+subtask for each.
 """
 
 import sys
@@ -16,16 +16,7 @@ __all__ = ["CallbackSupportMixin", "FitProgress", "with_callbacks"]
 
 
 class FitProgress:
-    """Stages of one fit.
-
-    Parameters
-    ----------
-    estimator : CallbackSupportMixin
-        The estimator of the fit, which runs under `with_callbacks`.
-    n_stages : int
-    verbose : int
-        If positive, show bars on standard error; plain lines without rich.
-    """
+    """Stages of one fit, which runs under `with_callbacks`; bars if `verbose`."""
 
     def __init__(self, estimator, n_stages, verbose=0):
         self.estimator, self.verbose = estimator, verbose
@@ -96,29 +87,16 @@ class _PlainBar:
 def open_bar(name, n_tasks, as_share=False):
     """A bar on standard error with the remaining time; lines without rich.
 
-    Parameters
-    ----------
-    name : str
-    n_tasks : int
-        0 if unknown.
-    as_share : bool
-        Whether to show per cent instead of a count, for instance for bytes.
+    `n_tasks` is 0 if unknown; `as_share` shows per cent instead of a count.
     """
     try:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TaskProgressColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich import console, progress
     except ImportError:
         return _PlainBar(name, n_tasks)
-    columns = [TextColumn("{task.description:<10}"), BarColumn(), TimeElapsedColumn()]
+    columns = [progress.TextColumn("{task.description:<10}"), progress.BarColumn()]
+    columns += [progress.TimeElapsedColumn()]
     if n_tasks:
-        counts = TaskProgressColumn() if as_share else MofNCompleteColumn()
-        columns += [counts, TimeRemainingColumn()]
-    return _RichBar(Progress(*columns, console=Console(stderr=True)), name, n_tasks)
+        kind = progress.TaskProgressColumn if as_share else progress.MofNCompleteColumn
+        columns += [kind(), progress.TimeRemainingColumn()]
+    bar = progress.Progress(*columns, console=console.Console(stderr=True))
+    return _RichBar(bar, name, n_tasks)

@@ -11,16 +11,16 @@ Letters stand for sizes that must agree within a record and with the model: N ro
 the training data, n of the subdomain, d features, q outputs, r pivots, K subdomains, l
 rows left out, L ways to localise, G groups of outputs, h hyperparameters. "P" is the
 size of a packed triangle of n rows, "P?" that or nothing, "r+q" a sum, a number itself.
-A size is known from the first field that has it, in the order of the declaration. A
-list of one `Array` is a list with such an array for each of K subdomains; `PART` is
-another record, `PART_OR_NONE` that or None.
+The first field that has a letter decides its size. A list of one `Array` is a list with
+such an array for each of K subdomains; `PART` is another record, `PART_OR_NONE` that or
+None. A method `check` may refuse, by a ValueError, what no range can describe.
 
 A class that has gained fields since version 1 of the store format names them as
-`added`, and makes itself from the others by a classmethod `of_version_1`. A class with
-a method `check` refuses, by a ValueError, values that no range can describe.
+`added`, and makes itself from the others by a classmethod `of_version_1`.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -33,8 +33,6 @@ MOST = 2**62
 PART, PART_OR_NONE = "part", "part or None"
 # A single positive number.
 NUMBER = "number"
-# Sizes that are at least one.
-NOT_EMPTY = "NnrKLGh"
 
 
 class Array(NamedTuple):
@@ -42,19 +40,13 @@ class Array(NamedTuple):
 
     shape: str
     """Letters, with spaces between them."""
-
     least: float = -LARGEST
-    """No NaN is allowed in any case."""
-
     most: Any = LARGEST
-    """A letter is a size that values stay below, if it is known."""
-
+    """A number, or the letter of a size that values stay below; NaN is not allowed."""
     is_whole: bool = False
     """Whether it holds integers of 64 bits, or else floats of 64 bits."""
-
     is_factor: bool = False
     """Whether a store may narrow it to 32 bits: only variances depend on it."""
-
     rule: Callable[[np.ndarray], bool] | None = None
     """What else must be true of the values."""
 
@@ -66,14 +58,12 @@ class Array(NamedTuple):
         return ("float64", "float32") if self.shape.endswith("P?") else ("float64",)
 
 
-def finite(shape, **others) -> Array:
-    """Any numbers but infinite ones."""
-    return Array(shape, **others)
-
-
-def unbounded(shape, **others) -> Array:
-    """Any numbers."""
-    return Array(shape, -np.inf, np.inf, **others)
+# Any numbers but infinite ones; any numbers; zero, or finite numbers above; a packed
+# Cholesky factor.
+finite = Array
+unbounded = partial(Array, least=-np.inf, most=np.inf)
+not_negative = partial(Array, least=0.0)
+factor = partial(Array, is_factor=True)
 
 
 def positive(shape, most=LARGEST) -> Array:
@@ -81,30 +71,15 @@ def positive(shape, most=LARGEST) -> Array:
     return Array(shape, SMALLEST, most)
 
 
-def not_negative(shape) -> Array:
-    """Zero, or finite numbers above."""
-    return Array(shape, 0.0)
-
-
 def whole(shape, least=0, most: Any = MOST) -> Array:
     """Whole numbers."""
     return Array(shape, least, most, is_whole=True)
 
 
-def factor(shape) -> Array:
-    """A packed Cholesky factor."""
-    return Array(shape, is_factor=True)
-
-
 def record(added: tuple[str, ...] = (), **fields) -> Callable[[type[T]], type[T]]:
-    """Declare the fields of a class, in a decorator.
+    """Declare the fields of a class; `added` names those that stores of version 1 lack.
 
-    Parameters
-    ----------
-    added : tuple of str
-        Fields that stores of version 1 lack.
-    **fields
-        An `Array`, a list of one, `PART` or `PART_OR_NONE` for each.
+    A field is an `Array`, a list of one, `PART` or `PART_OR_NONE`.
     """
 
     def declare(kind):
@@ -115,10 +90,7 @@ def record(added: tuple[str, ...] = (), **fields) -> Callable[[type[T]], type[T]
 
 
 def record_of(kind) -> dict[str, Any]:
-    """Fields of a class as it declares them.
-
-    A router may have `shapes` instead, words for arrays of finite numbers.
-    """
+    """Fields of a class; of a router, from its `shapes` of arrays of finite numbers."""
     if hasattr(kind, "_record"):
         return kind._record
     labels = {"labels": whole("N", 0, "K")}
@@ -128,9 +100,3 @@ def record_of(kind) -> dict[str, Any]:
 def fields_of(kind) -> tuple[str, ...]:
     """Names of the fields of a record."""
     return getattr(kind, "_fields", tuple(record_of(kind)))
-
-
-def is_of_version_1(kind, names) -> bool:
-    """Whether these are the fields that a class had in version 1, and not now."""
-    added = getattr(kind, "_added", ())
-    return bool(added) and set(names) == set(fields_of(kind)) - set(added)

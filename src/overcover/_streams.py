@@ -1,30 +1,21 @@
-"""Rows that may be too many for memory: blocks of rows, and views in other units.
-
-An index into a mapped array reads the file. Functions that need all rows therefore work
-in blocks of fixed size, and `Rows` converts units only for the rows of an index.
-"""
+"""Rows that may be too many for memory: blocks of rows, and views in other units."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+# Numbers in memory at a time: 16 MB.
 BLOCK_NUMBERS = 2**21
-"""Numbers in memory at a time: 16 MB."""
-
+# At most this share of a column's cells are outliers, if they make the standard
+# deviation so many times as large as it is without them.
 FEW_CELLS, OUTWEIGHED = 0.005, 5.0
-"""The share of a column's cells that may be outliers. They count as outliers if they
-make the standard deviation this many times as large as it is without them."""
-
+# Queries are clipped at this many length scales from zero: squares stay finite.
 FARTHEST = 1e140
-"""Queries are clipped at this many length scales from zero: squares stay finite."""
-
+# Standard deviations from the mean to which `without_far_cells` moves outliers.
 NEAR_ENOUGH = 10.0
-"""Standard deviations from the mean to which `without_far_cells` moves outliers."""
-
+# With fewer rows than the first, no cell is an outlier; rows of a sample, at least.
 LEAST_JUDGED, LEAST_SAMPLED = 10, 1000
-"""With fewer rows than the first, no cell counts as an outlier. The sample has at least
-as many rows as the second, or all."""
 
 
 def rows_per_block(n_columns: int) -> int:
@@ -35,8 +26,6 @@ def rows_per_block(n_columns: int) -> int:
 def slices_of(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Successive slices of `n_rows` rows, one per block.
 
-    Examples
-    --------
     >>> [(block.start, block.stop) for block in slices_of(5, 2**20)]
     [(0, 2), (2, 4), (4, 5)]
     """
@@ -46,13 +35,7 @@ def slices_of(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 
 def blocks_of(rows) -> Iterator[np.ndarray]:
-    """Successive rows of an array of any number of axes, a block at a time.
-
-    Examples
-    --------
-    >>> [block.shape for block in blocks_of(np.zeros((5, 2**20)))]
-    [(2, 1048576), (2, 1048576), (1, 1048576)]
-    """
+    """Successive rows of an array of any number of axes, a block at a time."""
     for block in slices_of(len(rows), int(np.prod(rows.shape[1:]))):
         yield rows[block]
 
@@ -69,16 +52,8 @@ class Moments(NamedTuple):
 def moments_of(X) -> Moments:
     """Mean and standard deviation of every column; memory: a block.
 
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_columns)
-        In memory or mapped.
-
-    Examples
-    --------
-    >>> moments_of(np.array([[1.0, 5.0], [3.0, 5.0]]))
-    Moments(mean=array([2., 5.]), deviation=array([1., 0.]), \
-is_constant=array([False,  True]))
+    >>> moments_of(np.array([[1.0, 5.0], [3.0, 5.0]])).deviation.tolist()
+    [1.0, 0.0]
     """
     return _measure(X)[0]
 
@@ -104,15 +79,11 @@ def _measure(X):
 def typical_moments_of(X) -> Moments:
     """As `moments_of`, but without the outliers of a column.
 
-    A single cell of 1e9 would determine the standard deviation of its column. If the
-    farthest cells (a share `FEW_CELLS`, at least one) increase the standard deviation
-    by more than a factor `OUTWEIGHED`, mean and standard deviation are those of the
-    other cells. The exception are columns that are constant without their outliers.
-
+    If the farthest cells (a share `FEW_CELLS`, at least one) increase the standard
+    deviation by more than a factor `OUTWEIGHED`, mean and standard deviation are those
+    of the other cells, except in columns that are constant without their outliers.
     Memory: a block, and a sample of as many numbers.
 
-    Examples
-    --------
     >>> X = np.append(np.arange(-5.0, 6.0), 1e9)[:, None]
     >>> typical_moments_of(X).mean.tolist(), typical_moments_of(X[:-1]).mean.tolist()
     ([0.0], [0.0])
@@ -143,10 +114,6 @@ def typical_moments_of(X) -> Moments:
 def center_of(rows) -> np.ndarray:
     """The mean row, without outliers in columns where they determine the mean.
 
-    Distances around it do not cancel, whatever the outliers.
-
-    Examples
-    --------
     >>> center_of(np.append(np.arange(9.0), [1e30])[:, None]).tolist()
     [4.0]
     """
@@ -156,22 +123,11 @@ def center_of(rows) -> np.ndarray:
 
 
 class Rows:
-    """A view of rows in other units: ``((X - shift) / scale)[:, columns]``.
+    """A view of rows in other units: ``((X - shift) / scale)[:, columns]``, float64.
 
-    Always float64. An index reads and converts only its own rows.
+    An index reads and converts only its own rows; `columns` is a mask, or None for all;
+    `bounds` are limits in the new units, at which values are clipped.
 
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        In memory or mapped.
-    scale, shift : ndarray of shape (n_features,) or float
-    columns : ndarray of bool of shape (n_features,) or None
-        The columns of the view; None for all.
-    bounds : tuple of two ndarrays of shape (n_features,), or None
-        Limits in the new units, at which values are clipped; None for no limits.
-
-    Examples
-    --------
     >>> X = np.array([[1, 10], [2, 20], [3, 30]], dtype=np.float32)
     >>> rows = Rows(X, scale=np.array([1.0, 10.0]))
     >>> rows.shape, rows[[2, 0]].tolist()
@@ -201,13 +157,11 @@ class Rows:
 
 
 def without_far_cells(X):
-    """The rows, with outliers moved towards the mean of their column.
+    """The rows, with outliers moved towards the mean of their column; X without any.
 
     For partitions, covers and routers: the mean of a cluster with an outlier would be
-    far from all its rows. X itself is returned if it has no outliers.
+    far from all its rows.
 
-    Examples
-    --------
     >>> X = np.append(np.arange(9.0), [1e30])[:, None]
     >>> bool(without_far_cells(X)[:].max() < 40)
     True

@@ -181,15 +181,15 @@ default="auto"
         -------
         self
         """
+        groups = check_groups(groups, X)
         return self._fit(X, y, sample_weight, X_target, InMemory(), groups)
 
     @all_or_nothing
     @with_callbacks
     @keep_notes
     def _fit(self, X, y, sample_weight, X_target, runner, groups=None):
-        """`fit`, by a runner of its stages; see `overcover.fitting`."""
+        """`fit`, by a runner of its stages, see `overcover.fitting`; checked groups."""
         merge = not runner.is_merged and make_machine(self.machine).takes_weights
-        groups = check_groups(groups, X)
         data = check_training_data(self, X, y, sample_weight, True, merge)
         if groups is not None and data.rows is not None:
             groups = groups[data.rows]

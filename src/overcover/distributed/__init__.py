@@ -2,15 +2,15 @@
 
     X, Y -> tune -> partition -> cover -> router -> machines -> calibrate
 
-The only package that imports dask. `_fit` has the third runner of the stages in
-`overcover.fitting`. The computers share a file system, where the model grows as a draft
-of `overcover.store`. A task carries paths, and the name of a stage or the numbers of
-some subdomains, never an array: its worker maps the rows, does its part, and writes
-each result in one step. So it does not matter how often a task is done: a worker that
-is lost costs what it was working on, a fit that is interrupted goes on where it
-stopped, and the result is that of `overcover.store.fit_into`, bit by bit.
+The only package that imports dask. The computers share a file system, where the model
+grows as a draft of `overcover.store`. A task carries paths, and the name of a stage or
+numbers of subdomains, never an array: its worker maps the rows, does its part, and
+writes each result in one step. A task may be repeated: a lost worker costs what it was
+working on, a fit that is interrupted goes on where it stopped, and the result is that
+of `overcover.store.fit_into`, bit by bit.
 
-What a worker does is in `_worker` and `_shards`, which know nothing of Dask.
+`_fit` runs the stages of `overcover.fitting` as tasks. What a worker does is in
+`_worker` and `_shards`, which know nothing of Dask.
 """
 
 from ._fit import fit

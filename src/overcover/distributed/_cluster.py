@@ -1,11 +1,18 @@
-"""A client that can be used, workers that see the files, tasks."""
+"""The client's side: workers that see the files, tasks, rows as files they can map."""
 
+import os
 from pathlib import Path
 
-from ..store import StoreError
-from ._files import sees
+import numpy as np
 
-# After errors such as those of a busy file system; lost workers are Dask's own matter.
+from .._numbers import ANY_NUMBER, numbers_of
+from .._streams import blocks_of
+from .._validation import check_groups
+from ..store import StoreError, write_npy
+from ._files import as_float64, begin_rows, map_rows, sees, write_rows
+from ._worker import Inputs
+
+# After errors such as those of a busy file system; Dask itself replaces lost workers.
 RETRIES = 2
 
 
@@ -51,9 +58,91 @@ def check_shared(client, folder):
 
 
 def submit(client, function, *args):
-    # Not pure: a task of an earlier fit with equal arguments must not stand for it.
+    """The future of a task."""
+    # Not pure: the result of an earlier task with equal arguments must not be reused.
     return client.submit(function, *args, pure=False, retries=RETRIES)
 
 
-def call(client, function, *args):
-    return submit(client, function, *args).result()
+# -- rows ----------------------------------------------------------------------------
+
+
+def shared_inputs(client, folder, X, y, sample_weight, X_target, groups) -> Inputs:
+    """All arrays of a fit as files that every worker can map."""
+    if np.isscalar(sample_weight) and not isinstance(sample_weight, str):
+        raise ValueError(
+            f"sample_weight={sample_weight!r} must be one weight per row, or None."
+        )
+
+    def put(data, file, name):
+        return _shared(client, data, f"{folder}/{file}.npy", name)
+
+    inputs = Inputs(put(X, "rows", "X"), put(y, "outputs", "y"))
+    if sample_weight is not None:
+        path = put(sample_weight, "weights", "sample_weight")
+        inputs = inputs._replace(sample_weight=path)
+    if X_target is not None:
+        inputs = inputs._replace(X_target=put(X_target, "targets", "X_target"))
+    if groups is None:
+        return inputs
+    if isinstance(groups, str | os.PathLike):
+        groups = map_rows(groups)
+    groups = groups.compute() if is_dask(groups) else groups
+    numbers = check_groups(groups, map_rows(inputs.X))
+    write_npy(f"{folder}/groups.npy", numbers.shape, np.int64, blocks_of(numbers))
+    return inputs._replace(groups=f"{folder}/groups.npy")
+
+
+def _shared(client, data, target, name):
+    """The path of a float64 .npy file with these rows; `target`, if it is new."""
+    if isinstance(data, str | os.PathLike):
+        source = str(Path(data).absolute())
+        return submit(client, as_float64, source, target).result()
+    if is_dask(data):
+        _write_blocks(client, data, target)
+    else:
+        data = numbers_of(data, name, ANY_NUMBER)
+        write_npy(target, data.shape, np.float64, blocks_of(data))
+    return target
+
+
+def _write_blocks(client, data, target):
+    """Let the workers write the blocks of a Dask collection into one file."""
+    from dask import delayed
+
+    def compute(tasks):
+        return client.gather(client.compute(tasks, retries=RETRIES))
+
+    if hasattr(data, "rechunk") and data.ndim == 2:
+        data = data.rechunk({1: -1})
+    check_numbers(data)
+    blocks = np.ravel(data.to_delayed())
+    lengths = data.chunks[0] if hasattr(data, "chunks") else [np.nan]
+    if np.isnan(lengths).any():
+        count = delayed(len, pure=False)
+        lengths = compute([count(block) for block in blocks])
+    starts = np.cumsum([0, *lengths]).tolist()
+    begin_rows(target, (starts[-1], *data.shape[1:]))
+    write = delayed(write_rows, pure=False)
+    compute([write(block, target, start) for block, start in zip(blocks, starts)])
+
+
+def check_numbers(data):
+    """Refuse columns of words."""
+    kinds = data.dtypes if hasattr(data, "dtypes") else data.dtype
+    for name, kind in kinds.items() if hasattr(kinds, "items") else [("data", kinds)]:
+        if getattr(kind, "kind", "O") not in "fiub":
+            raise ValueError(
+                f"Column {name!r} is of {kind}, not of numbers. Encode it, or leave it "
+                "out."
+            )
+
+
+def names_of(X):
+    """Names of the columns of a frame, None if it has none, or not all are words."""
+    names = list(getattr(X, "columns", []))
+    return names if names and all(isinstance(n, str) for n in names) else None
+
+
+def is_dask(data):
+    """Whether it is a Dask collection."""
+    return type(data).__module__.split(".")[0].startswith("dask")

@@ -1,4 +1,4 @@
-"""Rows in .npy files that all computers see: mapped as a whole, written in parts."""
+"""Files that all computers see: rows in .npy files, mapped or written in parts."""
 
 import os
 import time
@@ -9,7 +9,7 @@ import numpy as np
 from .._streams import blocks_of
 from ..store import StoreError, write_npy
 
-# Seconds until a file of another computer must be visible, and between looks.
+# Seconds until a file of another computer must be visible, and between checks.
 PATIENCE, PAUSE = 30.0, 0.1
 
 
@@ -19,15 +19,7 @@ def sees(folder) -> bool:
 
 
 def wait_for(path) -> None:
-    """Return when a file that another computer wrote is visible.
-
-    A shared file system may show it a moment later.
-
-    Raises
-    ------
-    StoreError
-        If it does not appear.
-    """
+    """Wait until a file of another computer is visible: it may be a moment later."""
     until = time.monotonic() + PATIENCE
     while not Path(path).exists():
         if time.monotonic() > until:

@@ -11,9 +11,8 @@ from ..regressor import OverlappingCoverRegressor
 from ..store import Draft, StoreError, fit_draft
 from . import _shards as shards
 from . import _worker as worker
-from ._cluster import call, check_shared, running, submit
-from ._collections import names_of, shared_inputs
-from ._files import map_rows, wait_for
+from ._cluster import check_shared, names_of, running, shared_inputs, submit
+from ._files import wait_for
 
 # Subdomains per task at most: a second or so of work.
 BATCH = 16
@@ -30,17 +29,17 @@ def fit(
     *,
     sample_weight=None,
     X_target=None,
+    groups=None,
     resume=True,
     dtype=None,
 ):
     """Fit a model on the workers of a Dask cluster, into a store that they share.
 
     Equal to `overcover.store.fit_into`, bit by bit, on equal computers. Tuning,
-    partition, cover and router are one task each, whose worker must hold X as float64 a
-    few times; with ``partition="two-level"`` partition and cover are many tasks, which
-    hold a block or a shard of rows. The machines are fitted wherever there is a
-    worker, which holds the rows of the subdomains it works on. Neither the client nor
-    the scheduler ever hold rows, unless they are given as arrays in memory.
+    partition, cover and router are one task each, whose worker holds X as float64 a few
+    times; with ``partition="two-level"`` partition and cover are many tasks, which hold
+    a block or a shard of rows. Neither the client nor the scheduler hold rows, unless
+    they are given as arrays in memory.
 
     Parameters
     ----------
@@ -49,28 +48,21 @@ def fit(
     X : array-like of shape (n_samples, n_features), path, Dask array or DataFrame
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), path, Dask array, \
 Series or DataFrame
-        A path is that of a .npy file which all workers see: it is mapped, and copied
-        only if it is not float64 in C order. Dask collections are written to the
-        store, block by block, by the workers that compute them; blocks of unknown
-        length are computed twice. Arrays in memory are written there by the client.
+        A path is that of a .npy file which all workers see; it is copied only if it is
+        not float64 in C order. The workers write Dask collections to the store, block
+        by block; blocks of unknown length are computed twice.
     path : str or path-like
-        Of the store, on a file system that client and workers share; as in
-        ``model.save``.
+        Of the store, on a file system that client and workers share.
     client : distributed.Client or None, default=None
         None is the current one.
-    sample_weight, X_target : array-like, path, Dask array or None, default=None
-        As in ``model.fit``.
+    sample_weight, X_target, groups : array-like, path, Dask array or None, default=None
+        As in ``model.fit``; the client holds the groups.
     resume, dtype : optional
         As in `overcover.store.fit_into`.
 
     Returns
     -------
     model
-
-    Raises
-    ------
-    StoreError
-        If the path is foreign, holds another unfinished fit, or a worker cannot see it.
 
     Examples
     --------
@@ -93,19 +85,20 @@ Series or DataFrame
 
     def begin(scratch, dtype):
         check_shared(client, scratch)
-        inputs = shared_inputs(client, scratch, X, y, sample_weight, X_target)
+        arrays = X, y, sample_weight, X_target, groups
+        inputs = shared_inputs(client, scratch, *arrays)
         names = names_of(X)
         notes = {"columns": names} if names else None
         # Without the callbacks, which are the client's.
         fresh = OverlappingCoverRegressor(**clone(model).get_params(deep=False))
         request = fresh, inputs, str(scratch), dtype, notes
-        fingerprint, inputs = call(client, worker.prepare, *request)
+        fingerprint, inputs = submit(client, worker.prepare, *request).result()
 
         def fit_rows(folder):
             runner = OnCluster(folder, dtype, client, inputs, futures)
-            data = [path and map_rows(path) for path in inputs[:3]]
+            *data, _, _, numbers = inputs.mapped()
             try:
-                model._fit(*data, None, runner)
+                model._fit(*data, None, runner, numbers)
             finally:
                 runner.close()
             if names:

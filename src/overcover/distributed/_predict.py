@@ -4,7 +4,7 @@ import os
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,18 +12,16 @@ from .._streams import blocks_of
 from .._validation import check_queries
 from ..consult import panel_of
 from ..store import StoreError, disk_errors, folder_of, load, write_npy
-from ._cluster import check_shared, running, submit
-from ._collections import check_numbers, is_dask, names_of
+from ._cluster import check_numbers, check_shared, is_dask, names_of, running, submit
 from ._files import begin_rows, map_rows, write_rows
 
 
 class Source(NamedTuple):
-    """Which model answers."""
+    """The model to predict with."""
 
     path: str
     data: str
     """Its folder of data: another one if the store is overwritten."""
-
     n_consulted: int
     combine: str
 
@@ -31,8 +29,8 @@ class Source(NamedTuple):
 def predict(model, X, client=None, return_std=False):
     """Predict with a stored model on the workers of a Dask cluster.
 
-    Memory of a worker: the rows of one task or block, and the subdomains that it keeps
-    open, see `overcover.load`.
+    Memory of a worker: the rows of one task or block, and open subdomains, see
+    `overcover.load`.
 
     Parameters
     ----------
@@ -51,9 +49,9 @@ def predict(model, X, client=None, return_std=False):
     -------
     mean : of shape (n_queries,) or (n_queries, n_outputs)
         For arrays and paths an ndarray, equal to ``model.predict(X)`` bit by bit. For
-        a Dask array a Dask array that is not computed yet; for a Dask DataFrame a
-        Series "mean", or a DataFrame with columns "mean_0", "mean_1" and so on, with
-        its index. They answer block by block, equal but for rounding.
+        a Dask array a lazy Dask array; for a Dask DataFrame a Series "mean", or a
+        DataFrame with columns "mean_0", "mean_1" and so on, with its index. These are
+        predicted block by block, equal but for rounding.
     std : of mean's shape
         Only if `return_std`.
 
@@ -73,24 +71,22 @@ def predict(model, X, client=None, return_std=False):
     """
     if isinstance(model, str | os.PathLike):
         model = load(model)
-    folder, panel = folder_of(model), panel_of(model)
+    folder = folder_of(model)
     options = int(model.n_consulted), str(model.combine)
     source = Source(str(folder.parent), folder.name, *options)
-    if not is_dask(X):
-        step = panel.rows_per_round
-        return _predict_rows(running(client), model, source, X, step, return_std)
-    _check_columns(model, X)
-    check_numbers(X)
     # (), or (n_outputs,): the shape of the mean of one row.
     shape = (model.n_outputs_,) if model._y_ndim == 2 else ()
-    if hasattr(X, "map_partitions"):
-        return _lazy_frame(source, X, shape, return_std)
-    return _lazy_array(source, X, shape, return_std)
+    if not is_dask(X):
+        return _predict_rows(running(client), model, source, X, shape, return_std)
+    _check_columns(model, X)
+    check_numbers(X)
+    predict_lazily = _lazy_frame if hasattr(X, "map_partitions") else _lazy_array
+    return predict_lazily(source, X, shape, return_std)
 
 
-def _predict_rows(client, model, source, X, step, return_std):
+def _predict_rows(client, model, source, X, shape, return_std):
     """By tasks of as many rows as ``model.predict`` takes at a time: equal to it."""
-    store = Path(source.path)
+    store, step = Path(source.path), panel_of(model).rows_per_round
     prefix = f".{store.name}-"
     with (
         disk_errors(store.parent),
@@ -105,15 +101,15 @@ def _predict_rows(client, model, source, X, step, return_std):
             X = check_queries(model, X)
             n_queries = len(X)
             write_npy(queries, X.shape, X.dtype, blocks_of(X))
-        tail = (model.n_outputs_,) if model._y_ndim == 2 else ()
-        names = ("mean", "std") if return_std else ("mean",)
-        for name in names:
-            begin_rows(f"{folder}/{name}.npy", (n_queries, *tail))
-        starts = range(0, n_queries, step)
-        ranges = [(i, min(i + step, n_queries)) for i in starts]
-        tasks = [(source, queries, *rows, folder, return_std) for rows in ranges]
-        client.gather([submit(client, answer_range, *task) for task in tasks])
-        answers = tuple(np.load(f"{folder}/{name}.npy") for name in names)
+        files = [f"{folder}/{name}.npy" for name in ("mean", "std")[: 1 + return_std]]
+        for file in files:
+            begin_rows(file, (n_queries, *shape))
+        tasks = [
+            submit(client, answer_range, source, queries, start, start + step, files)
+            for start in range(0, n_queries, step)
+        ]
+        client.gather(tasks)
+        answers = tuple(map(np.load, files))
     return answers if return_std else answers[0]
 
 
@@ -136,19 +132,14 @@ def _lazy_array(source, X, shape, return_std):
 def _lazy_frame(source, X, shape, return_std):
     import pandas as pd
 
-    def named(kind):
-        return [f"{kind}_{i}" for i in range(shape[0])] if shape else kind
-
-    if not shape and not return_std:
-        like = pd.Series(dtype=np.float64, name="mean", index=X._meta.index)
-    else:
-        kinds = ("mean", "std") if return_std else ("mean",)
-        columns = np.ravel([named(kind) for kind in kinds]).tolist()
-        like = pd.DataFrame(columns=columns, dtype=np.float64, index=X._meta.index)
-    lazy = X.map_partitions(
-        answer_frame, source, return_std, like, meta=like, align_dataframes=False
-    )
-    return (lazy[named("mean")], lazy[named("std")]) if return_std else lazy
+    names: Any = ["mean", "std"] if return_std else ["mean"]
+    if shape:
+        names = [[f"{name}_{i}" for i in range(shape[0])] for name in names]
+    columns, index = np.ravel(names).tolist(), X._meta.index
+    like = pd.DataFrame(columns=columns, dtype=np.float64, index=index)
+    known = {"source": source, "return_std": return_std, "like": like, "meta": like}
+    lazy = X.map_partitions(answer_frame, **known, align_dataframes=False)
+    return tuple(lazy[name] for name in names) if return_std else lazy[names[0]]
 
 
 def _check_columns(model, X):
@@ -193,21 +184,19 @@ def answer(X, source, return_std):
 
 
 def answer_frame(X, source, return_std, like):
-    """`answer` as a frame, or series, with the index of X and the names of `like`."""
-    empty = len(X) == 0
-    answers = np.empty((0, 0)) if empty else answer(X, source, return_std)
-    if like.ndim == 1:
-        return type(like)(np.ravel(answers), index=X.index, name=like.name)
-    # Outputs before kinds: all means, then all standard deviations.
-    columns = np.moveaxis(answers, -1, 1) if return_std else answers
-    values = columns.reshape(len(X), len(like.columns))
+    """`answer` as a frame with the index of X and the columns of `like`."""
+    values = np.empty((len(X), len(like.columns)))
+    if len(X):
+        answers = answer(X, source, return_std)
+        # Outputs before kinds: all means, then all standard deviations.
+        columns = np.moveaxis(answers, -1, 1) if return_std else answers
+        values = columns.reshape(values.shape)
     return type(like)(values, index=X.index, columns=like.columns)
 
 
-def answer_range(source, queries, start, stop, folder, return_std) -> int:
-    """Answer rows of a .npy file, into `mean.npy` and `std.npy` of a folder."""
-    rows = map_rows(queries)[start:stop]
+def answer_range(source, queries, start, stop, files) -> None:
+    """Predict rows of a .npy file: means into the first file, stds into the second."""
+    rows, return_std = map_rows(queries)[start:stop], len(files) == 2
     answers = opened(source).predict(rows, return_std=return_std)
-    for name, values in zip(("mean", "std"), answers if return_std else (answers,)):
-        write_rows(values, Path(folder) / f"{name}.npy", start)
-    return stop - start
+    for file, values in zip(files, answers if return_std else [answers]):
+        write_rows(values, file, start)

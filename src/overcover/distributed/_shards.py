@@ -14,10 +14,9 @@ bit by bit, but what passes between them are files of a draft:
     clusters           means and sizes of all clusters
     loans-000000 ...   members of some subdomains, and their means
 
-then `partition`, `cover` and `router`, the results of these stages in every draft. A
-step whose file is there does nothing. No task holds more rows than a sample, a block, a
-shard, or one subdomain; the tasks that join clusters hold row numbers and means of
-all.
+then `partition`, `cover` and `router`, as in every draft. A step whose file is there
+does nothing. Memory: the rows of a sample, a block, a shard, or one subdomain; tasks
+that join clusters hold row numbers and means of all.
 """
 
 from dataclasses import dataclass, field
@@ -44,7 +43,7 @@ from ..partition.shards import (
     split_sample,
 )
 from ..routing import make_router, subdomain_means
-from ..store import Draft, result_record
+from ..store import result_record
 from . import _worker
 from ._files import wait_for
 from ._worker import Job, run_stage
@@ -99,29 +98,26 @@ def steps_of(job, stage, shape):
 
     A step begins when all tasks of the one before are done.
     """
-    sharding, draft = sharding_of(job, shape), Draft(job.folder)
-    if not sharding or stage == "tune" or not draft.holds(FIRST_INPUTS[stage]):
+    sharding = sharding_of(job, shape)
+    if not sharding or stage == "tune" or not job.draft.holds(FIRST_INPUTS[stage]):
         return [(run_stage, job, [(stage,)])]
-    return [(task, sharding, numbers) for task, numbers in _steps(sharding)[stage]]
-
-
-def _steps(job: Sharding):
-    once, blocks = [()], [(b,) for b in job.blocks]
-    return {
+    once, blocks = [()], [(b,) for b in sharding.blocks]
+    steps = {
         "partition": [
             (split, once),
             (assign, blocks),
             (share, once),
             (list_movers, blocks),
             (move, once),
-            (cluster_shard, [(s,) for s in range(job.n_shards)]),
+            (cluster_shard, [(s,) for s in range(sharding.n_shards)]),
             (list_clusters, once),
             (join_shards, once),
             (clear_blocks, once),
         ],
-        "cover": [(lend, job.ranges), (join_loans, once)],
+        "cover": [(lend, sharding.ranges), (join_loans, once)],
         "router": [(summarize, once)],
     }
+    return [(task, sharding, numbers) for task, numbers in steps[stage]]
 
 
 # -- files ---------------------------------------------------------------------------
@@ -277,16 +273,12 @@ def list_clusters(job):
 @step("partition")
 def join_shards(job):
     """The partition, from all shards."""
-    centers, sizes = (
-        _read_once(job, "clusters")[name] for name in ("centers", "sizes")
-    )
+    clusters = _read_once(job, "clusters")
+    owners = np.repeat(np.arange(len(clusters["sizes"])), clusters["sizes"])
+    shards = [_read(job, "shard", s)["numbers"] for s in range(job.n_shards)]
     labels = np.empty(job.n_samples, dtype=np.intp)
-    owners, done = np.repeat(np.arange(len(sizes)), sizes), 0
-    for shard in range(job.n_shards):
-        numbers = _read(job, "shard", shard)["numbers"]
-        labels[numbers] = owners[done : done + len(numbers)]
-        done += len(numbers)
-    return _result(job, Partition(labels, centers))
+    labels[np.concatenate(shards)] = owners
+    return _result(job, Partition(labels, clusters["centers"]))
 
 
 def clear_blocks(job) -> None:
@@ -312,7 +304,7 @@ class _StoredClusters:
         self.firsts, self.ends = self.shares.first_clusters, np.cumsum(sizes)
         self.starts = np.cumsum(self.shares.sizes) - self.shares.sizes
 
-    def part(self, k, name):
+    def _part(self, k, name):
         """Numbers or rows of a cluster, from the file of its shard."""
         shard = int(np.searchsorted(self.firsts, k, side="right")) - 1
         first = (self.ends[k - 1] if k else 0) - self.starts[shard]
@@ -320,19 +312,17 @@ class _StoredClusters:
         return _read_once(self.job, "shard", shard)[name][first:last]
 
     def numbers(self, k):
-        return self.part(k, "numbers")
+        return self._part(k, "numbers")
 
     def rows(self, k):
-        return self.part(k, "rows")
+        return self._part(k, "rows")
 
 
 @step("loans")
 def lend(job, start, stop):
     """The members of some subdomains, which borrow from all shards around."""
-    clusters = _read_once(job, "clusters")
-    sizes = clusters["sizes"]
-    shape = job.recipe.shape
-    options = shape.size, shape.overlap, shape.spread
+    clusters, shape = _read_once(job, "clusters"), job.recipe.shape
+    sizes, options = clusters["sizes"], (shape.size, shape.overlap, shape.spread)
     lending = lending_of(clusters["centers"], sizes, *options)
     members = extend_clusters(_StoredClusters(job, sizes), lending, start, stop, 1)
     return {"members": members, "means": subdomain_means(_rows(job), members)}

@@ -2,10 +2,9 @@
 
     X, Y -> tune -> partition -> cover -> router -> machines
 
-Tasks are calls of these functions, or of those in `_shards`. Their arguments are paths
-and numbers, what they return are digests; arrays are mapped from files and written to
-files. Each may be called again, or twice at the same time: files get their names when
-they are whole.
+Tasks are calls of these functions, or of those in `_shards`. They take paths and
+numbers and return digests; arrays are in files. A task may be repeated, or run twice at
+the same time: files get their names when they are complete.
 """
 
 from dataclasses import dataclass, field
@@ -31,6 +30,8 @@ class Inputs(NamedTuple):
     X_target: str | None = None
     rows: str | None = None
     """Which of the caller's rows these are; None for all."""
+    groups: str | None = None
+    """Numbers of the rows' groups, int64."""
 
     def mapped(self):
         """All of them as arrays, None for None."""
@@ -43,7 +44,6 @@ class Job:
 
     folder: str
     """Of the draft."""
-
     dtype: str
     inputs: Inputs
     recipe: Recipe = field(compare=False)
@@ -55,10 +55,10 @@ class Job:
 
     def fit(self, stage) -> Fit:
         """The fit as a stage begins: mapped rows, and the results that it needs."""
-        X, y, weights, X_target, rows = self.inputs.mapped()
+        X, y, weights, X_target, rows, groups = self.inputs.mapped()
         weights = None if weights is None else in_typical_units(weights)
         data = TrainingData(X, y.reshape(len(X), -1), weights, rows)
-        fit, draft = Fit(self.recipe, data, X_target), self.draft
+        fit, draft = Fit(self.recipe, data, X_target, groups), self.draft
         for earlier in STAGES[stage].inputs:
             wait_for(draft.file(earlier))
             draft.run(fit, earlier)
@@ -67,15 +67,18 @@ class Job:
 
 def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
     """The fingerprint of a fit, and its inputs with equal rows merged into one."""
-    X, y, weights, X_target, _ = inputs.mapped()
-    fingerprint = fingerprint_of(model, X, y, weights, X_target, dtype, notes)
+    X, y, weights, X_target, _, groups = inputs.mapped()
+    known = weights, X_target, dtype, notes, groups
+    fingerprint = fingerprint_of(model, X, y, *known)
     if X.ndim != 2 or not len(X) == len(y) == len(X if weights is None else weights):
         return fingerprint, inputs  # which the fit refuses
-    used = mapped_used(X, y, weights, folder)
-    if used[-1] is None:
-        return fingerprint, inputs
-    X, y, weights, rows = (str(array.filename) for array in used)
-    return fingerprint, Inputs(X, y, weights, inputs.X_target, rows)
+    used, rows = mapped_used(X, y, weights, groups, folder)
+    if rows is not None:
+        names = ("X", "y", "sample_weight", "groups", "rows")
+        arrays = zip(names, (*used, rows))
+        files = {name: str(a.filename) for name, a in arrays if a is not None}
+        inputs = inputs._replace(**files)
+    return fingerprint, inputs
 
 
 def run_stage(job, name) -> None:

@@ -10,7 +10,12 @@ import numpy as np
 from .._markup import duration, size_of
 
 TIMES = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-PREFIXES = "KMGTP"
+SIZES = {"b": 1} | {
+    f"{prefix}{binary}{byte}": (1024 if binary else 1000) ** power
+    for power, prefix in enumerate("kmgtp", start=1)
+    for binary in ("", "i")
+    for byte in ("", "b")
+}
 
 
 class Budget(NamedTuple):
@@ -19,7 +24,6 @@ class Budget(NamedTuple):
     seconds: float = np.inf
     memory: float = np.inf
     """Bytes at the peak, the training rows included."""
-
     disk: float = np.inf
     """Bytes of the store while it is written."""
 
@@ -47,14 +51,13 @@ class Budget(NamedTuple):
         return cls(**{name: parsers[name](limit) for name, limit in limits.items()})
 
     def text(self, names=None) -> str:
-        """Some limits in words; those that there are if none is named."""
-        values = {name: x for name, x in self._asdict().items() if x < np.inf}
-        words = {
-            "seconds": duration,
-            "memory": lambda n_bytes: f"{size_of(n_bytes)} of memory",
-            "disk": lambda n_bytes: f"{size_of(n_bytes)} on disk",
-        }
-        return ", ".join(words[name](values[name]) for name in names or values)
+        """The limits with these names in words; without names, all that are finite."""
+        words = {"memory": " of memory", "disk": " on disk"}
+        return ", ".join(
+            size_of(limit) + words[name] if name in words else duration(limit)
+            for name, limit in self._asdict().items()
+            if (name in names if names else limit < np.inf)
+        )
 
 
 NO_LIMIT = Budget()
@@ -63,46 +66,36 @@ NO_LIMIT = Budget()
 def parse_seconds(value) -> float:
     """Seconds from a number, or from a time such as 90s, 2m, 1h30m.
 
-    Examples
-    --------
     >>> parse_seconds("90"), parse_seconds("1h30m"), parse_seconds("2.5m")
     (90.0, 5400.0, 150.0)
     """
-    seconds = _as_number(value)
-    if seconds is None and re.fullmatch(r"(\d+(\.\d+)?[smhd])+", str(value)):
-        parts = re.findall(r"([\d.]+)([smhd])", value)
-        seconds = sum(float(count) * TIMES[unit] for count, unit in parts)
-    if seconds is None:
-        raise ValueError(f"{value!r} is no time. Give one such as 90s, 2m or 1h30m.")
-    if not seconds > 0:
-        raise ValueError("a budget of no time is too little.")
-    return seconds
+    return _parse(value, TIMES, "time", "90s, 2m or 1h30m")
 
 
 def parse_bytes(value) -> float:
     """Bytes from a number, or from a size such as 500MB, 8GB, 16GiB, 2T.
 
-    Examples
-    --------
     >>> parse_bytes("8GB"), parse_bytes("1 KiB"), parse_bytes(512)
     (8000000000.0, 1024.0, 512.0)
     """
-    size = _as_number(value)
-    parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGTP]?)(i?)B?", str(value), re.I)
-    if size is None and parts is not None:
-        power = PREFIXES.find(parts[2].upper()) + 1 if parts[2] else 0
-        size = float(parts[1]) * (1024.0 if parts[3] else 1000.0) ** power
-    if size is None:
-        raise ValueError(f"{value!r} is no size. Give one such as 500MB, 8GB or 16GiB.")
-    if not size > 0:
-        raise ValueError("a budget of no bytes is too little.")
-    return size
+    return _parse(value, SIZES, "size", "500MB, 8GB or 16GiB")
 
 
-def _as_number(value):
-    """A float from a number or its digits, None from anything else."""
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return None if np.isnan(float(value)) else float(value)
-    if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?", value):
-        return float(value)
-    return None
+def _parse(value, units, noun, examples):
+    """A positive number, or the sum of numbers with units."""
+    text = str(value).lower()
+    parts = re.findall(r"(\d+(?:\.\d+)?) ?([a-z]+)", text)
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if is_number or re.fullmatch(r"\d+(\.\d+)?", text):
+        total = float(value)
+    elif (
+        parts
+        and text.replace(" ", "") == "".join(count + unit for count, unit in parts)
+        and all(unit in units for _, unit in parts)
+    ):
+        total = float(sum(float(count) * units[unit] for count, unit in parts))
+    else:
+        raise ValueError(f"{value!r} is no {noun}. Give one such as {examples}.")
+    if not total > 0:
+        raise ValueError(f"a budget of the {noun} {value!r} is too little.")
+    return total

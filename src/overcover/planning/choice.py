@@ -1,24 +1,16 @@
 """`plan`: what a fit will take, and the M and p that a budget allows."""
 
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from .. import cover
 from .._linalg import dense_flops
 from .._neighbors import distance_flops
 from .._validation import check_count
-from ..cover import (
-    DEFAULT_OVERLAP,
-    DEFAULT_SIZE,
-    SIZES,
-    CoverShape,
-    auto_size,
-    check_cover_options,
-    cover_flops,
-)
+from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE, SIZES, CoverShape, auto_size
 from ..machines import make_machine
 from ..machines.base import Machine
 from ..partition import partition_cost
@@ -32,11 +24,11 @@ OVERLAPS = (0.5, 0.75, DEFAULT_OVERLAP)
 # Candidates that a query is routed to, on average.
 CANDIDATES = 1.8
 # Square matrices of M rows that a worker holds while it fits a machine; numbers for
-# every output while variances are calibrated, in each of four localities.
+# every output while variances are calibrated.
 WORKING_COPIES, CALIBRATION_COPIES = 6, 12
-# Of a file of a store: its header, the ends of its arrays, its line in the manifest.
+# Of a store's file: header, padding of the arrays, line in the manifest.
 FILE_BYTES = 2600
-# Of a stage that one thread does, whatever n_jobs.
+# The share of a stage that one thread does, whatever n_jobs.
 SERIAL_SHARE = 0.1
 
 
@@ -69,36 +61,30 @@ def plan(
 ) -> Plan:
     """Predict what a fit will take, and choose M and p that a budget allows.
 
-    No data is needed: a small run on made-up rows of the same width, in a second or
-    two, finds what the operations of every stage cost, and the stages say how many they
-    do (`overcover.planning`). Expect times within a factor of 1.5 on a computer that
-    does nothing else. With a budget, the largest M among 100, 150, ... 1600 with
-    p = 0.9 is chosen that fits, and none with too few rows for the features; where not
-    even the cheapest fits, p falls to 0.75, then 0.5. A larger budget never gives a
-    smaller M or p.
+    No data is needed: a run on made-up rows of the same width, in a second or two,
+    finds what the operations of every stage cost, and the stages say how many they do.
+    Expect times within a factor of 1.5 on a computer that does nothing else. With a
+    budget, M is the largest of 100, 150, ... 1600 that fits with p = 0.9 and has
+    enough rows for the features; where not even the cheapest fits, p falls to 0.75,
+    then 0.5. A larger budget never gives a smaller M or p.
 
     Parameters
     ----------
-    n_samples, n_features : int
-        The shape of X.
-    n_outputs : int, default=1
+    n_samples, n_features, n_outputs : int
+        The shapes of X and y.
     budget : dict, Budget, str, float or None, default=None
         What the fit, and `n_queries`, may take: a time such as "10m", or a dict with
         any of "seconds" ("10m", 600), "memory" and "disk" ("8GB", 8e9 bytes). None
         plans the defaults of `OverlappingCoverRegressor`.
-    machine : Machine, str or None, default=None
+    machine, n_jobs : optional
         As in `OverlappingCoverRegressor`.
     subdomain_size : int, "auto" or None, default=None
-        A number is not changed; None without a budget is 800.
     overlap : float or None, default=None
-        A number is not changed; None without a budget is 0.9.
+        Numbers are not changed; None without a budget is 800 and 0.9.
     n_queries : int, default=0
-        Queries that will be answered, with standard deviations.
+        Queries to predict, with standard deviations.
     into_store : bool, default=False
-        Whether the fit is one of `overcover.store.fit_into`: the budget's memory and
-        disk are then compared with what that takes.
-    n_jobs : int or None, default=None
-        Threads, as in `OverlappingCoverRegressor`.
+        Whether the budget's memory and disk are those of `overcover.store.fit_into`.
     rates : overcover.planning.Rates or None, default=None
         What the operations cost; None measures them, once per process.
 
@@ -117,45 +103,37 @@ def plan(
     >>> best.subdomain_size, best.overlap, best.n_subdomains, best.binding
     (600, 0.9, 1667, 'seconds')
     """
-    shape = {"n_samples": n_samples, "n_features": n_features, "n_outputs": n_outputs}
-    for name, value in shape.items():
-        check_count(name, _whole(value), 1, "Give the shape of the data.")
-    check_count("n_queries", _whole(n_queries), 0, "0 plans a fit alone.")
-    budget = Budget.of(budget)
+    n_samples = _whole("n_samples", n_samples)
+    n_features = _whole("n_features", n_features)
+    n_outputs = _whole("n_outputs", n_outputs)
+    n_queries = _whole("n_queries", n_queries, least=0)
+    budget, machine = Budget.of(budget), make_machine(machine)
     if budget == NO_LIMIT and subdomain_size is None:
         subdomain_size = DEFAULT_SIZE
     p = DEFAULT_OVERLAP if overlap is None else overlap
-    check_cover_options(1 if subdomain_size is None else subdomain_size, p)
-    problem = Problem(
-        int(n_samples),
-        int(n_features),
-        int(n_outputs),
-        make_machine(machine),
-        int(n_queries),
-        effective_n_jobs(n_jobs),
-        into_store,
-        measure(machine, int(n_features), int(n_outputs)) if rates is None else rates,
-    )
+    cover.check_cover_options(1 if subdomain_size is None else subdomain_size, p)
+    rates = measure(machine, n_features, n_outputs) if rates is None else rates
     if isinstance(subdomain_size, str):
-        overlap = p
-        subdomain_size = auto_size(problem.n_samples, problem.n_outputs, p, machine)
+        overlap, subdomain_size = p, auto_size(n_samples, n_outputs, p, machine)
+    shape, n_jobs = (n_samples, n_features, n_outputs), effective_n_jobs(n_jobs)
+    problem = Problem(*shape, machine, n_queries, n_jobs, into_store, rates)
     return choose(problem, budget, subdomain_size, overlap)
 
 
-def _whole(value):
-    """An integer from a float that is one, such as 1e6."""
-    is_whole = isinstance(value, Real) and float(value).is_integer()
-    return int(value) if is_whole and not isinstance(value, bool | Integral) else value
+def _whole(name, value, least=1):
+    """An integer, also from a float that is one, such as 1e6."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    check_count(name, value, least, "Give the shape of the data.")
+    return int(value)
 
 
 def candidate_sizes(n_samples, n_features):
     """Sizes to choose among: at most half the rows, or all of them if they are few.
 
-    A subdomain of more than half the rows costs more than all of them, and knows less.
-    One of fewer rows than twice the length scales has too few to learn from.
+    A subdomain of more than half the rows costs more than all rows and is less
+    accurate; one of fewer rows than twice the length scales has too few to learn from.
 
-    Examples
-    --------
     >>> candidate_sizes(500, 8), candidate_sizes(10**6, 8)[-2:], candidate_sizes(50, 8)
     ([100, 150, 200, 500], [1200, 1600], [50])
     >>> candidate_sizes(500, 90)
@@ -167,10 +145,9 @@ def candidate_sizes(n_samples, n_features):
 
 
 def choose(problem: Problem, budget, size=None, overlap=None) -> Plan:
-    """The best plan within a budget, or the least if there is none.
+    """The best plan within a budget, or the cheapest if there is none.
 
-    Plans stand in one order, from the least to the best: M and p never fall along it,
-    so a larger budget never chooses an earlier one.
+    M and p never fall along the list of plans, so a larger budget never chooses less.
     """
     overlaps = OVERLAPS if overlap is None else (overlap,)
     if size is not None:
@@ -197,53 +174,39 @@ def plan_at(problem: Problem, budget, size, overlap) -> Plan:
     typical = typical_machine(machine, n_features, n_outputs)
     shape = CoverShape.at(n_samples, size, overlap)
     keep = bool(typical.keeps_factors(shape.n_subdomains, shape.size))
-    sizes = state_bytes(machine, n_features, n_outputs, overlap)[int(keep)]
-    n_bytes = max(0.0, float(np.polyval(sizes, shape.size)))
+    polynomial = state_bytes(machine, n_features, n_outputs, overlap)[int(keep)]
+    n_bytes = max(0.0, float(np.polyval(polynomial, shape.size)))
     indices = 8.0 * shape.n_subdomains * shape.size
-    memory, memory_into_store = peak_bytes(problem, shape, indices, n_bytes)
+    memory = peak_bytes(problem, shape, indices, n_bytes)
     disk = shape.n_subdomains * (n_bytes + FILE_BYTES + 8 * n_features) + indices
-    result = Plan(
-        n_samples,
-        n_features,
-        n_outputs,
-        type(machine).__name__,
-        shape.size,
-        overlap,
-        shape.n_subdomains,
-        stage_seconds(problem, shape, n_bytes, keep),
-        memory,
-        memory_into_store,
-        disk,
-        disk + 8.0 * n_samples + indices,
-        problem.into_store,
-        keep,
-        n_jobs,
-        n_queries,
-        budget,
-    )
+    seconds = stage_seconds(problem, shape, n_bytes, keep)
+    facts: list[Any] = [*problem[:3], type(machine).__name__, shape.size, overlap]
+    facts += [shape.n_subdomains, seconds, *memory]
+    facts += [disk, disk + 8.0 * n_samples + indices]
+    facts += [problem.into_store, keep, n_jobs, n_queries, budget]
+    result = Plan(*facts)
     exceeded = result.exceeded(budget)
     return replace(result, fits=not exceeded, binding=", ".join(exceeded))
 
 
 def stage_seconds(problem: Problem, shape: CoverShape, n_bytes, keep):
     """Seconds of every stage; `n_bytes` is the size of a state."""
-    n_samples, n_features, n_outputs, machine, n_queries, n_jobs, into_store, r = (
-        problem
-    )
-    shared = SERIAL_SHARE + (1.0 - SERIAL_SHARE) / n_jobs
+    sizes, machine, r = problem[:3], problem.machine, problem.rates
+    n_samples, n_features, _ = sizes
+    shared = SERIAL_SHARE + (1.0 - SERIAL_SHARE) / problem.n_jobs
     fit = r.machine(dense_flops(shape.size))
-    tuning = machine.tuning_cost(n_samples, n_features, n_outputs)
+    tuning = machine.tuning_cost(*sizes)
     trial = r.machine(dense_flops(min(shape.size, tuning.trial_size)))
     partition = partition_cost(n_samples, n_features, shape.n_subdomains)
     exchanges, distances = partition.exchanges, shared * partition.distances
-    written = r.file + r.byte * n_bytes if into_store else 0.0
+    written = r.file + r.byte * n_bytes if problem.into_store else 0.0
     seconds = {
         "tuning": shared * (r.tuning * tuning.flops + tuning.n_fits * trial),
         "partition": r.partition * (exchanges + distances),
-        "cover": shared * r.cover * cover_flops(shape, n_features),
+        "cover": shared * r.cover * cover.cover_flops(shape, n_features),
         "machines": shared * shape.n_subdomains * (fit + written),
     }
-    if n_queries:
+    if n_queries := problem.n_queries:
         n_questions = CANDIDATES * n_queries
         route = r.partition * shape.n_subdomains * distance_flops(n_features)
         spent = n_queries * route + n_questions * r.question(answer_flops(shape.size))

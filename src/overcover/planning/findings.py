@@ -1,8 +1,6 @@
-"""Findings about M and p: of a fitted cover, and before one is made.
+"""Findings about M and p: `about_cover` for reports, `poor_choices` before a fit.
 
-`about_cover` lists all that may be worth knowing, for a report. `poor_choices` are
-fewer, and certain: they serve no data well, and the user can choose otherwise. They
-become warnings when a model is fitted.
+Poor choices serve no data well, and the user can choose otherwise: a fit warns of them.
 """
 
 from typing import NamedTuple
@@ -13,15 +11,14 @@ from ..cover import CoverShape
 from ..machines.base import memory_of_computer
 from ..tuning.cost import scales_to_find
 
-# Below it, answers jump at borders more than they gain from independence.
+# With less overlap, predictions jump at borders more than they gain by independence.
 LEAST_OVERLAP = 0.5
-# Times fewer rows than features. With 40 features, errors of machines of 10 rows are
-# 31 % larger than of 320, and 17 % where rows lie on a sheet of three dimensions; of
-# machines of 40 rows, 14 % and 1 %.
+# Too few rows are a FEW-th of the features. With 40 features, errors of machines of 10
+# rows are 17 % to 31 % larger than of 320 rows; of machines of 40 rows, 1 % to 14 %.
 FEW = 4
-# Up to so many rows, a machine for each of them is no waste worth a word.
+# With at most A_FEW rows, one machine for each row is no waste.
 A_FEW = 100
-# So small and so many that the partition takes longer than the machines.
+# Smaller and more than this, the partition takes longer than the machines.
 SMALL, MANY = 100, 10_000
 
 
@@ -30,7 +27,6 @@ class Finding(NamedTuple):
 
     severity: str
     """"problem" (do not rely on it), "warning" (it can be better) or "note"."""
-
     text: str
     """The observation, what it means, what to do."""
 
@@ -43,20 +39,9 @@ class PoorCoverWarning(UserWarning):
 
 
 def poor_choices(shape: CoverShape, n_features, n_outputs, machine, in_memory=True):
-    """Sentences on an M and p that serve no data well.
+    """Sentences on an M and p that serve no data well: what is poor, why, what to do.
 
-    Parameters
-    ----------
-    shape : CoverShape
-    n_features, n_outputs : int
-    machine : Machine, str or None
-    in_memory : bool
-        Whether all states will be held in memory.
-
-    Yields
-    ------
-    str
-        What is poor, why, and what to do.
+    `in_memory` says whether all states will be held in memory.
     """
     n_samples, size, overlap, _, n_subdomains = shape
     if n_subdomains == 1:
@@ -85,21 +70,16 @@ def poor_choices(shape: CoverShape, n_features, n_outputs, machine, in_memory=Tr
         by_row = 8 * (n_features + 3 * n_outputs)
         if getattr(machine, "keep_factors", "auto") is True:
             by_row += 4 * size
-        yield from _too_large(shape, by_row)
-
-
-def _too_large(shape, by_row):
-    """Of states that exceed the memory: every row is in 1 / (1 - p) of them."""
-    overlap = shape.overlap
-    needed = shape.n_samples / (1.0 - overlap) * by_row
-    there = memory_of_computer()
-    if needed > there:
-        yield (
-            f"The states of all subdomains will take more than {size_of(needed)}, and "
-            f"this computer has {size_of(there)}: with overlap={overlap:g} every row "
-            f"is held {1 / (1 - overlap):.0f} times. Fit into a store "
-            "(overcover.store.fit_into), which keeps them on disk, or lower overlap."
-        )
+        n_copies = 1.0 / (1.0 - overlap)  # of every row, one in each of its subdomains
+        needed, memory = n_samples * n_copies * by_row, memory_of_computer()
+        if needed > memory:
+            yield (
+                "The states of all subdomains will take more than "
+                f"{size_of(needed)}, and this computer has {size_of(memory)}: with "
+                f"overlap={overlap:g} every row is held {n_copies:.0f} times. Fit into "
+                "a store (overcover.store.fit_into), which keeps them on disk, or "
+                "lower overlap."
+            )
 
 
 def warn_of_poor_choices(shape, n_features, n_outputs, machine, in_memory=True):
@@ -109,46 +89,45 @@ def warn_of_poor_choices(shape, n_features, n_outputs, machine, in_memory=True):
 
 
 def about_cover(model):
-    """Sizes of a fitted model: too small, too large, too little in common."""
-    n_samples = int(model.cover_.n_owned.sum())
-    n_subdomains = model.n_subdomains_
+    """Findings about the sizes of a fitted model, and its variance."""
+    n_samples, n_subdomains = int(model.cover_.n_owned.sum()), model.n_subdomains_
     size = max(len(members) for members in model.cover_.members)
-    machine = type(model.machine_).__name__
+    n_features, machine = model.n_features_in_, type(model.machine_).__name__
     if n_subdomains == 1:
-        yield Finding(
-            "note",
+        text = (
             f"All {number(n_samples)} rows fit into one subdomain, so there is no "
-            f"cover: this is the full model. {machine} alone does the same.",
+            f"cover: this is the full model. {machine} alone does the same."
         )
+        yield Finding("note", text)
     elif n_samples < 2 * size:
-        yield Finding(
-            "warning",
+        text = (
             f"Every subdomain holds {percent(size / n_samples, 0)} of all rows, so "
             f"{number(n_subdomains)} machines are trained on almost the same data. "
             f"{machine} alone is cheaper and as accurate; or make subdomain_size "
-            f"smaller than {number(n_samples // 2)}.",
+            f"smaller than {number(n_samples // 2)}."
         )
+        yield Finding("warning", text)
     if n_subdomains > 1 and model.overlap < LEAST_OVERLAP:
-        yield Finding(
-            "warning",
+        text = (
             f"Only {percent(model.overlap, 0)} of a subdomain's rows are borrowed: "
             "answers jump where one subdomain ends, and are poor near its border. An "
-            "overlap of 0.9 is usually much more accurate.",
+            "overlap of 0.9 is usually much more accurate."
         )
-    if n_subdomains > 1 and size < 2 * scales_to_find(model.n_features_in_):
-        yield Finding(
-            "warning",
-            f"A subdomain holds {number(size)} rows for {number(model.n_features_in_)} "
-            "features: too few to learn from. Raise subdomain_size.",
+        yield Finding("warning", text)
+    if n_subdomains > 1 and size < 2 * scales_to_find(n_features):
+        text = (
+            f"A subdomain holds {number(size)} rows for {number(n_features)} "
+            "features: too few to learn from. Raise subdomain_size."
         )
+        yield Finding("warning", text)
     yield from about_variance(model)
 
 
 def about_variance(model):
-    """Machines without one."""
+    """A finding about a machine without predictive variance."""
     if not model.machine_.has_variance:
-        yield Finding(
-            "note",
+        text = (
             f"{type(model.machine_).__name__} has no predictive variance: there are no "
-            "standard deviations and no intervals. GP and TwinGP have them.",
+            "standard deviations and no intervals. GP and TwinGP have them."
         )
+        yield Finding("note", text)

@@ -1,8 +1,8 @@
 """What this computer needs for an operation of each stage, measured in one small run.
 
-The run tunes, fits and queries real machines, and partitions and covers real rows: a
-few, made up, of the width of the data. A task runs on one thread, so its processor time
-is what it takes on a computer that does nothing else.
+The run tunes, fits and queries machines, and partitions and covers a few made-up rows
+of the width of the data. A task runs on one thread, so its processor time is what it
+takes on a computer that does nothing else.
 """
 
 import os
@@ -45,12 +45,8 @@ class Line(NamedTuple):
     def through(cls, few, many) -> "Line":
         """Through two pairs of operations and seconds, neither term negative.
 
-        Examples
-        --------
         >>> Line.through((10.0, 3.0), (30.0, 7.0))
         Line(fixed=1.0, each=0.2)
-        >>> Line.through((10.0, 3.0), (30.0, 12.0))
-        Line(fixed=0.0, each=0.4)
         """
         (least, quick), (most, slow) = few, many
         each = max(slow - quick, 0.0) / (most - least)
@@ -62,22 +58,17 @@ class Rates(NamedTuple):
     """Seconds of one thread, see `measure`."""
 
     tuning: float
-    """An operation of tuning."""
-
+    """An operation of this stage; so are the next two."""
     partition: float
     cover: float
     machine: Line
     """One machine, by `dense_flops` of its size."""
-
     visit: float
-    """A subdomain that answers at all."""
-
+    """A subdomain that answers any query."""
     question: Line
     """A query to one subdomain, with its variance, by `answer_flops`."""
-
     byte: float
     """A byte, written to a store."""
-
     file: float
     """A file of a store."""
 
@@ -103,13 +94,7 @@ def once_per_machine(function):
 
 
 def typical_rows(n_samples, n_features, n_outputs):
-    """Rows on a curved sheet, as most data are; outputs follow it with a little noise.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_outputs)
-    """
+    """X and Y on a curved sheet of five dimensions, with a little noise."""
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(n_samples, 5))
     X = np.sin(hidden @ rng.normal(size=(5, n_features)))
@@ -131,12 +116,9 @@ def typical_machine(machine, n_features, n_outputs):
 
 @once_per_machine
 def state_bytes(machine, n_features, n_outputs, overlap):
-    """Bytes of a state as polynomials in its size, counted on small states.
+    """Bytes of a state as quadratic polynomials in its size, from small states.
 
-    Returns
-    -------
-    ndarray of shape (2, 3)
-        Without what can be made again, then with it; the highest power first.
+    Shape (2, 3): without factors, then with them; the highest power first.
     """
     machine, counts = copy(typical_machine(machine, n_features, n_outputs)), []
     if getattr(machine, "factor_dtype", None) == "auto":
@@ -150,13 +132,7 @@ def state_bytes(machine, n_features, n_outputs, overlap):
 
 
 def bytes_of(tree: Any) -> int:
-    """Bytes of all arrays in a state, however nested; of anything else as pickled.
-
-    Examples
-    --------
-    >>> bytes_of((np.zeros(3), [np.zeros(2), None]))
-    40
-    """
+    """Bytes of all arrays in a state, however nested; of anything else as pickled."""
     if isinstance(tree, np.ndarray):
         return tree.nbytes
     if tree is None:
@@ -168,21 +144,14 @@ def bytes_of(tree: Any) -> int:
 
 @once_per_machine
 def measure(machine, n_features, n_outputs) -> Rates:
-    """Time one small run of every stage; remembered for the next call.
-
-    Parameters
-    ----------
-    machine : Machine, str or None
-    n_features, n_outputs : int
-
-    Returns
-    -------
-    Rates
-    """
+    """Time one small run of every stage; a process remembers the result."""
     machine = copy(typical_machine(machine, n_features, n_outputs))  # is calibrated
     X, Y = typical_rows(N_PARTITIONED, n_features, n_outputs)
     with one_thread_per_worker():
-        fits = [_time_fit(machine, X[:size], Y[:size]) for size in SIZES]
+        fits = [
+            best_of(partial(machine.fit_state, X[:n], Y[:n], None, n // 10, True))
+            for n in SIZES
+        ]
         visit = _time_answer(machine, X, Y, SIZES[0], 1)
         answers = [_time_answer(machine, X, Y, size, BATCH) for size in SIZES]
         tuning = _time_dense(X[: SIZES[-1] // 2])
@@ -204,11 +173,6 @@ def elapsed(task, clock=time.thread_time) -> float:
     start = clock()
     task()
     return max(clock() - start, 1e-9)
-
-
-def _time_fit(machine, X, Y):
-    """Seconds of one machine."""
-    return best_of(partial(machine.fit_state, X, Y, None, len(X) // 10, True))
 
 
 def _time_answer(machine, X, Y, size, n_queries):
@@ -244,7 +208,7 @@ def _time_cover(X):
 
 
 def _time_writing():
-    """Seconds per byte and per file of a store, where temporary files are."""
+    """Seconds per byte and per file, where temporary files are."""
     large = np.zeros(2**21)
     with tempfile.TemporaryDirectory() as folder:
 
@@ -253,9 +217,6 @@ def _time_writing():
                 array.tofile(file)
                 os.fsync(file)
 
-        # The disk's time counts.
-        few, many = (
-            best_of(partial(write, array), time.perf_counter)
-            for array in (large[:1], large)
-        )
+        clock = time.perf_counter  # the disk's time counts
+        few, many = (best_of(partial(write, a), clock) for a in (large[:1], large))
     return max(many - few, 0.0) / large.nbytes, few

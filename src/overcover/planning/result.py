@@ -19,32 +19,22 @@ class Plan:
     n_outputs: int
     machine: str
     """Its class."""
-
     subdomain_size: int
     """The paper's M."""
-
     overlap: float
     """The paper's p."""
-
     n_subdomains: int
     """The paper's K."""
-
     seconds: dict[str, float] = field(default_factory=dict)
     """Of the stages tuning, partition, cover, machines, and of the queries."""
-
     memory: float = np.nan
-    """Bytes at the peak of ``model.fit``, rows included, Python itself (some 200 MB)
-    not."""
-
+    """Bytes at the peak of ``model.fit``: with the rows, without Python's 200 MB."""
     memory_into_store: float = np.nan
     """The same of `overcover.store.fit_into`, with rows mapped from files."""
-
     disk: float = np.nan
     """Bytes of the finished store."""
-
     disk_while_fitting: float = np.nan
     """The same, with what `fit_into` deletes in the end."""
-
     into_store: bool = False
     keeps_factors: bool = True
     n_jobs: int = 1
@@ -52,11 +42,9 @@ class Plan:
     budget: Budget = NO_LIMIT
     fits: bool = True
     """Whether all of it is within the budget."""
-
     binding: str = ""
     """The limits that decided: those that the next better plan would exceed, or that
     this one does if it does not fit. "" if there were none."""
-
     findings: tuple[Finding, ...] = ()
     """Advice about M and p; see `overcover.advice`."""
 

@@ -1,15 +1,12 @@
 """A fitted model on disk: no pickle, memory-mapped, read as far as queries need it.
 
-    X, Y -> metric -> partition -> cover -> machines -> routing -> combination
-    -> prediction
+A model is a tree of named tuples and arrays, which goes into files (`_codec`, `_pack`):
+one per subdomain (`_subdomains`) and one for what they share, in a directory with a
+manifest (`_directory`, `_model`). A fit may write there while it runs (`_draft`,
+`_fit`). docs/store-format.md describes the format.
 
-Beside the path: what it makes is a tree of named tuples and arrays, which goes into
-files (`_codec`, `_pack`), one per subdomain (`_subdomains`) and one for what they
-share, in a directory with a manifest (`_directory`, `_model`), when a fit is done or
-while it is (`_draft`, `_fit`). docs/store-format.md describes the format.
-
-Users call what `__all__` names; the other names here are for `overcover.distributed`
-and the command line.
+Users call what `__all__` names; the other names are for `overcover.distributed` and
+the command line.
 """
 
 from ._directory import MANIFEST as MANIFEST
@@ -23,8 +20,8 @@ from ._fit import fit_draft as fit_draft
 from ._fit import fit_into
 from ._model import inspect, load, save, verify
 from ._pack import StoreError
-from ._parquet import parquet_to_npy
 from ._rows import mapped_used as mapped_used
+from ._rows import parquet_to_npy
 from ._rows import write_npy as write_npy
 from ._subdomains import folder_of as folder_of
 

@@ -1,10 +1,10 @@
 """Trees of named tuples, estimators, arrays and plain values, as JSON and arrays.
 
 `encode` turns a tree into plain values that JSON knows and a list of arrays; `decode`
-turns them back. Classes are named by the tables below, to which registered machines
-and routers add theirs: nothing else can be made, no name is imported, nothing is
-unpickled, and only constructors that store their arguments run. What JSON does not know
-is an object with the key "@":
+turns them back. Only the classes in the tables below, and those of registered machines
+and routers, can be made: no name is imported, nothing is unpickled, and only
+constructors that store their arguments run. What JSON does not know is an object with
+the key "@":
 
     {"@": "array", "index": 3}             {"@": "GPState", "fields": {...}}
     {"@": "estimator", "class": "GP", "params": {...}, "fitted": {...}}
@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from .. import machines, routing
-from .._records import Array, fields_of, is_of_version_1, record_of
+from .._records import fields_of, record_of
 from ..cover import Cover
 from ..density_ratio import RelativeDensityRatio
 from ..partition import EqualSizeKMeans, Partition, RecursiveProjection, TwoLevelKMeans
@@ -30,11 +30,7 @@ from ._pack import DTYPES, StoreError
 
 
 def record_classes() -> dict[str, type]:
-    """Classes that are made from their fields, by name.
-
-    They are those of the path, and those that registered machines and routers declare
-    (see `overcover._records`).
-    """
+    """Classes that declare their fields (see `overcover._records`), by name."""
     kinds: list[Any] = [Partition, Cover, *routing.ROUTERS.values()]
     for machine in machines.NAMED.values():
         about = machine.description
@@ -50,7 +46,7 @@ def estimator_classes() -> dict[str, type]:
     return {kind.__name__: kind for kind in kinds}
 
 
-# As the parameter `partition`: unfitted, so that their parameters are everything.
+# Stored unfitted, as the parameter `partition`.
 CLUSTERERS: dict[str, type] = {
     name: getattr(sklearn.cluster, name)
     for name in sklearn.cluster.__all__
@@ -77,33 +73,20 @@ DEEPEST = 200
 
 
 class Encoded(NamedTuple):
-    """A tree, ready to be written."""
+    """A tree, its arrays, and the type of each array on disk."""
 
     tree: Any
     arrays: list[np.ndarray]
     stored: list[str]
-    """Type of each array on disk."""
 
 
 def encode(value, where="model", dtype="float64") -> Encoded:
-    """Turn a tree into plain values and arrays.
+    """Turn a tree into plain values and arrays; errors say where in the tree they are.
 
-    Parameters
-    ----------
-    value : named tuple, estimator, kernel, array, list, tuple, dict, number, str, None
-    where : str
-        What to call the value in errors.
-    dtype : {"float64", "float32"}
-        How factors are kept, which are the bulk, and which only variances depend on.
-        (The outputs' side of a Twin GP would not bear float32: benchmarks/faults.py.)
+    With ``dtype="float32"`` factors are narrowed: they are the bulk, and only variances
+    depend on them. (The outputs' side of a Twin GP would not bear it:
+    benchmarks/faults.py.)
 
-    Raises
-    ------
-    StoreError
-        If the tree holds something else, saying where.
-
-    Examples
-    --------
     >>> encode({"rows": np.zeros(3), "scale": np.inf}).tree["items"]
     [['rows', {'@': 'array', 'index': 0}], ['scale', {'@': 'float', 'value': 'inf'}]]
     """
@@ -120,21 +103,18 @@ class _Encoder:
         self.records, self.estimators = record_classes(), estimator_classes()
 
     def tree_of(self, value, where, narrow=False):
-        if value is None or isinstance(value, bool):
+        if value is None or type(value) in (bool, int):
             return value
         if isinstance(value, str):
             return str(value)
-        if type(value) is int:
-            return value
         if type(value) is float:
-            plain = math.isfinite(value)
-            return value if plain else {"@": "float", "value": repr(value)}
+            is_plain = math.isfinite(value)
+            return value if is_plain else {"@": "float", "value": repr(value)}
         if isinstance(value, np.ndarray | np.generic):
             return self.array(value, where, narrow)
         if type(value) in (list, tuple):
-            items = [
-                self.tree_of(item, f"{where}[{i}]") for i, item in enumerate(value)
-            ]
+            parts = enumerate(value)
+            items = [self.tree_of(item, f"{where}[{i}]") for i, item in parts]
             return items if type(value) is list else {"@": "tuple", "items": items}
         if type(value) is dict:
             return {"@": "dict", "items": [self.pair(*i, where) for i in value.items()]}
@@ -183,22 +163,18 @@ class _Encoder:
         raise StoreError(refusal(value, where))
 
     def fields(self, record, where):
-        specs = record_of(type(record))
-        return {
-            field: self.tree_of(
-                getattr(record, field),
-                f"{where}.{field}",
-                isinstance(specs[field], Array) and specs[field].is_factor,
-            )
-            for field in fields_of(type(record))
-        }
+        specs, trees = record_of(type(record)), {}
+        for field in fields_of(type(record)):
+            narrow = getattr(specs[field], "is_factor", False)
+            value = getattr(record, field)
+            trees[field] = self.tree_of(value, f"{where}.{field}", narrow)
+        return trees
 
     def params(self, value, where):
-        # Whatever a parameter was fitted to elsewhere, here it is a recipe.
-        params = {
-            name: _recipe(item) if isinstance(item, BaseEstimator) else item
-            for name, item in value.get_params(deep=False).items()
-        }
+        params = value.get_params(deep=False)
+        for name, item in params.items():
+            if isinstance(item, BaseEstimator):  # without what it has learned
+                params[name] = type(item)(**item.get_params(deep=False))
         trees = {k: self.tree_of(v, f"{where}.{k}") for k, v in params.items()}
         check_harmless(type(value), params, where)
         return trees
@@ -212,22 +188,11 @@ class _Encoder:
         }
 
 
-def _recipe(estimator):
-    """An estimator with the same parameters that has learned nothing."""
-    return type(estimator)(**estimator.get_params(deep=False))
-
-
 def check_harmless(kind, params, where):
     """Refuse parameters by which an object of scikit-learn could reach files or code.
 
     Fitted again, an estimator acts on its parameters: with a `memory` it unpickles what
     it finds there. The package's classes check their words themselves.
-
-    Raises
-    ------
-    StoreError
-        If a parameter is neither numbers, nor a word where a word is a choice, nor an
-        object that a store can make.
     """
     if kind not in (*CLUSTERERS.values(), *KERNELS.values()):
         return
@@ -278,12 +243,7 @@ def refusal(value, where):
 
 
 def check_storable(machine, where="machine"):
-    """Refuse a machine whose states a store cannot make again.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Refuse a machine whose states a store cannot make again."""
     about = machine.description
     if about.state is None or machines.NAMED.get(about.name) is not type(machine):
         raise StoreError(refusal(machine, where))
@@ -292,28 +252,13 @@ def check_storable(machine, where="machine"):
 def decode(tree, arrays):
     """Turn plain values and arrays back into the argument of `encode`.
 
-    Parameters
-    ----------
-    tree : plain values
-    arrays : list of ndarray
+    Callers must be prepared for any error of `overcover.store._pack.refusing`.
 
-    Raises
-    ------
-    StoreError
-        If the tree names a class that is not in the tables, or lacks or adds a field.
-
-    Examples
-    --------
     >>> encoded = encode((1.5, np.arange(3)))
     >>> decode(encoded.tree, encoded.arrays)
     (1.5, array([0, 1, 2]))
     """
-    try:
-        return _Decoder(arrays).value_of(tree, 0)
-    except StoreError:
-        raise
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"A record makes no sense: {error!r}.") from error
+    return _Decoder(arrays).value_of(tree, 0)
 
 
 class _Decoder:
@@ -371,7 +316,8 @@ class _Decoder:
         kind: Any = self.records[name]
         names = fields_of(kind)
         values = {k: self.value_of(v, depth) for k, v in fields.items()}
-        if is_of_version_1(kind, fields):
+        added = getattr(kind, "_added", ())
+        if added and set(fields) == set(names) - set(added):
             return kind.of_version_1(**values)
         if set(fields) != set(names):
             raise StoreError(
@@ -390,9 +336,7 @@ class _Decoder:
         for name, value in fitted.items():
             if not FITTED.fullmatch(name):
                 raise StoreError(f"{type(estimator).__name__} does not learn {name!r}.")
-            setattr(
-                estimator, name, self.value_of(value, depth)
-            )  # fails for a property
+            setattr(estimator, name, self.value_of(value, depth))
         return estimator
 
     def instance(self, table, named, params, depth):
@@ -402,7 +346,7 @@ class _Decoder:
         kind = table[name]
         about = getattr(kind, "description", machines.Description())
         params = {k: v for k, v in params.items() if k not in about.removed}
-        # One that is missing came later than the store, and has its default.
+        # A parameter that is newer than the store has its default.
         unknown = set(params) - set(inspect.signature(kind).parameters)
         if unknown:
             raise StoreError(f"{name} does not take {', '.join(sorted(unknown))}.")

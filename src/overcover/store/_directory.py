@@ -4,9 +4,9 @@
         manifest.json             what belongs to the model, and its checksums
         data-3f9c0a1b22d4e5f6/    model.pack, 000000.pack, 000001.pack, ...
 
-The manifest is what makes a directory a store. It is replaced in one step when all
-else is on the disk, so there is the old model, then the new one, and nothing between.
-Files of data are named by number, never by the manifest: no path is read from a store.
+The manifest makes a directory a store. It is replaced in one step when all else is on
+the disk: there is the old model, then the new one, and nothing between. Files of data
+are named by number, not by the manifest: no path is read from a store.
 """
 
 import hashlib
@@ -24,46 +24,37 @@ import scipy
 import sklearn
 
 from ._pack import (
-    SUFFIX,
+    NONSENSE,
+    RESTORE,
     UNFINISHED,
     StoreError,
     new_file,
-    open_regular,
-    parse_json,
+    read_json,
+    refusing,
 )
+
+SUFFIX = ".pack"
 
 FORMAT, VERSION = "overcover-model", 3
 # Versions that can be read. Version 1 says nothing of variances far from the rows;
 # before version 3 there was no combine="certainty".
 READABLE = (1, 2, 3)
 MANIFEST, LOCK, MODEL = "manifest.json", "writer.lock", f"model{SUFFIX}"
-KEYS = {"format", "version", "written_by", "data", "dtype", "summary", "files"}
-KEYS |= {"fingerprint", "checksum"}
-# Only where whoever saved the model left some.
+# Entries of a manifest; notes are optional.
+KEYS = {"format": str, "version": int, "written_by": dict, "data": str, "dtype": str}
+KEYS |= {"summary": dict, "files": dict, "fingerprint": str, "checksum": str}
 NOTES = "notes"
-FILE_KEYS = {"model", "subdomains"}
 DATA = re.compile(r"data-[0-9a-f]{16}")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 # Names that a data folder may hold; nothing else is ever deleted.
 TOKEN = rf"(\.[0-9a-f]{{8}})?{UNFINISHED}"
 DELETABLE = re.compile(rf"([a-z]+|([a-z]+-)?\d{{6,}})({SUFFIX}|\.json|\.npy)({TOKEN})?")
 HALF_A_MANIFEST = re.compile(re.escape(MANIFEST) + TOKEN)
+# Names in the beginning of a store, which has no manifest yet.
+OURS = re.compile(f"{DATA.pattern}|{re.escape(LOCK)}|{HALF_A_MANIFEST.pattern}")
 # 125,000 subdomains (10^7 rows) take 10 MB.
 MOST_MANIFEST = 2**28
 MOST_LOCK = 2**12
-
-
-def versions():
-    """Of what a store is written with."""
-    from .. import __version__
-
-    return {
-        "overcover": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
 
 
 # -- the manifest ------------------------------------------------------------------
@@ -78,21 +69,23 @@ def checksum_of(manifest):
 
 def write_manifest(store, content):
     """Make `content` the store's manifest, in one step."""
-    manifest = {"format": FORMAT, "version": VERSION, "written_by": versions()}
-    manifest |= content
+    from .. import __version__
+
+    versions = {
+        "overcover": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+    manifest = {"format": FORMAT, "version": VERSION, "written_by": versions} | content
     manifest["checksum"] = checksum_of(manifest)
     with new_file(Path(store) / MANIFEST) as file:
         file.write(json.dumps(manifest, indent=1, allow_nan=False).encode())
 
 
 def check_notes(notes):
-    """Notes that the manifest can keep, as they will be read back.
-
-    Raises
-    ------
-    ValueError
-        If they are not what JSON can hold.
-    """
+    """Notes that the manifest can keep: what JSON gives back as it was."""
     try:
         text = json.dumps(notes or {}, allow_nan=False)
         if isinstance(kept := json.loads(text), dict) and kept == (notes or {}):
@@ -107,13 +100,7 @@ def check_notes(notes):
 
 
 def read_manifest(store):
-    """The checked manifest of a store.
-
-    Raises
-    ------
-    StoreError
-        If there is none, or it is damaged, foreign, or of another version.
-    """
+    """The checked manifest of a store, or a `StoreError` that says what is wrong."""
     path = Path(store) / MANIFEST
     if not os.path.lexists(store):
         raise StoreError(
@@ -126,72 +113,53 @@ def read_manifest(store):
             "model.save wrote; a fit that was interrupted is continued by "
             "overcover.store.fit_into(..., resume=True)."
         )
-    descriptor, found = open_regular(path)
-    with open(descriptor, "rb") as file:
-        if found.st_size > MOST_MANIFEST:
-            raise StoreError(f"{path} is too large to be a manifest.")
-        data = file.read()
-    try:
-        manifest = parse_json(data)
+    with refusing(f"{path} cannot be used:"):
+        manifest = read_json(path, MOST_MANIFEST)
         _check_manifest(manifest)
-    except StoreError as error:
-        raise StoreError(f"{path}: {error}") from error
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path} is damaged: {error}.") from error
     return manifest
+
+
+def manifest_or_empty(store):
+    """The manifest of a store, an empty one if it has none yet."""
+    return read_manifest(store) if os.path.lexists(Path(store) / MANIFEST) else {}
 
 
 def _check_manifest(manifest):
     if manifest.get("format") != FORMAT:
-        raise StoreError("is not the manifest of an overcover model.")
+        raise StoreError("it is not the manifest of an overcover model.")
     version = manifest.get("version")
     if version not in READABLE or type(version) is not int:
         raise StoreError(
-            f"has format version {version!r}, and this overcover reads up to {VERSION}."
-            " A newer overcover wrote it: update, or save the model again."
+            f"it has format version {version!r}, this overcover reads up to {VERSION}. "
+            "A newer overcover wrote it: update, or save the model again."
         )
-    if set(manifest) - {NOTES} != KEYS:
-        odd = ", ".join(sorted(set(manifest) - {NOTES} ^ KEYS))
-        raise StoreError(f"lacks entries, or has some that do not belong: {odd}.")
+    if set(manifest) - {NOTES} != set(KEYS):
+        odd = ", ".join(sorted(set(manifest) - {NOTES} ^ set(KEYS)))
+        raise StoreError(f"it lacks entries, or has some that do not belong: {odd}.")
     if manifest["checksum"] != checksum_of(manifest):
-        raise StoreError(
-            "is damaged: its content does not fit its checksum. Restore it from a "
-            "copy, or save the model again."
-        )
-    files, digests = manifest["files"], []
-    if not isinstance(files, dict) or set(files) != FILE_KEYS:
-        raise StoreError(f"should list files under {sorted(FILE_KEYS)}.")
-    if not isinstance(files["subdomains"], list):
-        raise StoreError("should hold a list of subdomains.")
-    for digest, n_bytes in [files["model"], *files["subdomains"]]:
-        digests.append(digest)
-        if type(n_bytes) is not int or not 0 < n_bytes < 2**62:
-            raise StoreError(f"names a file of {n_bytes!r} bytes.")
-    if not all(isinstance(d, str) and DIGEST.fullmatch(d) for d in digests):
-        raise StoreError("holds a checksum that is none.")
-    name = manifest["data"]
-    if not isinstance(name, str) or not DATA.fullmatch(name):
-        raise StoreError(f"names {name!r} as its data, which must be data-<16 digits>.")
+        raise StoreError(f"it is damaged, by its checksum. {RESTORE}")
+    for name, kind in (KEYS | {NOTES: dict}).items():
+        if not isinstance(manifest.get(name, {}), kind):
+            raise StoreError(f"it should hold a {kind.__name__} as {name}.")
+    if not DATA.fullmatch(manifest["data"]):
+        raise StoreError(f"it names {manifest['data']!r} as data, not data-<digits>.")
     if manifest["dtype"] not in ("float64", "float32"):
-        raise StoreError(f"has the unknown dtype {manifest['dtype']!r}.")
-    if not isinstance(manifest["written_by"], dict):
-        raise StoreError("should hold the versions it was written by.")
-    if not isinstance(manifest["fingerprint"], str):
-        raise StoreError("should hold a fingerprint, or an empty one.")
-    if not isinstance(manifest["summary"], dict):
-        raise StoreError("should hold a summary.")
-    if not isinstance(manifest.get(NOTES, {}), dict):
-        raise StoreError("should hold notes by name.")
+        raise StoreError(f"it has the unknown dtype {manifest['dtype']!r}.")
+    files = manifest["files"]
+    if set(files) != {"model", "subdomains"} or type(files["subdomains"]) is not list:
+        raise StoreError("it should list files as a model and a list of subdomains.")
+    for digest, n_bytes in [files["model"], *files["subdomains"]]:
+        if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
+            raise StoreError("it holds a checksum that is none.")
+        if type(n_bytes) is not int or not 0 < n_bytes < 2**62:
+            raise StoreError(f"it names a file of {n_bytes!r} bytes.")
 
 
 def data_folder(store, manifest):
-    """Where a model's files are; a link would lead out of the store, and is refused."""
+    """The folder of a model's files; a link could lead out of the store: refused."""
     folder = Path(store) / manifest["data"]
     if folder.is_symlink() or not folder.is_dir():
-        raise StoreError(
-            f"{folder} is missing, or a link: the store is not whole. Restore it from "
-            "a copy, or save the model again."
-        )
+        raise StoreError(f"{folder} is missing, or a link. {RESTORE}")
     return folder
 
 
@@ -207,12 +175,12 @@ def check_target(store):
         raise StoreError(f"{store} exists and is not a directory. Choose another path.")
     if (store / MANIFEST).is_file():
         try:
-            content = parse_json((store / MANIFEST).read_bytes())
-        except ValueError:
+            content = read_json(store / MANIFEST, MOST_MANIFEST)
+        except NONSENSE:
             content = {}
         if content.get("format") == FORMAT:
             return
-    elif all(DATA.fullmatch(e) or _is_ours(e) for e in os.listdir(store)):
+    elif all(OURS.fullmatch(name) for name in os.listdir(store)):
         return
     raise StoreError(
         f"{store} exists and is not a store of overcover, so it is not overwritten. "
@@ -220,37 +188,26 @@ def check_target(store):
     )
 
 
-def _is_ours(name):
-    return name == LOCK or HALF_A_MANIFEST.fullmatch(name)
-
-
 @contextmanager
 def writing(store):
-    """Be the only one that writes to a store; makes the directory if there is none.
-
-    Raises
-    ------
-    StoreError
-        If the directory is foreign, another process writes to it, or the disk is full
-        or may not be written to.
-    """
+    """Be the only one that writes to a store; makes the directory if there is none."""
     store = Path(store)
     with disk_errors(store):
         check_target(store)
-        made = not store.exists()
+        is_new = not store.exists()
         store.mkdir(parents=True, exist_ok=True)
         acquire(store)
         try:
             yield store
         finally:
             (store / LOCK).unlink(missing_ok=True)
-            if made and not os.listdir(store):
+            if is_new and not os.listdir(store):
                 store.rmdir()
 
 
 @contextmanager
 def disk_errors(store):
-    """Say what the disk's refusals mean for the store."""
+    """Turn errors of the disk into a `StoreError`."""
     try:
         yield
     except OSError as error:
@@ -262,10 +219,9 @@ def disk_errors(store):
 
 
 def acquire(store):
-    """Take the lock of a store; one whose owner is dead counts for nothing.
+    """Take the lock of a store, also from a dead process.
 
-    Looking at the lock and replacing it happens under an advisory lock of the folder,
-    so that of two processes that find a dead one's only one takes it.
+    An advisory lock on the folder lets only one process at a time look at it.
     """
     import fcntl  # which only POSIX systems have
 
@@ -290,23 +246,16 @@ def acquire(store):
 
 
 def _owner_of(path):
-    """Who holds the lock, None if no process that lives.
-
-    Raises
-    ------
-    StoreError
-        If it is not a file, or names something else than a process.
-    """
+    """The living process that holds the lock, None if there is none."""
     if not os.path.lexists(path):
         return None
-    descriptor, _ = open_regular(path)
-    with open(descriptor, "rb") as file:
-        data = file.read(MOST_LOCK)
     try:
-        owner = parse_json(data)
+        owner = read_json(path, MOST_LOCK)
         pid, host, started = owner["pid"], owner["host"], owner["started"]
-    except (KeyError, ValueError, RecursionError):
-        return None  # a lock that was never finished is nobody's
+    except StoreError:  # a link or a pipe
+        raise
+    except NONSENSE:  # its writer died before it was finished
+        return None
     if type(pid) is not int or not 0 < pid < 2**31:
         raise StoreError(f"{path} names {pid!r} as a process. Remove it.")
     if host != socket.gethostname():
@@ -317,7 +266,7 @@ def _owner_of(path):
         return None
     except PermissionError:
         pass  # it lives, under another user
-    # Numbers of processes are used again.
+    # A later process may have the same number.
     return owner if started == _started(pid) else None
 
 
@@ -331,13 +280,7 @@ def _started(pid):
 
 
 def file_of(k):
-    """The name of a subdomain's file.
-
-    Examples
-    --------
-    >>> file_of(12)
-    '000012.pack'
-    """
+    """The name of a subdomain's file, such as 000012.pack."""
     return f"{k:06d}{SUFFIX}"
 
 
@@ -349,9 +292,9 @@ def new_data_folder(store):
 
 
 def keep_only(folder, names=frozenset()):
-    """Delete all files of a store in a folder of data, but those named.
+    """Delete a store's files in a folder of data, but those named, and an empty folder.
 
-    Files that are not a store's stay; an empty folder goes.
+    Files of others stay.
     """
     folder = Path(folder)
     if folder.is_symlink() or not DATA.fullmatch(folder.name):
@@ -364,13 +307,7 @@ def keep_only(folder, names=frozenset()):
 
 
 def tidy_model(store):
-    """Delete what the fit of a store's model left beside it, if it was ended too early.
-
-    Returns
-    -------
-    str
-        The name of the model's folder.
-    """
+    """Delete what a fit left beside the model; returns the name of its folder."""
     manifest = read_manifest(store)
     folder = Path(store) / manifest["data"]
     n_subdomains = len(manifest["files"]["subdomains"])

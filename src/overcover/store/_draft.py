@@ -1,15 +1,15 @@
 """A draft: the folder where a fit into a store keeps what is done.
 
-It lies in the store, and the manifest does not name it yet. Stages and subdomains
-become files in it as they are done, the stages with the state of the random numbers
-after them; a fit that starts again reads what is there, does what is missing, and so
-makes the same model. A fingerprint of data and parameters, in the folder and in each of
-its files, keeps another fit from taking them up.
+It lies in the store, but the manifest does not name it yet. Each result of a stage or a
+subdomain is a file, those of stages with the state of the random numbers after them; a
+fit that starts again reads them and does what is missing. A fingerprint of data and
+parameters, in the folder and in each file, tells the drafts of other fits.
 """
 
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from sklearn.utils import check_random_state
 
@@ -22,22 +22,18 @@ from . import _directory as directory
 from ._codec import encode
 from ._model import check_texts
 from ._pack import (
-    SUFFIX,
     StoreError,
     identity_of,
     new_file,
     open_pack,
-    open_regular,
-    parse_json,
+    read_json,
+    refusing,
     write_pack,
 )
 from ._shapes import WEIGHTS, check_array, check_machine, check_record
-from ._subdomains import StoredStates, Subdomains, decode_pack, write_subdomain
+from ._subdomains import Part, Subdomains, decode_pack, write_subdomain
 
 DRAFT, MOST_DRAFT = "draft.json", 2**12
-# Classes of results, but that of the first stage, which is a machine and weights, and
-# that of routers, which have a table of their own.
-RESULTS = {"partition": (Partition,), "cover": (Cover,)}
 
 
 class Draft(InMemory):
@@ -51,7 +47,7 @@ class Draft(InMemory):
 
     def file(self, name):
         """The path of a part of the draft."""
-        return self.folder / f"{name}{SUFFIX}"
+        return self.folder / f"{name}{directory.SUFFIX}"
 
     def holds(self, name):
         """Whether a part is there, and whole, and of this fit."""
@@ -81,19 +77,14 @@ class Draft(InMemory):
             return value
 
     def read_result(self, name, fit):
-        """The result of a stage; random numbers go on where they were after it.
-
-        A `StoreError` if it is not there, damaged, or cannot be of this fit.
-        """
+        """The result of a stage of this fit; sets random numbers as they were after."""
         tree = self.read(name)
-        try:
+        with refusing(f"{self.file(name)} makes no sense."):
             value, after = tree["value"], tree["random_state"]
             check_result(name, value, sizes_of(fit))
             notes = check_texts(tree.get("notes", []))
             if is_seeded(fit):
                 fit.rng.set_state(after)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StoreError(f"{self.file(name)} makes no sense: {error}") from error
         remember(notes)
         return value
 
@@ -111,7 +102,7 @@ class Draft(InMemory):
 
     def stored(self, fit, digests):
         """States that are read from the files with these digests, a few at a time."""
-        return StoredStates(Subdomains(self.folder, digests, fit.machine, {}))
+        return Part(Subdomains(self.folder, digests, fit.machine, {}), "state")
 
 
 def result_record(value, fit, notes=()):
@@ -121,7 +112,7 @@ def result_record(value, fit, notes=()):
 
 
 def is_seeded(fit):
-    """Whether its random numbers are its own: NumPy's are not ours to set back."""
+    """Whether it has random numbers of its own, not NumPy's global ones."""
     return fit.rng is not check_random_state(None)
 
 
@@ -143,13 +134,11 @@ def check_result(name, value, sizes):
         check_machine(machine, sizes)
         if weight is not None:
             check_array(weight, WEIGHTS, sizes, "weights")
-    elif type(value) not in RESULTS.get(name, tuple(ROUTERS.values())):
+        return
+    kinds: dict[str, Any] = {"partition": [Partition], "cover": [Cover]}
+    if type(value) not in kinds.get(name, ROUTERS.values()):
         raise StoreError(f"It holds no {name}.")
-    else:
-        check_record(value, dict(sizes), name)
-
-
-# -- folders -------------------------------------------------------------------------
+    check_record(value, dict(sizes), name)
 
 
 def new_draft(store, fingerprint):
@@ -171,7 +160,7 @@ def find_draft(store, fingerprint):
             other = None
         if other == fingerprint:
             return path.parent
-        if not _is_named(store, path.parent.name):
+        if directory.manifest_or_empty(store).get("data") != path.parent.name:
             raise StoreError(
                 f"{path.parent} is an unfinished fit of other data, other parameters, "
                 "or another version of overcover. Call fit_into with what it was "
@@ -183,24 +172,13 @@ def find_draft(store, fingerprint):
 def fingerprint_in(folder):
     """The fingerprint of the fit that a folder is a draft of."""
     path = Path(folder) / DRAFT
-    descriptor, _ = open_regular(path)
-    with open(descriptor, "rb") as file:
-        data = file.read(MOST_DRAFT)
-    try:
-        fingerprint = parse_json(data)["fingerprint"]
-    except (KeyError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path} is damaged: {error!r}.") from error
-    if not isinstance(fingerprint, str) or not directory.DIGEST.fullmatch(fingerprint):
-        raise StoreError(f"{path} is damaged: {fingerprint!r} is no fingerprint.")
+    with refusing(f"{path} is damaged:"):
+        fingerprint = read_json(path, MOST_DRAFT)["fingerprint"]
+        if not directory.DIGEST.fullmatch(fingerprint):
+            raise StoreError(f"{fingerprint!r} is no fingerprint.")
     return fingerprint
 
 
 def is_begun(folder):
-    """Whether anything is there that would have to be done again."""
-    return any(name.endswith(SUFFIX) for name in os.listdir(folder))
-
-
-def _is_named(store, name):
-    """Whether the manifest names a folder: then it is finished, draft or not."""
-    exists = os.path.lexists(Path(store) / directory.MANIFEST)
-    return exists and directory.read_manifest(store)["data"] == name
+    """Whether it holds any result."""
+    return any(name.endswith(directory.SUFFIX) for name in os.listdir(folder))

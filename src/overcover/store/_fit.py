@@ -1,17 +1,13 @@
-"""Fit into a store: whatever is done is on the disk, and is not done again.
-
-The model that the store held before stays until the new one is whole; see `_draft`.
-"""
+"""Fit into a store: results of stages stay on the disk and are not computed again."""
 
 import hashlib
 import json
-import os
 
 import numpy as np
 from sklearn.base import clone
 
 from .._streams import blocks_of
-from .._validation import check_training_data
+from .._validation import check_groups, check_training_data
 from ..machines import make_machine
 from ..regressor import OverlappingCoverRegressor
 from . import _directory as directory
@@ -33,16 +29,18 @@ def fit_into(
     *,
     sample_weight=None,
     X_target=None,
+    groups=None,
     resume=True,
     dtype=None,
     notes=None,
 ):
     """Fit a model, writing every machine to a store as soon as it is done.
 
-    Equal to ``model.fit(X, y, ...)`` followed by ``model.save(path)``, but memory holds
-    only the machines being worked on, and a fit that was interrupted, by whatever, goes
-    on where it stopped when it is called again: the result is the same, bit by bit.
-    The model that the path held before stays whole until the new one is.
+    Equal to ``model.fit(X, y, ...)`` followed by ``model.save(path)``, bit by bit, but
+    memory holds only the machines that are being fitted, and a fit that was interrupted
+    goes on where it stopped when it is called again. The model that the path held
+    before stays until the new one is complete; an unfinished fit of other data or
+    parameters is a `StoreError`.
 
     Parameters
     ----------
@@ -50,19 +48,19 @@ def fit_into(
         Is fitted; afterwards its subdomains are those of the store, as in `load`.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Arrays mapped from files, ``np.load(name, mmap_mode="r")``, will do. Inputs
-        are then read in blocks, and as a whole only for the partition: two copies in
+        Arrays mapped from files, ``np.load(name, mmap_mode="r")``, will do. Inputs are
+        then read in blocks, and as a whole only for the partition: two copies in
         float64, or 64 numbers for each row of more than 1,000 columns, or a shard with
         ``partition="two-level"``. Outputs are held in memory, and so are inputs where a
-        router or a weight looks at all of them (``router="neighbors"``, "iwtgp" with
+        router or a weight needs all of them (``router="neighbors"``, "iwtgp" with
         `X_target`).
     path : str or path-like
         As in `save`.
-    sample_weight, X_target : array-like, default=None
+    sample_weight, X_target, groups : array-like, default=None
         As in ``model.fit``.
     resume : bool, default=True
-        Whether to take up an unfinished fit of the same data and parameters, or return
-        a finished one. False discards what is unfinished.
+        Whether to go on with an unfinished fit of the same data and parameters, or
+        return a finished one. False discards what is unfinished.
     dtype : {None, "float64", "float32"}, default=None
     notes : dict or None, default=None
         As in `save`.
@@ -70,12 +68,6 @@ def fit_into(
     Returns
     -------
     model
-
-    Raises
-    ------
-    StoreError
-        If the path holds an unfinished fit of other data or parameters (with
-        ``resume=True``), is foreign, or cannot be written to.
 
     Examples
     --------
@@ -91,16 +83,17 @@ def fit_into(
     """
 
     def begin(scratch, dtype):
-        known = sample_weight, X_target, dtype, notes
+        numbers = check_groups(groups, X)
+        known = sample_weight, X_target, dtype, notes, numbers
 
         def fit_rows(folder):
             runner, rows = Draft(folder, dtype), mapped_as_float(X, scratch)
-            data = rows, y, sample_weight
+            used = rows, y, sample_weight, numbers
             if isinstance(rows, np.memmap) and _is_plain(y) and len(rows) == len(y):
                 # Else the fit would copy the rows that it uses to memory.
-                *data, runner.rows = mapped_used(*data, scratch)
                 runner.is_merged = True
-            model._fit(*data, X_target, runner)
+                used, runner.rows = mapped_used(*used, scratch)
+            model._fit(*used[:3], X_target, runner, used[3])
 
         return fingerprint_of(model, X, y, *known), fit_rows
 
@@ -113,17 +106,21 @@ def fit_draft(
     """Find or make a draft, fit into it, and make it the model of a store.
 
     ``begin(folder, dtype)`` may write rows to a folder; it returns the fingerprint of
-    the fit, and a function that fits the model into the folder of a draft. Where the
-    rows are still in use at the end, ``is_idle()`` is false, the next writer deletes
-    them. The other parameters are those of `fit_into`.
+    the fit, and a function that fits the model into the folder of a draft. If rows are
+    still in use at the end (not ``is_idle()``), the next writer deletes them.
     """
-    check_draftable(model)
+    if not isinstance(model, OverlappingCoverRegressor):
+        raise StoreError(f"{model!r} is not an OverlappingCoverRegressor.")
+    model._check_options()
+    check_storable(make_machine(model.machine))
+    encode(clone(model).set_params(**INDIFFERENT))
     dtype, notes = check_dtype(dtype), directory.check_notes(notes)
     with directory.writing(path) as store:
         scratch = directory.new_data_folder(store)
         try:
             fingerprint, fit_rows = begin(scratch, dtype)
-            if resume and _is_finished(store, fingerprint):
+            old = directory.manifest_or_empty(store).get("fingerprint")
+            if resume and old == fingerprint:
                 directory.tidy_model(store)
                 return adopt(model, load(store))
             folder = find_draft(store, fingerprint) if resume else None
@@ -143,15 +140,6 @@ def fit_draft(
                 directory.keep_only(scratch)
 
 
-def check_draftable(model):
-    """Refuse early what cannot be fitted into a store."""
-    if not isinstance(model, OverlappingCoverRegressor):
-        raise StoreError(f"{model!r} is not an OverlappingCoverRegressor.")
-    model._check_options()
-    check_storable(make_machine(model.machine))
-    encode(clone(model).set_params(**INDIFFERENT))
-
-
 def adopt(model, loaded):
     """Give a model all that another has learned, and nothing else."""
     for name in [name for name in vars(model) if FITTED.fullmatch(name)]:
@@ -162,7 +150,9 @@ def adopt(model, loaded):
     return model
 
 
-def fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes=None):
+def fingerprint_of(
+    model, X, y, sample_weight, X_target, dtype, notes=None, groups=None
+):
     """SHA-256 of all that a fit depends on, as hexadecimal digits."""
     from .. import __version__
 
@@ -175,26 +165,17 @@ def fingerprint_of(model, X, y, sample_weight, X_target, dtype, notes=None):
         names = list(getattr(fresh, "feature_names_in_", []))
         hashing.update(json.dumps([names, fresh._y_ndim]).encode())
         y = Y
-    few = [None if a is None else np.asarray(a) for a in (sample_weight, X_target)]
-    for array in (*recipe.arrays, X, y, *few):
-        _hash_array(hashing, array)
+    for array in (*recipe.arrays, X, y, sample_weight, X_target, groups):
+        if array is None:
+            hashing.update(b"None")
+            continue
+        array = np.asarray(array)
+        hashing.update(f"{array.dtype.str}{array.shape}".encode())
+        for block in blocks_of(np.atleast_1d(array)):
+            hashing.update(np.ascontiguousarray(block).data)
     return hashing.hexdigest()
 
 
 def _is_plain(array):
     """Whether an array can be hashed as it is, mapped or not."""
     return isinstance(array, np.ndarray) and array.dtype.kind in "fiub"
-
-
-def _hash_array(hashing, array):
-    if array is None:
-        return hashing.update(b"None")
-    hashing.update(f"{array.dtype.str}{array.shape}".encode())
-    for block in blocks_of(np.atleast_1d(array)):
-        hashing.update(np.ascontiguousarray(block).data)
-
-
-def _is_finished(store, fingerprint):
-    if not os.path.lexists(store / directory.MANIFEST):
-        return False
-    return directory.read_manifest(store)["fingerprint"] == fingerprint

@@ -13,29 +13,15 @@ from ..regressor import OverlappingCoverRegressor
 from ..routing import ROUTERS
 from . import _directory as directory
 from ._codec import check_storable, decode, encode
-from ._pack import StoreError, write_pack
-from ._shapes import (
-    LENGTH_SCALES,
-    N_OWNED,
-    check_array,
-    check_machine,
-    check_record,
-)
-from ._subdomains import (
-    MOST_OPEN,
-    StoredMembers,
-    StoredStates,
-    Subdomains,
-    decode_pack,
-    write_subdomain,
-)
+from ._pack import StoreError, refusing, write_pack
+from ._shapes import LENGTH_SCALES, N_OWNED, check_array, check_machine, check_record
+from ._subdomains import MOST_OPEN, Part, Subdomains, decode_pack, write_subdomain
 
-DTYPES = ("float64", "float32")
-# Below this noise, relative to the signal, single precision costs digits that matter.
+# With less noise, relative to the signal, single precision costs digits that matter.
 LEAST_NOISE = 1e-3
-# Kept apart from the model: they are read subdomain by subdomain.
+# Not in the model's file but in those of subdomains.
 APART = ("states_", "cover_", "state_")
-# What a fitted machine, and a fitted cover, have at least.
+# Attributes that a fitted machine, and a fitted cover, have at least.
 ALONE = ["n_features_in_", "n_outputs_", "_y_ndim"]
 SHARED = [*ALONE, "machine_", "router_", "length_scales_", "n_subdomains_"]
 SHARED += ["n_lenders_", "timings_"]
@@ -47,31 +33,26 @@ def save(model, path, dtype=None, notes=None):
     Parameters
     ----------
     model : OverlappingCoverRegressor or Machine
-        Fitted, with a machine that describes its records, as GP, TwinGP and their
-        relatives do.
+        Fitted, with a machine that describes its records, as GP and TwinGP do.
     path : str or path-like
         A directory; made if there is none, replaced if it is a store, refused if it
         is anything else.
     dtype : {None, "float64", "float32"}, default=None
-        None is "float64": exact, factors as they are. "float32" halves those that are
-        not float32 already (see `GP`), nearly all of a store; rows, weights and
-        hyperparameters stay as they are, so that only variances and what they decide
-        change: by less than 0.1 % where the noise is 1e-3 of the signal or more, but
-        for queries whose best candidates are equally certain, which another one may
-        answer. With less noise than that there is a warning. Smaller still are models
-        fitted with ``keep_factors=False``, which make factors again when queries need
-        them.
+        None is "float64", which is exact. "float32" halves factors, nearly all of a
+        store, that are not float32 already (see `GP`); only variances change, by less
+        than 0.1 % where the noise is 1e-3 of the signal or more (else there is a
+        warning), and the choice between candidates that are equally certain. Smaller
+        still are models fitted with ``keep_factors=False``, which make factors again
+        when queries need them.
     notes : dict or None, default=None
-        What to keep beside the model, in plain values that JSON knows: where its data
-        are from, what its outputs are called. `inspect` gives it back.
+        Plain values that JSON knows, to keep beside the model; `inspect` returns them.
 
     Examples
     --------
     >>> import tempfile
-    >>> from overcover import GP, OverlappingCoverRegressor, load
+    >>> from overcover import GP
     >>> X = np.linspace(0, 6, 200)[:, None]
-    >>> model = OverlappingCoverRegressor(GP(length_scale=1.0, noise=0.01),
-    ...     subdomain_size=50, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> model = GP(length_scale=1.0, noise=0.01).fit(X, np.sin(X[:, 0]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, f"{folder}/sine.ocm")
     ...     bool((load(f"{folder}/sine.ocm").predict(X) == model.predict(X)).all())
@@ -83,41 +64,23 @@ def save(model, path, dtype=None, notes=None):
         directory.tidy(store)
         folder = directory.new_data_folder(store)
         try:
-            digests = [
-                write_subdomain(folder, k, members, state, dtype)
-                for k, (members, state) in enumerate(
-                    zip(model.cover_.members, model.states_)
-                )
-            ]
+            parts = enumerate(zip(model.cover_.members, model.states_))
+            digests = [write_subdomain(folder, k, *part, dtype) for k, part in parts]
             commit(store, folder, model, digests, dtype, notes)
         finally:
-            # Of the old model and the new one, the manifest says which to keep.
+            # Deletes the old model or the new one, as the manifest says.
             directory.tidy(store)
 
 
 def check_dtype(dtype):
     """The name of a dtype to store by."""
     name = "float64" if dtype is None else str(np.dtype(dtype))
-    if name not in DTYPES:
+    if name not in ("float64", "float32"):
         raise ValueError(
             f"dtype={dtype!r} is not known. Choose None or 'float64', which is exact, "
             "or 'float32', which is half as large."
         )
     return name
-
-
-def warn_of_rounding(machine):
-    """Say so if factors in single precision will not do."""
-    names = [f"{name}_" for name in machine.description.noises]
-    noise = np.min(getattr(machine, names[0])) if names else 1.0
-    if noise < LEAST_NOISE:
-        warnings.warn(
-            f"dtype='float32' leaves few digits of variances where the noise is as "
-            f"small as {noise:.1e} of the signal. Save with dtype='float64', or fit "
-            "the machine with keep_factors=False: that is smaller, and exact.",
-            UserWarning,
-            stacklevel=4,
-        )
 
 
 def storable_cover(model) -> OverlappingCoverRegressor:
@@ -135,34 +98,33 @@ def storable_cover(model) -> OverlappingCoverRegressor:
 
 def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
     """Write what subdomains share, and make all of it the store's model."""
-    if dtype == "float32":
-        warn_of_rounding(model.machine_)
+    noises = [f"{name}_" for name in model.machine_.description.noises]
+    noise = np.min(getattr(model.machine_, noises[0])) if noises else 1.0
+    if dtype == "float32" and noise < LEAST_NOISE:
+        warnings.warn(
+            f"dtype='float32' leaves few digits of variances where the noise is as "
+            f"small as {noise:.1e} of the signal. Save with dtype='float64', or fit "
+            "the machine with keep_factors=False: that is smaller, and exact.",
+            UserWarning,
+            stacklevel=3,
+        )
     whole = model.machine_ if is_alone(model) else model
     shared = type(whole)(**whole.get_params(deep=False))
-    learned = {k: v for k, v in vars(whole).items() if k not in APART}
-    shared.__dict__.update(learned)
-    n_owned = model.cover_.n_owned
-    encoded = encode({"model": shared, "n_owned": n_owned}, "model")
-    digest = write_pack(folder / directory.MODEL, *encoded)
-
-    def entry(name, digest):
-        return [digest, (folder / name).stat().st_size]
-
+    vars(shared).update({k: v for k, v in vars(whole).items() if k not in APART})
+    encoded = encode({"model": shared, "n_owned": model.cover_.n_owned}, "model")
+    digests = [write_pack(folder / directory.MODEL, *encoded), *digests]
+    names = [directory.MODEL, *map(directory.file_of, range(len(digests) - 1))]
+    sizes = [(folder / name).stat().st_size for name in names]
+    whole_file, *files = map(list, zip(digests, sizes))
     content = {
         "data": folder.name,
         "dtype": dtype,
         "summary": encode(summary_of(model)).tree,
-        "files": {
-            "model": entry(directory.MODEL, digest),
-            "subdomains": [
-                entry(directory.file_of(k), d) for k, d in enumerate(digests)
-            ],
-        },
+        "files": {"model": whole_file, "subdomains": files},
         "fingerprint": fingerprint,
     }
-    if notes:
-        content[directory.NOTES] = notes
-    directory.write_manifest(store, content)
+    notes = {directory.NOTES: notes} if notes else {}
+    directory.write_manifest(store, content | notes)
 
 
 def summary_of(model):
@@ -197,43 +159,35 @@ def summary_of(model):
 def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     """Open a model that `save` wrote.
 
-    Nothing in it is run, and nothing is unpickled. What all subdomains share is read
-    now; a subdomain's file is opened, checked and mapped when a query first needs it,
-    and closed again when others were needed since.
+    Nothing is unpickled or run. A subdomain's file is opened, checked and mapped when a
+    query first needs it, and closed again after others were needed.
 
     Parameters
     ----------
     path : str or path-like
     max_open : int, default=512
-        Subdomains to keep open; each takes a file descriptor, and all models of a
-        process together take at most half of those that it may have.
+        Subdomains to keep open; all models of a process together keep at most half as
+        many files open as it may.
     max_bytes : int or None, default=None
-        What open subdomains may occupy; None for 4 GiB, or a quarter of the computer's
+        Memory of open subdomains; None for 4 GiB, or a quarter of the computer's
         memory if that is less.
 
     Returns
     -------
     OverlappingCoverRegressor, or Machine if it was fitted alone
         Fitted; predictions are those of the model that was saved, bit by bit unless
-        it was saved with ``dtype="float32"``.
-
-    Raises
-    ------
-    StoreError
-        If the path is not a store, or a file of it is damaged; also in `predict`, when
-        a damaged subdomain is first needed. `overcover.store.verify` checks all.
+        it was saved with ``dtype="float32"``. A damaged subdomain is a `StoreError` in
+        `predict`; `overcover.store.verify` checks all files now.
 
     Examples
     --------
     >>> import tempfile
-    >>> from overcover import GP, OverlappingCoverRegressor, load
+    >>> from overcover import GP, load
     >>> X = np.linspace(0, 6, 200)[:, None]
-    >>> model = OverlappingCoverRegressor(GP(length_scale=1.0, noise=0.01),
-    ...     subdomain_size=50, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> model = GP(length_scale=1.0, noise=0.01).fit(X, np.sin(X[:, 0]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(f"{folder}/sine.ocm")
-    ...     loaded = load(f"{folder}/sine.ocm")
-    ...     bool((loaded.predict(X) == model.predict(X)).all())
+    ...     bool((load(f"{folder}/sine.ocm").predict(X) == model.predict(X)).all())
     True
     """
     check_count("max_open", max_open, 1, "512 suits most systems.")
@@ -244,10 +198,8 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     digests = [digest for digest, _ in manifest["files"]["subdomains"]]
     file = folder / directory.MODEL
     tree, _ = decode_pack(file, manifest["files"]["model"][0])
-    try:
+    with refusing(f"{file} does not hold a model."):
         model, n_owned, sizes = check_model(tree, len(digests))
-    except StoreError as error:
-        raise StoreError(f"{file} does not hold a model. {error}") from error
     alone = isinstance(model, Machine)
     machine = model if alone else model.machine_
     subdomains = Subdomains(
@@ -257,23 +209,16 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
         model.state_ = subdomains[0].state
         return model
     if manifest["version"] < 3:
-        model.combine = combine_as_it_acted(model)
-    model.states_ = StoredStates(subdomains)
-    model.cover_ = Cover(StoredMembers(subdomains), n_owned)
+        # The default was "inverse-distance"; where certainty decided which one
+        # subdomain answers, any rule acted as "certainty".
+        is_ignored = model.router_.certainty_decides and model.n_consulted == 1
+        if is_ignored or model.combine == "inverse-distance":
+            model.combine = "auto"
+    model.states_ = Part(subdomains, "state")
+    model.cover_ = Cover(Part(subdomains, "members"), n_owned)
     if not hasattr(model, "subdomain_size_"):  # stores of before it was kept
         model.subdomain_size_ = CoverShape.of(model, sizes["N"], sizes["q"]).size
     return model
-
-
-def combine_as_it_acted(model):
-    """The parameter `combine` of a store older than version 3, by today's words.
-
-    The default was "inverse-distance", and where certainty decided which one subdomain
-    answers, any rule acted as "certainty".
-    """
-    was_ignored = model.router_.certainty_decides and model.n_consulted == 1
-    is_default = model.combine == "inverse-distance"
-    return "auto" if was_ignored or is_default else model.combine
 
 
 def check_model(tree, n_subdomains):
@@ -284,10 +229,8 @@ def check_model(tree, n_subdomains):
     alone = isinstance(model, Machine)
     if not alone and type(model) is not OverlappingCoverRegressor:
         raise StoreError("It is of another class.")
-    missing = [
-        name for name in (ALONE if alone else SHARED) if not hasattr(model, name)
-    ]
-    if missing:
+    needed = ALONE if alone else SHARED
+    if missing := [name for name in needed if not hasattr(model, name)]:
         raise StoreError(f"It lacks {', '.join(missing)}.")
     sizes = sizes_of(model)
     if sizes["K"] != n_subdomains:
@@ -296,7 +239,10 @@ def check_model(tree, n_subdomains):
     sizes["N"] = sum(n_owned.tolist())
     if model._y_ndim not in (1, 2) or (model._y_ndim == 1 and sizes["q"] > 1):
         raise StoreError("Its outputs are of another shape.")
-    check_names(model, sizes)
+    names = getattr(model, "feature_names_in_", np.empty(0, dtype=object))
+    is_list = isinstance(names, np.ndarray) and names.shape in ((0,), (sizes["d"],))
+    if not is_list or not all(isinstance(name, str) for name in names):
+        raise StoreError("The names of its columns are not words, one for each.")
     model.notes_ = check_texts(getattr(model, "notes_", []))  # old stores have none
     if not alone:
         check_cover(model, sizes)
@@ -305,40 +251,20 @@ def check_model(tree, n_subdomains):
 
 
 def check_cover(model, sizes):
-    """Refuse what only a cover has, if it does not fit."""
+    """Refuse parameters and attributes that only a cover has, if they do not fit."""
     check_array(model.length_scales_, LENGTH_SCALES, sizes, "length_scales_")
-    check_details(model)
-    if type(model.router_) not in ROUTERS.values():
-        raise StoreError("Its router is of another class.")
-    check_record(model.router_, dict(sizes), "router")
-
-
-def check_details(model):
-    """Refuse parameters, and counts and words beside the arrays, that make no sense."""
-    try:
-        model._check_options()
-        # One of a partition is looked at when it is fitted again.
+    with refusing("It makes no sense:"):
+        model._check_options()  # a partition is checked when it is fitted again
         check_count("n_jobs", abs(1 if model.n_jobs is None else model.n_jobs))
         size = getattr(model, "subdomain_size_", 1)  # old stores have none
         check_count("subdomain_size_", size)
         check_count("n_lenders_", model.n_lenders_, 0)
         seconds = [float(value) for value in model.timings_.values()]
-    except (AttributeError, TypeError, ValueError) as error:
-        raise StoreError(f"It makes no sense: {error}") from error
     if not np.isfinite(seconds).all():
         raise StoreError("Its stages took no number of seconds.")
-
-
-def check_names(model, sizes):
-    """Refuse names of columns that are not words, one for each."""
-    names = getattr(model, "feature_names_in_", np.empty(0, dtype=object))
-    try:
-        words = [name for name in names if isinstance(name, str)]
-        fits = len(words) == len(names) and len(words) in (0, sizes["d"])
-    except TypeError:
-        fits = False
-    if not fits:
-        raise StoreError("The names of its columns are not words, one for each.")
+    if type(model.router_) not in ROUTERS.values():
+        raise StoreError("Its router is of another class.")
+    check_record(model.router_, dict(sizes), "router")
 
 
 def check_texts(notes):
@@ -349,9 +275,8 @@ def check_texts(notes):
 
 
 def sizes_of(model):
-    """Sizes that shapes in a store must agree with."""
+    """Sizes that shapes in a store must agree with; a machine alone has K = 1."""
     counts = {"d": "n_features_in_", "q": "n_outputs_", "K": "n_subdomains_"}
-    # A machine that was fitted alone is one subdomain.
     sizes = {letter: getattr(model, name, 1) for letter, name in counts.items()}
     if not all(type(n) is int and n > 0 for n in sizes.values()):
         raise StoreError(f"It counts {sizes}.")
@@ -374,35 +299,25 @@ def inspect(path):
         warned of).
     """
     manifest = directory.read_manifest(path)
-    try:
+    with refusing(f"{path}: its manifest has no summary."):
         summary = dict(decode(manifest["summary"], []))
-    except (TypeError, ValueError) as error:
-        raise StoreError(f"{path}: its manifest has no summary. {error}") from error
     files = [manifest["files"]["model"], *manifest["files"]["subdomains"]]
-    return (
-        {"fit_notes": []}
-        | summary
-        | {
-            "dtype": manifest["dtype"],
-            "bytes": sum(n_bytes for _, n_bytes in files),
-            "format": manifest["version"],
-            "versions": dict(manifest["written_by"]),
-            "notes": manifest.get(directory.NOTES, {}),
-        }
-    )
+    facts = {
+        "dtype": manifest["dtype"],
+        "bytes": sum(n_bytes for _, n_bytes in files),
+        "format": manifest["version"],
+        "versions": dict(manifest["written_by"]),
+        "notes": manifest.get(directory.NOTES, {}),
+    }
+    return {"fit_notes": []} | summary | facts
 
 
 def verify(path):
-    """Read every file of a store and check it against its checksum.
+    """Check every file of a store; a `StoreError` names the first that is damaged.
 
     Parameters
     ----------
     path : str or path-like
-
-    Raises
-    ------
-    StoreError
-        Naming the first file that is damaged or missing.
     """
     states = getattr(load(path, max_open=1), "states_", [])
     for k in range(len(states)):

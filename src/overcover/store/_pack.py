@@ -3,9 +3,9 @@ r"""One file of a store: a tree of plain values and the arrays it refers to.
     magic, 8 bytes | length of the header, 8 bytes | header, JSON | arrays | SHA-256
 
 Arrays start at multiples of 64 bytes, little-endian, in the order (C or Fortran) that
-they had in memory, so that what is computed from them is equal bit by bit. The last 32
-bytes are the SHA-256 of all before. A file is written under another name, flushed to
-the disk, and renamed: under its own name it is whole.
+they had in memory, so that what is computed from them is equal bit by bit. The SHA-256
+is of all before. A file is written under another name, flushed to the disk, and
+renamed: under its own name it is complete.
 """
 
 import errno
@@ -26,7 +26,7 @@ import numpy as np
 MAGIC = b"OVERCOV1"
 ALIGNMENT = 64
 DIGEST_SIZE = 32
-SUFFIX, UNFINISHED = ".pack", ".unfinished"
+UNFINISHED = ".unfinished"
 # Read as they are; no pointers, no records, no other byte order.
 DTYPES = {
     np.dtype(name).str: np.dtype(name)
@@ -40,8 +40,25 @@ HEADER_KEYS = {"name", "arrays", "tree"}
 OF_DRAFT = "draft"
 
 
+RESTORE = "Restore it from a copy, or save the model again."
+
+
 class StoreError(ValueError):
     """A store that cannot be read, or a model that cannot be stored."""
+
+
+# What content that makes no sense may raise; a StoreError is a ValueError.
+NONSENSE: tuple[type[Exception], ...] = (AttributeError, LookupError, OverflowError)
+NONSENSE += (RecursionError, TypeError, ValueError)
+
+
+@contextmanager
+def refusing(where):
+    """Make what content without sense raises a `StoreError` that says where it is."""
+    try:
+        yield
+    except NONSENSE as error:
+        raise StoreError(f"{where} {error}") from error
 
 
 class ArraySpec(NamedTuple):
@@ -49,13 +66,10 @@ class ArraySpec(NamedTuple):
 
     dtype: str
     """In memory."""
-
     stored: str
     """On disk: "<f4" where a "<f8" was narrowed."""
-
     order: str
     """"C" or "F"."""
-
     shape: list[int]
     offset: int
     """From the start of the file's first array."""
@@ -66,45 +80,28 @@ class Pack(NamedTuple):
 
     tree: Any
     """Plain values; arrays by their number, see `overcover.store._codec`."""
-
     arrays: list[np.ndarray]
-    """Mapped, not read: pages come from the disk when they are looked at. Writing to
-    them changes memory alone."""
-
-    n_bytes: int
-    """What the arrays occupy in memory once they have been looked at."""
-
+    """Mapped: pages are read when they are used; writing changes memory alone."""
     digest: str
     identity: tuple
     """Changes when the file does; see `identity_of`."""
 
-    draft: str
-    """Fingerprint of the fit that wrote it into a draft, else empty."""
+    @property
+    def n_bytes(self):
+        """Memory that the arrays take once they have been read."""
+        return sum(array.nbytes for array in self.arrays)
 
 
 def aligned(offset):
-    """The next multiple of `ALIGNMENT`.
-
-    Examples
-    --------
-    >>> aligned(1), aligned(64)
-    (64, 64)
-    """
+    """The next multiple of `ALIGNMENT`."""
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
 def write_pack(path, tree, arrays, stored, draft="") -> str:
     """Write a file, whole or not at all; returns its digest as hexadecimal digits.
 
-    Parameters
-    ----------
-    path : Path
-    tree : plain values that JSON knows
-    arrays : list of ndarray
-    stored : list of str
-        Of each array, its type on disk.
-    draft : str
-        Fingerprint of the fit that the file is a part of; empty for none.
+    `tree` are plain values that JSON knows, `stored` the types of the arrays on disk,
+    `draft` is the fingerprint of the fit that the file is a part of, if any.
     """
     specs, offset = list[ArraySpec](), 0
     for array, kind in zip(arrays, stored):
@@ -119,29 +116,28 @@ def write_pack(path, tree, arrays, stored, draft="") -> str:
         hashing = hashlib.sha256()
 
         def put(data):
-            hashing.update(data)
-            file.write(data)
+            """Write data, and zeros up to the next multiple of `ALIGNMENT`."""
+            for part in (data, bytes(aligned(len(data)) - len(data))):
+                hashing.update(part)
+                file.write(part)
 
         put(MAGIC + len(header).to_bytes(8, "little") + header)
-        put(bytes(aligned(16 + len(header)) - 16 - len(header)))
         for spec, array in zip(specs, arrays):
             values = array.astype(spec.stored, order="K", copy=False)
             # The transpose of a Fortran array is the same memory in C order.
             rows = values.T if spec.order == "F" else values
-            data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
-            put(data.data)
-            put(bytes(aligned(len(data)) - len(data)))
+            put(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
         file.write(hashing.digest())
     return hashing.hexdigest()
 
 
 @contextmanager
 def new_file(path, must_last=True):
-    """A file that gets its name when all of it is written, on the disk if it must last.
+    """A file that gets its name when all of it is written, and flushed if it must last.
 
     Whatever fails inside, the file that had the name stays.
     """
-    # A name of its own: of two that write the same file, the last one wins.
+    # The temporary name is unique: of two that write the same file, the last one wins.
     temporary = Path(f"{path}.{secrets.token_hex(4)}{UNFINISHED}")
     try:
         with open(temporary, "wb") as file:
@@ -150,30 +146,19 @@ def new_file(path, must_last=True):
                 file.flush()
                 os.fsync(file.fileno())
         os.replace(temporary, path)
-        if must_last:
-            flush_folder(Path(path).parent)
+        if must_last:  # the new name must survive a power cut, too
+            folder = os.open(Path(path).parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
-def flush_folder(folder):
-    """Make new names in a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def open_regular(path) -> tuple[int, os.stat_result]:
-    """Open a regular file for reading: no link, no pipe.
-
-    Returns
-    -------
-    descriptor : int
-    status : os.stat_result
-    """
+    """Open a regular file, no link and no pipe, for reading: descriptor and status."""
     try:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(path, flags)
@@ -184,6 +169,12 @@ def open_regular(path) -> tuple[int, os.stat_result]:
         os.close(descriptor)
         raise StoreError(f"{path} is not a regular file.")
     return descriptor, status
+
+
+def read_json(path, most):
+    """The object in a regular file of JSON, of which at most so many bytes are read."""
+    with open(open_regular(path)[0], "rb") as file:
+        return parse_json(file.read(most))
 
 
 def most_files() -> int:
@@ -211,102 +202,77 @@ def identity_of(status: os.stat_result) -> tuple:
 
 
 def open_pack(path, digest=None, known=None, draft=None) -> Pack:
-    """Map a file and check it.
+    """Map a file and check it; a `StoreError` names it if it is not as it should be.
 
-    Parameters
-    ----------
-    path : Path
-    digest : str or None
-        What its digest must be; None accepts any that fits the content.
-    known : tuple or None
-        The identity of a file that has been checked before: not read again, if it is
-        still the same.
-    draft : str or None
-        The fingerprint of the fit that must have written it; None accepts any.
-
-    Raises
-    ------
-    StoreError
-        Naming the file, if it is damaged, cut short, or another one than expected.
+    Its digest must be `digest`, unless that is None, and fit the content; a file whose
+    identity is `known` has been checked before, and is not read again. It must be
+    written by the fit with the fingerprint `draft`, unless that is None.
     """
     descriptor, status = open_regular(path)
+    size, identity = status.st_size, identity_of(status)
     try:
-        size, identity = status.st_size, identity_of(status)
-        if size < ALIGNMENT + DIGEST_SIZE:
-            raise StoreError(f"{path} is damaged: {size} bytes cannot hold anything.")
         mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
-    except (OSError, ValueError) as error:
-        if isinstance(error, StoreError):
-            raise
+    except (OSError, ValueError) as error:  # an empty file is a ValueError
         raise StoreError(f"{path} cannot be mapped: {_reason(error)}.") from error
     finally:
         os.close(descriptor)
+    if size < ALIGNMENT + DIGEST_SIZE:
+        raise StoreError(f"{path} is damaged: {size} bytes cannot hold anything.")
     end = size - DIGEST_SIZE
     written = mapped[end:].hex()
     if digest is not None and written != digest:
         raise StoreError(
             f"{path} is damaged, or not the file that belongs here: its checksum is "
-            "not the one that was recorded. Restore it from a copy, or save the model "
-            "again; if the store was overwritten meanwhile, load it again."
+            f"not the one that was recorded. {RESTORE} If the store was overwritten "
+            "meanwhile, load it again."
         )
-    if identity != known:
-        view = memoryview(mapped)
-        if hashlib.sha256(view[:end]).hexdigest() != written:
-            raise StoreError(
-                f"{path} is damaged: its content does not fit its checksum. Restore "
-                "it from a copy, or save the model again."
-            )
-    try:
-        content, arrays = _parse(path, mapped, end)
-    except StoreError:
-        raise
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise StoreError(f"{path} has a header that makes no sense: {error}") from error
-    writer = content.get(OF_DRAFT, "")
-    if draft is not None and writer != draft:
+    is_new = identity != known
+    if is_new and hashlib.sha256(memoryview(mapped)[:end]).hexdigest() != written:
+        text = f"{path} is damaged: its content does not fit its checksum. {RESTORE}"
+        raise StoreError(text)
+    with refusing(f"{path} has a header that makes no sense."):
+        content, arrays = _parse(path.name, mapped, end)
+    if draft is not None and content.get(OF_DRAFT, "") != draft:
         raise StoreError(f"{path} is part of a fit of other data or parameters.")
-    n_bytes = sum(a.nbytes for a in arrays)
-    return Pack(content["tree"], arrays, n_bytes, written, identity, writer)
+    return Pack(content["tree"], arrays, written, identity)
 
 
-def _parse(path, mapped, end):
+def _parse(name, mapped, end):
     """The header and the arrays of a mapped file, distrusting every number."""
     length = int.from_bytes(mapped[8:16], "little")
     if mapped[:8] != MAGIC or length > min(end - 16, MOST_HEADER):
-        raise StoreError(f"{path} is not a file of an overcover store.")
+        raise StoreError("It is not a file of an overcover store.")
     content = parse_json(mapped[16 : 16 + length])
-    if set(content) - {OF_DRAFT} != HEADER_KEYS or content["name"] != Path(path).name:
-        raise StoreError(
-            f"{path} does not belong here: its header names {content.get('name')!r} "
-            f"and holds {sorted(content)}."
-        )
+    if set(content) - {OF_DRAFT} != HEADER_KEYS or content["name"] != name:
+        named = content.get("name")
+        raise StoreError(f"It is that of {named!r}, and holds {sorted(content)}.")
     start = aligned(16 + length)
-    arrays = []
-    for entry in content["arrays"]:
-        spec = ArraySpec(*entry)
-        dtype, stored = DTYPES.get(spec.dtype), DTYPES.get(spec.stored)
-        narrowed = (spec.dtype, spec.stored) == ("<f8", "<f4")
-        numbers = [*spec.shape, spec.offset]
-        if (
-            dtype is None
-            or stored is None
-            or (dtype != stored and not narrowed)
-            or spec.order not in ("C", "F")
-            or not all(type(n) is int and 0 <= n < 2**62 for n in numbers)
-        ):
-            raise StoreError(f"{path} holds an array of an unknown kind: {spec}.")
-        count = math.prod(spec.shape)
-        first = start + spec.offset
-        if spec.offset % ALIGNMENT or first + count * stored.itemsize > end:
-            raise StoreError(f"{path} is too short for an array it should hold: {spec}")
-        # An empty array may lie at the very end, where there is nothing to map.
-        flat = (
-            np.frombuffer(mapped, stored, count, first) if count else np.empty(0, dtype)
-        )
-        values = flat.astype(dtype, copy=False)
-        in_order = values.reshape(spec.shape[::-1] if spec.order == "F" else spec.shape)
-        arrays.append(in_order.T if spec.order == "F" else in_order)
-    return content, arrays
+    specs = [ArraySpec(*entry) for entry in content["arrays"]]
+    return content, [_array(mapped, spec, start, end) for spec in specs]
+
+
+def _array(mapped, spec, start, end):
+    """One array of a mapped file, whose arrays lie between two offsets."""
+    dtype, stored = DTYPES.get(spec.dtype), DTYPES.get(spec.stored)
+    is_narrowed = (spec.dtype, spec.stored) == ("<f8", "<f4")
+    numbers = [*spec.shape, spec.offset]
+    if (
+        dtype is None
+        or stored is None
+        or (dtype != stored and not is_narrowed)
+        or spec.order not in ("C", "F")
+        or not all(type(n) is int and 0 <= n < 2**62 for n in numbers)
+    ):
+        raise StoreError(f"An array is of an unknown kind: {spec}.")
+    count, first = math.prod(spec.shape), start + spec.offset
+    if spec.offset % ALIGNMENT or first + count * stored.itemsize > end:
+        raise StoreError(f"The file is too short for an array: {spec}.")
+    values = np.empty(0, dtype)  # at the very end there is nothing to map
+    if count:
+        values = np.frombuffer(mapped, stored, count, first).astype(dtype, copy=False)
+    if spec.order == "F":
+        return values.reshape(spec.shape[::-1]).T
+    return values.reshape(spec.shape)
 
 
 def parse_json(data):

@@ -1,33 +1,24 @@
 """Rows too many for memory: .npy files written in blocks, then mapped."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 
 from .._streams import blocks_of, slices_of
 from .._weights import used_rows
-from ._pack import new_file
+from ..tables import TableError, check_columns, open_parquet, parquet_batches
+from ._pack import StoreError, new_file
 
-# What the fit takes as it is.
-FLOATS = (np.float64, np.float32)
+# Rows of a Parquet file in memory at a time.
+BATCH = 2**16
 
 
 def write_npy(path, shape, dtype, blocks):
-    """Write a .npy file block by block, and map it.
+    """Write successive blocks of rows to a .npy file of this shape, and map it.
 
-    Not by writing to a mapped file: there a full disk would end the process.
-
-    Parameters
-    ----------
-    path : path
-    shape : tuple of int
-    dtype : numpy dtype
-    blocks : iterable of ndarray
-        Rows, in order.
-
-    Returns
-    -------
-    memmap of that shape; writing to it changes memory alone
+    Not by writing to a mapped file: there a full disk would end the process. Writing to
+    the result changes memory alone.
     """
     header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
     with new_file(path, must_last=False) as file:
@@ -40,31 +31,72 @@ def write_npy(path, shape, dtype, blocks):
 def mapped_as_float(X, folder):
     """X; if it is mapped and not of floats in C order, a mapped copy in a folder."""
     is_mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
-    if not is_mapped or (X.dtype in FLOATS and X.flags.c_contiguous):
+    if not is_mapped or (X.dtype in (float, np.float32) and X.flags.c_contiguous):
         return X
     return write_npy(Path(folder) / "rows.npy", X.shape, np.float64, blocks_of(X))
 
 
-def mapped_used(X, y, weight, folder):
-    """The rows that a fit uses, and their numbers: mapped copies in a folder.
+def mapped_used(X, y, weight, groups, folder):
+    """``(X, y, weight, groups)`` of the rows that a fit uses, and their numbers.
 
-    Equal rows are merged, and rows of weight zero left out. Where all rows are used,
-    they are returned as they are, with None for their numbers.
+    Equal rows are merged, and rows of weight zero left out: mapped copies in a folder.
+    Where all rows are used, they are returned as they are, with None for their numbers.
     """
     if weight is not None:
         weight = np.asarray(weight, dtype=np.float64)
         if not (np.isfinite(weight).all() and weight.any() and weight.min() >= 0):
-            return X, y, weight, None  # refused with all that the fit refuses
+            return (X, y, weight, groups), None  # the fit refuses it
     rows, weights = used_rows(X, np.asarray(y).reshape(len(X), -1), weight)
     if rows is None:
-        return X, y, weight, None
+        return (X, y, weight, groups), None
 
-    def write(name, array, numbers=None):
+    def write(name, array, rows):
         shape = (len(rows), *array.shape[1:])
         parts = slices_of(len(rows), int(np.prod(shape[1:])))
-        blocks = (array[part if numbers is None else numbers[part]] for part in parts)
+        blocks = (array[rows[part]] for part in parts)
         # A name that `overcover.store._directory` knows to delete.
         return write_npy(Path(folder) / f"used{name}.npy", shape, array.dtype, blocks)
 
-    used = write("x", X, rows), write("y", y, rows)
-    return *used, write("weights", weights), write("rows", rows)
+    each = np.arange(len(rows))
+    groups = None if groups is None else write("groups", groups, rows)
+    used = write("x", X, rows), write("y", y, rows), write("weights", weights, each)
+    return (*used, groups), write("rows", rows, each)
+
+
+def parquet_to_npy(source, target, columns=None, dtype="float64"):
+    """Copy numbers from Parquet files into one .npy file, and map it.
+
+    Memory: `BATCH` rows. `overcover.store.fit_into` takes the result. Needs pyarrow,
+    ``pip install 'overcover[cli]'``.
+
+    Parameters
+    ----------
+    source : path, or list of paths
+        Parquet files with the same columns; their rows follow each other.
+    target : path
+        The .npy file to write; replaced if it exists.
+    columns : str, list of str or None, default=None
+        Names of columns in the order wanted; a single name gives a one-dimensional
+        array, None all columns of the first file. Dates become days since 1970.
+    dtype : {"float64", "float32"}, default="float64"
+
+    Returns
+    -------
+    memmap of shape (n_rows, n_columns), or (n_rows,) for a single name
+
+    Raises
+    ------
+    StoreError
+        If a column is missing, not of numbers, or lacks values.
+    """
+    sources = [source] if isinstance(source, str | os.PathLike) else list(source)
+    try:
+        names = open_parquet(sources[0]).schema_arrow.names
+        if columns is not None:
+            names = [columns] if isinstance(columns, str) else list(columns)
+        n_rows = sum(check_columns(path, names) for path in sources)
+        shape = (n_rows,) if isinstance(columns, str) else (n_rows, len(names))
+        batches = (b for path in sources for b in parquet_batches(path, names, BATCH))
+        return write_npy(target, shape, dtype, batches)
+    except TableError as error:
+        raise StoreError(str(error)) from error

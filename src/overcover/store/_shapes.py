@@ -10,40 +10,22 @@ import numpy as np
 
 from .. import machines
 from .._linalg import packed_size
-from .._records import (
-    MOST,
-    NOT_EMPTY,
-    NUMBER,
-    PART_OR_NONE,
-    Array,
-    positive,
-    record_of,
-    whole,
-)
-from ._pack import StoreError
+from .._records import MOST, NUMBER, PART_OR_NONE, Array, positive, record_of, whole
+from ._pack import StoreError, refusing
 
+# Letters of sizes that are at least one.
+NOT_EMPTY = "NnrKLGh"
 # Arrays beside the records.
 MEMBERS, N_OWNED, WEIGHTS = whole("n"), whole("K", 1), positive("N")
 LENGTH_SCALES = positive("d", np.inf)
 
 
 def check_record(record, sizes, where="record", values=True, parts=None):
-    """Refuse a record whose arrays do not fit each other.
+    """Refuse a record whose arrays do not fit each other or `sizes`, which gets theirs.
 
-    Parameters
-    ----------
-    record : an instance of a class that declares its fields
-    sizes : dict
-        Sizes that are known; gets those that the record decides.
-    where : str
-        What to call the record in errors.
-    values : bool
-        Whether to look at the values too, not at types and shapes alone.
-    parts : dict or None
-        Classes of the records in its fields, by field.
+    Without `values` only types and shapes are looked at. `parts` are the classes of the
+    records in its fields, by field.
 
-    Examples
-    --------
     >>> from overcover.routing import EuclideanRouter
     >>> check_record(EuclideanRouter(np.zeros((5, 2))), {"K": 5, "d": 2})
     >>> check_record(EuclideanRouter(np.zeros((5, 2))), {"K": 6})
@@ -70,17 +52,7 @@ float64, and is float64 of shape (5, 2).
 
 
 def check_array(array, spec: Array, sizes, name, values=True):
-    """Refuse what is not an array as declared.
-
-    Parameters
-    ----------
-    array : any value that a file gave
-    spec : Array
-    sizes, values
-        As in `check_record`.
-    name : str
-        What to call the array in errors.
-    """
+    """Refuse what is not an array as declared; see `check_record`."""
     letters, kinds = spec.shape.split(), spec.kinds
     fits = isinstance(array, np.ndarray) and array.dtype.name in kinds
     fits = fits and array.ndim == len(letters)
@@ -124,27 +96,12 @@ def _agrees(letter, size, sizes):
 
 
 def check_machine(machine, sizes, is_calibrated=False):
-    """Refuse a machine that could not have been tuned; `sizes` gets what it decides.
-
-    Parameters
-    ----------
-    machine : any value that a file gave
-    sizes : dict
-        With d, and q if it is known.
-    is_calibrated : bool
-        Whether it must be calibrated too.
-
-    Raises
-    ------
-    StoreError
-    """
+    """Refuse a machine that is not tuned, or calibrated; adds to `sizes`."""
     if type(machine) not in machines.NAMED.values():
         raise StoreError("Its machine is of another class.")
     about = machine.description
-    try:
+    with refusing("Its machine's parameters make no sense:"):
         sizes |= machine.check_options(sizes["d"], sizes.get("q", 1))
-    except (AttributeError, TypeError, ValueError) as error:
-        raise StoreError(f"Its machine's parameters make no sense: {error}") from error
     for name, spec in about.tuned.items():
         value = getattr(machine, name, None)
         if spec != NUMBER:
@@ -171,7 +128,5 @@ def check_state(machine, members, state, sizes, where, values=True):
     if calibration is not None and calibration.locality.max() >= n_ways:
         raise StoreError(f"{name}.squarings are fewer than the model needs.")
     if values and hasattr(state, "check"):
-        try:
+        with refusing(f"{name} makes no sense."):
             state.check()
-        except ValueError as error:
-            raise StoreError(f"{name} makes no sense. {error}") from error

@@ -1,12 +1,13 @@
 """Subdomains that stay on the disk until a query needs them.
 
-The files of the subdomains that answered last are kept open, up to a number and to so
-many bytes; each is checked against its checksum when it is first opened. All models of
-a process together keep half as many files open as the system allows it.
+The files used last are kept open, up to a number of files and of bytes; a file is
+checked when it is first opened. All models of a process together keep half as many
+files open as the system allows it.
 """
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from ..cover import KEPT_BYTES
 from ..machines.base import memory_of_computer
 from ._codec import decode, encode
 from ._directory import file_of, read_manifest
-from ._pack import StoreError, most_files, open_pack, write_pack
+from ._pack import StoreError, most_files, open_pack, refusing, write_pack
 from ._shapes import check_state
 
 # Each open file holds a descriptor, and 1024 is what most systems allow a process.
@@ -31,7 +32,6 @@ class Subdomain(NamedTuple):
 
     members: Any
     """Rows of the training data, the owned ones first, shape (size,)."""
-
     state: Any
     """What its machine has precomputed."""
 
@@ -39,46 +39,31 @@ class Subdomain(NamedTuple):
 def write_subdomain(folder, k, members, state, dtype, draft="") -> str:
     """Write one subdomain; returns the digest of its file."""
     tree = {"members": members, "state": state}
-    coded = encode(tree, f"subdomain {k}", dtype)
-    return write_pack(Path(folder) / file_of(k), *coded, draft)
+    encoded = encode(tree, f"subdomain {k}", dtype)
+    return write_pack(Path(folder) / file_of(k), *encoded, draft)
 
 
 def decode_pack(path, digest=None, known=None, draft=None):
     """The tree in a file, and the open file; errors name it."""
     pack = open_pack(path, digest, known, draft)
-    try:
+    with refusing(f"{path} cannot be understood."):
         return decode(pack.tree, pack.arrays), pack
-    except StoreError as error:
-        raise StoreError(f"{path} cannot be understood. {error}") from error
 
 
 class Subdomains:
-    """The subdomains of a store.
+    """The subdomains of a store: files with given digests, in a folder.
 
-    Parameters
-    ----------
-    folder : Path
-    digests : list of str
-        Of every subdomain's file.
-    machine : Machine
-    sizes : dict
-        What is known of shapes, see `overcover.store._shapes`.
-    max_open : int
-        Files to keep open.
-    max_bytes : int or None
-        Bytes that the open ones may occupy; None for 4 GiB, or a quarter of the
-        computer's memory if that is less. At least one is kept.
+    `sizes` is what is known of shapes, see `overcover.store._shapes`; `max_open` and
+    `max_bytes` are those of `overcover.load`, but one file is always kept open.
     """
 
     def __init__(
         self, folder, digests, machine, sizes, max_open=MOST_OPEN, max_bytes=None
     ):
         self.folder, self.digests = Path(folder), digests
-        self.machine, self.sizes = machine, sizes
-        self.max_open = max_open
-        if max_bytes is None:
-            max_bytes = min(KEPT_BYTES, memory_of_computer() // 4)
-        self.max_bytes = max_bytes
+        self.machine, self.sizes, self.max_open = machine, sizes, max_open
+        most = min(KEPT_BYTES, memory_of_computer() // 4)
+        self.max_bytes = most if max_bytes is None else max_bytes
         self._start()
 
     def _start(self):
@@ -138,10 +123,9 @@ class Subdomains:
 
     def _is_overwritten(self):
         """Whether the store holds another model now."""
-        try:
+        with suppress(StoreError):
             return read_manifest(self.folder.parent)["data"] != self.folder.name
-        except StoreError:
-            return False
+        return False
 
     # What is open belongs to this process: a copy, or another process, opens anew.
 
@@ -165,13 +149,11 @@ def _close_some(last):
         model._close_oldest()
 
 
-class _Part(Sequence):
-    """One field of all subdomains, read when it is wanted."""
+class Part(Sequence):
+    """One field of all subdomains: the states of a model, or the members of a cover."""
 
-    field = ""
-
-    def __init__(self, subdomains):
-        self.subdomains = subdomains
+    def __init__(self, subdomains, field):
+        self.subdomains, self.field = subdomains, field
 
     def __len__(self):
         return len(self.subdomains)
@@ -185,24 +167,12 @@ class _Part(Sequence):
         return f"<{self.field} of {len(self)} subdomains in {self.subdomains.folder}>"
 
 
-class StoredStates(_Part):
-    """The states of a stored model, as `states_` of one in memory."""
-
-    field = "state"
-
-
 def folder_of(model):
     """The folder of data that a model reads its subdomains from."""
     states = getattr(model, "states_", None)
-    if isinstance(states, StoredStates):
+    if isinstance(states, Part):
         return states.subdomains.folder
     raise StoreError(
         f"{model!r} is not in a store, where workers could read it. Save it with "
         "model.save(path) to a path that they share, and give the path."
     )
-
-
-class StoredMembers(_Part):
-    """The rows of a stored model's subdomains, as the members of a `Cover`."""
-
-    field = "members"
