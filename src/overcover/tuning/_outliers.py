@@ -20,8 +20,8 @@ from .._left_out import (
 from .._linalg import add_to_diagonal, cholesky, inverse_factor
 from .prediction_loss import HeldOut
 
-# Held-out errors so many times the usual one call for a closer look, if they are so many
-# and such a share of the rows; or a single one of so many deviations of the outputs. (At
+# Held-out errors so many times the usual one call for a closer look, if they are this
+# many and this share of the rows, or if one is this many deviations of the outputs. (At
 # a jump of the function a row or two are contradicted.)
 GROSS, LEAST_COUNT, LEAST_SHARE, EXTREME = 10.0, 3, 0.003, 6.0
 # What the loss must gain, about four percent of the error.
