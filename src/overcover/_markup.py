@@ -46,7 +46,7 @@ def percent(share, digits=1):
     >>> percent(0.1234), percent(1.0, 0)
     ('12.3 %', '100 %')
     """
-    return "-" if share != share else f"{100 * share:.{digits}f} %"
+    return "-" if share is None or share != share else f"{100 * share:.{digits}f} %"
 
 
 def duration(seconds):

@@ -1,8 +1,7 @@
 """Advice: findings about a fitted model, its data and its predictions.
 
 Beside the path. A finding is a sentence or two: an observation, its meaning, and a
-remedy. Thresholds are constants below, with their reasons. `advise` makes the list of
-findings; reports and the command line show it.
+remedy. `advise` lists them; reports and the command line show the list.
 """
 
 import time
@@ -41,8 +40,6 @@ class Assessment(NamedTuple):
     """Observed outputs, shape (n_queries, n_outputs)."""
 
     mean: np.ndarray
-    """Shape (n_queries, n_outputs)."""
-
     std: np.ndarray | None
     """None where the machine has no variance."""
 
@@ -58,56 +55,52 @@ class Assessment(NamedTuple):
     seconds: float
     """Time that the predictions took."""
 
+    errors: Any
+    """How errors are distributed, see `overcover.machines.errors`."""
+
     def r2(self):
         """Share of each output's variance that is explained; NaN if it has none."""
         error_sq = np.mean((self.Y - self.mean) ** 2, axis=0)
         spread = self.Y.var(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(spread > 0, 1.0 - error_sq / spread, np.nan)
+        return 1.0 - error_sq / np.where(spread > 0, spread, np.nan)
 
-    def held(self, half_width):
-        """Which observations are so many deviations from the mean at most."""
-        assert self.std is not None
-        return np.abs(self.Y - self.mean) <= half_width * self.std
+    def held(self, coverage=COVERAGE):
+        """Which observations lie in their interval; None where there are none."""
+        if self.std is None:
+            return None
+        half = self.errors.half_width(coverage) * self.std
+        return np.abs(self.Y - self.mean) <= half
 
 
-def assess(model, X, y) -> Assessment:
-    """Predict test rows, in rounds of bounded memory.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor or Machine
-        Fitted.
-    X : array-like of shape (n_queries, n_features)
-    y : array-like of shape (n_queries,) or (n_queries, n_outputs)
-
-    Returns
-    -------
-    Assessment
-    """
+def assess(model, X, y):
+    """Predict test rows, in rounds of bounded memory; None where there are none."""
+    if (X is None) != (y is None):
+        raise ValueError("Give both X_test and y_test, or neither.")
+    if X is None:
+        return None
     model = as_cover(model)
     X = check_queries(model, X)
     has_variance = model.machine_.has_variance
     parts: list[Any] = []
-    seconds = 0.0
-    started = time.perf_counter()
+    seconds, start = 0.0, time.perf_counter()
     for rows, consultation in rounds(panel_of(model), X, has_variance):
         prediction = consultation.prediction()
-        seconds += time.perf_counter() - started
+        seconds += time.perf_counter() - start
         home = consultation.homes()
         parts.append((*prediction, home, remoteness(model, X[rows], home)))
-        started = time.perf_counter()
-    means, stds, home, remote = zip(*parts)
+        start = time.perf_counter()
+    means, stds, homes, remote = zip(*parts)
     mean = np.concatenate(means)
     Y = check_observed(y, mean)
     return Assessment(
         Y,
         mean,
         np.concatenate(stds) if has_variance else None,
-        np.concatenate(home),
+        np.concatenate(homes),
         np.concatenate(remote),
         names_of_outputs(y, Y),
         seconds,
+        model.errors_ if has_variance else None,
     )
 
 
@@ -142,20 +135,14 @@ def advise(model, X=None, y=None, X_test=None, y_test=None):
     note: All 200 rows fit into one subdomain, so there is no cover: this is the full \
 model. GP alone does the same.
     """
-    if (X_test is None) != (y_test is None):
-        raise ValueError("Give both X_test and y_test, or neither.")
     model = as_cover(model, X)
-    assessment = None if X_test is None else assess(model, X_test, y_test)
-    return findings(model, X, y, assessment)
+    return findings(model, X, y, assess(model, X_test, y_test))
 
 
 def findings(model, X=None, y=None, assessment=None):
-    """`advise` for test rows that are predicted already.
-
-    There are no findings about the cover of a machine that was fitted alone.
-    """
-    alone = is_alone(model)
-    result = [*(about_variance if alone else about_cover)(model), *about_noise(model)]
+    """`advise` for test rows that are predicted already."""
+    about_model = about_variance if is_alone(model) else about_cover
+    result = [*about_model(model), *about_noise(model)]
     if X is not None:
         result += about_inputs(model, np.asarray(X, dtype=np.float64))
     if y is not None:
@@ -171,38 +158,14 @@ def most_severe_first(findings):
 
 
 def with_notes(model, findings):
-    """Findings together with the notes of the fit, each once.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted; its ``notes_`` are findings as text.
-    findings : list of Finding
-
-    Returns
-    -------
-    list of Finding
-        The most severe first.
-    """
-    known = {finding.text for finding in findings}
+    """Findings and the notes of the fit (findings as text), each once."""
+    known = {finding.text: finding for finding in findings}
     for note in getattr(model, "notes_", None) or []:
         severity, _, text = str(note).partition(": ")
         if severity not in SEVERITIES:
             severity, text = "note", str(note)
-        if text not in known:
-            findings = [*findings, Finding(severity, text)]
-            known.add(text)
-    return most_severe_first(findings)
-
-
-def unchecked(assessment):
-    """A sentence on what was not checked; "" if everything was."""
-    if assessment is not None:
-        return ""
-    return (
-        "Not checked, for lack of test rows: how large errors are, whether intervals "
-        "hold what they promise, and whether rows lie outside the cover."
-    )
+        known.setdefault(text, Finding(severity, text))
+    return most_severe_first(known.values())
 
 
 def names_of_outputs(y, Y):
@@ -251,9 +214,9 @@ def about_inputs(model, X):
         )
     with np.errstate(invalid="ignore"):
         spread = np.where(constant, 0.0, std / model.length_scales_)
-    yield from about_columns(
-        model, ~constant & (spread < HARDLY * spread.max()), spread
-    )
+    slow = ~constant & (spread < HARDLY * spread.max())
+    if slow.any():
+        yield from about_columns(model, slow, spread)
     share = 1.0 - len(np.unique(X, axis=0)) / len(X)
     severity = worst_of(share, MANY_DUPLICATES)
     if severity:
@@ -268,19 +231,18 @@ def about_inputs(model, X):
 def about_columns(model, slow, spread):
     """Columns with long length scales that the model can do without, if it is so."""
     columns = np.flatnonzero(slow)
-    if not len(columns):
-        return
     needless, n_held = find_needless(model, columns[np.argsort(spread[columns])])
-    if needless:
-        chosen = np.isin(np.arange(len(slow)), needless)
-        one = len(needless) == 1
-        yield Finding(
-            "note",
-            f"{listed(names_of_features(model), chosen)} make{'s' if one else ''} no "
-            f"difference: {number(n_held)} rows held out were predicted as well "
-            f"without {'it' if one else 'them'}. Left out, a fit is faster. If "
-            f"{'it' if one else 'they'} should matter, give shorter length scales.",
-        )
+    if not needless:
+        return
+    names = listed(names_of_features(model), np.isin(np.arange(len(slow)), needless))
+    one = len(needless) == 1
+    make, them, they = ("makes", "it", "it") if one else ("make", "them", "they")
+    yield Finding(
+        "note",
+        f"{names} {make} no difference: {number(n_held)} rows held out were predicted "
+        f"as well without {them}. Left out, a fit is faster. If {they} should matter, "
+        "give shorter length scales.",
+    )
 
 
 def about_outputs(y):
@@ -323,11 +285,11 @@ def about_answers(model, assessment):
             "judging the model: it may be a wrong measurement.",
         )
     yield from about_subdomains(model, assessment, error_sq, spread)
-    if assessment.std is not None:
-        held = assessment.held(model.errors_.half_width(COVERAGE)).mean(axis=0)
+    held = assessment.held()
+    if held is not None:
         varied = np.flatnonzero(spread > 0)
         names = [names[j] for j in varied]
-        yield from about_intervals(held[varied], n_queries, names)
+        yield from about_intervals(held.mean(axis=0)[varied], n_queries, names)
 
 
 def about_outside(remote):

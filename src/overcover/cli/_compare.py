@@ -24,8 +24,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from .. import OverlappingCoverRegressor
+from ..advice import COVERAGE
 
-COVERAGE = 0.95
 N_NEIGHBORS = (2, 5, 10, 20, 40)
 # Trees are added until the error on a tenth of the training rows does not fall.
 MOST_TREES, PATIENCE = 2000, 20
@@ -34,29 +34,25 @@ TAKES_GAPS = ("boosting",)
 
 
 class Score(NamedTuple):
-    """One method, over all folds."""
+    """One method, over all folds.
+
+    Errors of one output are in its units; `rmse`, `nlpd`, `r2` and `held` of several
+    are means over those that vary, in standard deviations, `mae` is their mean in their
+    own units. `nlpd`, minus the mean log density, and `held`, the share of outputs
+    inside 95 % intervals, are None for a method without variances.
+    """
 
     method: str
     rmse: float
-    """Root mean squared error: of one output in its units; of several in deviations,
-    over those that vary, as `r2`, `nlpd` and `held` are."""
-
     rmse_spread: float
     """Standard deviation of the folds' own errors."""
 
     mae: float
-    """Mean absolute error, in the outputs' own units; their mean, if several."""
-
     r2: float | None
-    """Mean over the outputs; None where none varies."""
+    """None where no output varies."""
 
     nlpd: float | None
-    """Minus the mean log density of an output, in the units of `rmse`; None, as the
-    next, for a method without variances."""
-
     held: float | None
-    """Share of outputs inside 95 % intervals."""
-
     fit_seconds: float
     """Of one fold, on average."""
 
@@ -64,8 +60,6 @@ class Score(NamedTuple):
     """Per row answered, without a variance."""
 
     rmse_of_outputs: list[float]
-    """Root mean squared error of each, in its own units."""
-
     r2_of_outputs: list[float | None]
 
 
@@ -84,10 +78,9 @@ class Fold(NamedTuple):
 
 
 def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
-    """Functions that make a fresh estimator, by name of the method.
+    """Functions that make an estimator for `n_rows` training rows at least, by name.
 
-    `cover` holds options of `OverlappingCoverRegressor`; there are `n_rows` training
-    rows at least.
+    `cover` holds options of `OverlappingCoverRegressor`.
     """
     seed, n_jobs = cover.get("random_state"), cover.get("n_jobs")
     possible = [k for k in N_NEIGHBORS if 2 * k <= n_rows]
@@ -172,23 +165,21 @@ def score_fold(model, X, Y, train, test) -> Fold:
     mean, deviation = Y[train].mean(axis=0), Y[train].std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     Z = (Y - mean) / deviation
-    started = time.perf_counter()
+    start = time.perf_counter()
     model.fit(X[train], Z[train])
-    fitted = time.perf_counter()
+    end_of_fit = time.perf_counter()
     mean_test = model.predict(X[test]).reshape(len(test), -1)
-    answered = time.perf_counter()
+    micro = 1e6 * (time.perf_counter() - end_of_fit) / len(test)
     nlpd = held = None
     if hasattr(model, "predict_interval"):
         low, high = model.predict_interval(X[test], coverage=COVERAGE)
-        inside = (low <= Z[test]) & (Z[test] <= high)
-        held = inside.mean(axis=0)
+        held = np.mean((low <= Z[test]) & (Z[test] <= high), axis=0)
         nlpd = np.log(deviation) - np.mean(model.log_density(X[test], Z[test]), axis=0)
     error = deviation * (Z[test] - mean_test)
     error_sq, spread = np.mean(error**2, axis=0), Y[test].var(axis=0)
     r2 = 1.0 - error_sq / np.where(spread > 0, spread, np.nan)
-    micro = 1e6 * (answered - fitted) / len(test)
     mae = np.mean(np.abs(error), axis=0)
-    return Fold(error_sq, mae, r2, nlpd, held, fitted - started, micro)
+    return Fold(error_sq, mae, r2, nlpd, held, end_of_fit - start, micro)
 
 
 def summary(name, folds, unit) -> Score:

@@ -11,7 +11,7 @@ from ..datasets import make_pose
 from ..metrics import mean_joint_error
 from ..report import write_report
 
-N_FRAMES, SIZE = 1200, 150
+SIZE = 150
 
 
 class Result(NamedTuple):
@@ -26,7 +26,7 @@ class Result(NamedTuple):
     """Per pose."""
 
 
-def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
+def run_demo(folder, n_frames, jobs, done):
     """Generate people who move, fit on half of every motion, predict the other half.
 
     Calls `done` after each of five steps. Returns the data, a list of `Result`, and the
@@ -44,16 +44,10 @@ def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
     for name, model in methods.items():
         results.append(measure(name, model, data))
         done()
+    path, title = Path(folder) / "report.html", "Poses from silhouettes"
+    rows = (data.X_train, data.Y_train, data.X_test, data.Y_test)
     try:
-        report = write_report(
-            model,
-            Path(folder) / "report.html",
-            data.X_train,
-            data.Y_train,
-            data.X_test,
-            data.Y_test,
-            title="Poses from silhouettes",
-        )
+        report = write_report(model, path, *rows, title=title)
     except ImportError:
         report = None
     done()
@@ -62,10 +56,10 @@ def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
 
 def measure(name, model, data):
     """Fit and predict."""
-    started = time.perf_counter()
+    start = time.perf_counter()
     model.fit(data.X_train, data.Y_train)
-    fitted = time.perf_counter()
+    end_of_fit = time.perf_counter()
     predicted = model.predict(data.X_test)
-    micro = 1e6 * (time.perf_counter() - fitted) / len(predicted)
+    micro = 1e6 * (time.perf_counter() - end_of_fit) / len(predicted)
     error = float(mean_joint_error(data.Y_test, predicted))
-    return Result(name, error, fitted - started, micro)
+    return Result(name, error, end_of_fit - start, micro)

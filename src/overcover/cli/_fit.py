@@ -3,18 +3,28 @@
 import os
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .. import OverlappingCoverRegressor, store
+from .. import OverlappingCoverRegressor, planning, store
+from .._markup import duration, number, percent
 from ..advice import Finding, findings, with_notes
 from ..cover import DEFAULT_OVERLAP
 from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
-from ._budget import describe, plan_within
-from ._mistakes import Cannot
+from ._errors import Cannot
+from ._show import say
 from ._stored import notes_of
 
 # The note in a store that holds the fingerprint of a request with a budget.
 REQUEST = "asked"
+# What the stages of a plan do.
+STAGES = {
+    "tuning": "finding hyperparameters",
+    "partition": "partitioning the rows",
+    "cover": "covering them",
+    "machines": "fitting and writing the machines",
+}
+# Less time than this is none.
+LEAST_SECONDS = 1e-3
 
 
 class Fit(NamedTuple):
@@ -25,7 +35,7 @@ class Fit(NamedTuple):
     seconds: float
     """With those of writing."""
 
-    is_new: bool = True
+    is_new: bool
     """False if the store held this very fit before."""
 
 
@@ -39,7 +49,7 @@ def check_store(out):
         raise Cannot(f"{out} cannot be written: {folder} may not be written to.")
 
 
-def is_fitted(out, request, replace=False):
+def is_fitted(out, request, replace):
     """Whether a store holds the model of a request, known by its fingerprint.
 
     A model of anything else is refused, unless it may be replaced.
@@ -57,55 +67,34 @@ def is_fitted(out, request, replace=False):
     return False
 
 
-def fit_table(
-    X,
-    Y,
-    recipe,
-    out,
-    options: dict[str, Any],
-    budget=None,
-    resume=True,
-    replace=False,
-    say=print,
-):
-    """Fit on frames X and Y into the store `out`, and look for findings.
+def fit_table(model, X, Y, recipe, out, budget=None, resume=True, replace=False):
+    """Fit a model on frames X and Y into the store `out`, and look for findings.
 
-    `recipe` describes the columns of X, `options` are `OverlappingCoverRegressor`'s,
-    and a `budget` in seconds decides the size of subdomains. `resume` goes on with an
-    unfinished fit; `replace` allows to replace a finished model of other data or
-    options. `say` takes sentences: what the budget decided, and what an interruption
-    leaves.
+    `recipe` describes the columns of X, and a `budget` in seconds decides the size of
+    subdomains. `resume` goes on with an unfinished fit; `replace` allows to replace a
+    finished model of other data or options.
     """
-    started = time.perf_counter()
-    model = OverlappingCoverRegressor(**options)
+    start = time.perf_counter()
     # One output is a column of its own, as in Python.
     y = Y.iloc[:, 0].to_numpy() if Y.shape[1] == 1 else Y.to_numpy()
     notes = notes_of(recipe, Y.columns)
     wishes = notes if budget is None else notes | {"budget": budget}
     request = fingerprint_of(model, X, y, None, None, "float64", wishes)
     is_new = not is_fitted(out, request, replace) or (replace and not resume)
+    if is_new and budget is not None:
+        plan = plan_within(model, (*X.shape, Y.shape[1]), budget)
+        say(describe(plan, budget))
+        model.set_params(subdomain_size=plan.subdomain_size, overlap=plan.overlap)
+        # A budget decides by the computer it runs on, so the request is kept.
+        notes |= {REQUEST: request}
     if is_new:
-        if budget is not None:
-            shape = (*X.shape, Y.shape[1])
-            say(choose_size(model, shape, budget))
-            # A budget decides by the computer it runs on, so the request is kept.
-            notes |= {REQUEST: request}
-        fit_into_store(model, X, y, out, resume, notes, say)
-    seconds = time.perf_counter() - started
+        fit_into_store(model, X, y, out, resume, notes)
+    seconds = time.perf_counter() - start
     model = model if is_new else store.load(out)
     return Fit(model, with_notes(model, findings(model, X, Y)), seconds, is_new)
 
 
-def choose_size(model, shape, budget):
-    """Set the size of subdomains by a budget; returns a sentence about it."""
-    # The default overlap may be lowered; one that the user chose is kept.
-    overlap = None if model.overlap == DEFAULT_OVERLAP else model.overlap
-    plan = plan_within(shape, budget, model.machine, overlap, model.n_jobs)
-    model.set_params(subdomain_size=plan.subdomain_size, overlap=plan.overlap)
-    return describe(plan, budget)
-
-
-def fit_into_store(model, X, y, out, resume, notes, say):
+def fit_into_store(model, X, y, out, resume, notes):
     """`overcover.store.fit_into`, with messages about unfinished fits."""
     try:
         store.fit_into(model, X, y, out, resume=resume, notes=notes)
@@ -120,3 +109,47 @@ def fit_into_store(model, X, y, out, resume, notes, say):
             f"{out} holds an unfinished fit of other data or options. Give those again "
             "to go on with it, --restart to discard it, or another --out."
         ) from error
+
+
+# -- a time budget ---------------------------------------------------------------------
+
+
+def plan_within(model, shape, seconds) -> planning.Plan:
+    """The plan that `overcover.plan` recommends for a fit into a store.
+
+    `shape` are rows, features and outputs. The budget includes the time that measuring
+    takes.
+    """
+    start = time.perf_counter()
+    n_samples, n_features, n_outputs = shape
+    rates = planning.measure(model.machine, n_features, n_outputs)
+    left = max(seconds - (time.perf_counter() - start), LEAST_SECONDS)
+    return planning.plan(
+        n_samples,
+        n_features,
+        n_outputs,
+        budget=left,
+        machine=model.machine,
+        # The default overlap may be lowered; one that the user chose is kept.
+        overlap=None if model.overlap == DEFAULT_OVERLAP else model.overlap,
+        into_store=True,
+        n_jobs=model.n_jobs,
+        rates=rates,
+    )
+
+
+def describe(plan: planning.Plan, seconds):
+    """What a budget decided, in words; where the plan exceeds it, why."""
+    longest = max(plan.seconds, key=plan.seconds.__getitem__)
+    most = f"{STAGES[longest]}, {duration(plan.seconds[longest])}"
+    size = f"one machine on all {number(plan.n_samples)} rows"
+    if plan.n_subdomains > 1:
+        borrowed = percent(plan.overlap, 0)
+        size = f"subdomains of {plan.subdomain_size} rows, {borrowed} of them borrowed"
+    total = duration(plan.total_seconds)
+    if plan.fits:
+        return f"Planned: {size}, in about {total}; most of it for {most}."
+    return (
+        f"--budget {duration(seconds)} is too little: the least is about {total}, with "
+        f"{size}; most of it is for {most}."
+    )

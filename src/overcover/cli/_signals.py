@@ -9,14 +9,10 @@ NAMES = {"SIGTERM": "terminated", "SIGHUP": "hung up"}
 
 
 class Ended(KeyboardInterrupt):
-    """A signal asks to end. Exit code 128 and its number, as shells have it.
-
-    Code that cleans up after an interruption does so after this too.
-    """
+    """A signal asks to end; exit code 128 and its number, as shells have it."""
 
     def __init__(self, number):
-        name = signal.Signals(number).name
-        super().__init__(NAMES.get(name, name))
+        super().__init__(NAMES[signal.Signals(number).name])
         self.code = 128 + number
 
 
@@ -28,9 +24,9 @@ def code_and_word(error):
     >>> code_and_word(KeyboardInterrupt()), code_and_word(Ended(signal.SIGTERM))
     ((130, 'interrupted'), (143, 'terminated'))
     """
-    if isinstance(error, Ended):
-        return error.code, str(error)
-    return 130, "interrupted"
+    return (
+        (error.code, str(error)) if isinstance(error, Ended) else (130, "interrupted")
+    )
 
 
 @contextmanager

@@ -31,9 +31,7 @@ class CoverDisplay:
         Rows drawn as owned by other subdomains.
     rows_, owned_, borrowed_ : matplotlib PathCollection
         Rows of other subdomains, rows the subdomain owns, rows it borrows; only after
-        `plot`.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+        `plot`, as ``ax_`` and ``figure_``.
 
     Examples
     --------
@@ -76,14 +74,11 @@ class CoverDisplay:
             Columns to draw over. None draws over the first two principal components in
             the machine's metric: a column counts as much as it matters to the machine.
         subdomain : int, default=None
-            The one to show with the rows it borrows; None takes the one nearest to the
-            middle.
+            None takes the one nearest to the middle.
         n_rows : int, default=5000
             Draw at most so many rows of others.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        **style
-            Of the rows, handed to ``ax.scatter``.
+        ax, **style
+            As in `plot`.
 
         Returns
         -------
@@ -121,18 +116,7 @@ class CoverDisplay:
         return cls(points, cover, subdomain, labels, n_rows)
 
     def plot(self, ax=None, **style):
-        """Draw the rows.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-        **style
-            Of the rows, handed to ``ax.scatter``.
-
-        Returns
-        -------
-        self
-        """
+        """Draw the rows on `ax`, or a new figure; `style` goes to ``ax.scatter``."""
         self.ax_, self.figure_ = axes_for(ax, "CoverDisplay", figsize=(6.4, 5.6))
         members = self.cover.members[self.subdomain]
         n_owned = self.cover.n_owned[self.subdomain]
@@ -149,32 +133,19 @@ class CoverDisplay:
             label="rows of other subdomains, a shade each",
             **{**look, **style},
         )
-        self.borrowed_ = self.ax_.scatter(
-            *self.points[members[n_owned:]].T,
-            s=15,
-            facecolor="white",
-            edgecolor=INK,
-            lw=0.8,
-            zorder=2,
-            label=f"{len(members) - n_owned:,} rows it borrows",
-        )
-        self.owned_ = self.ax_.scatter(
-            *self.points[members[:n_owned]].T,
-            s=20,
-            marker="D",
-            color=ACCENT,
-            edgecolor=INK,
-            lw=0.5,
-            zorder=3,
-            label=f"{n_owned:,} rows it owns",
-        )
+        look = {"s": 15, "fc": "white", "ec": INK, "lw": 0.8, "zorder": 2}
+        label = f"{len(members) - n_owned:,} rows it borrows"
+        borrowed = self.points[members[n_owned:]].T
+        self.borrowed_ = self.ax_.scatter(*borrowed, label=label, **look)
+        look = {"s": 20, "color": ACCENT, "ec": INK, "lw": 0.5, "zorder": 3}
+        label = f"{n_owned:,} rows it owns"
+        owned = self.points[members[:n_owned]].T
+        self.owned_ = self.ax_.scatter(*owned, marker="D", label=label, **look)
         self.ax_.set(xlabel=self.labels[0], ylabel=self.labels[1])
         self.ax_.set_title(f"Subdomain {self.subdomain} of {n_subdomains:,}")
-        handles = [self.owned_, self.borrowed_]
-        if len(self.shown):
-            handles.append(self.rows_)
+        others = [self.rows_] if len(self.shown) else []
         self.ax_.legend(
-            handles=handles,
+            handles=[self.owned_, self.borrowed_, *others],
             loc="upper center",
             bbox_to_anchor=(0.5, -0.13),
             frameon=False,
@@ -194,10 +165,9 @@ def owners_of(cover):
 def over_principal_plane(Z):
     """Rows in the plane in which they spread most, and labels of its axes."""
     origin, directions, shares = principal_plane(Z)
-    words = ("first", "second")
     labels = tuple(
         f"{word} principal component ({share:.0%} of the spread)"
-        for word, share in zip(words, shares)
+        for word, share in zip(("first", "second"), shares)
     )
     return (Z - origin) @ directions, labels
 

@@ -35,10 +35,8 @@ class OverlapDisplay:
     order_ : ndarray of shape (n_subdomains,)
         Order of the subdomains in a matrix: similar ones side by side; only after
         ``plot("matrix")``.
-    artist_ : matplotlib artist
-        The picture, the lines or the bars; only after `plot`.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    artist_, ax_, figure_ : matplotlib artist, Axes, Figure
+        The artist is the picture, the lines or the bars; only after `plot`.
 
     Examples
     --------
@@ -64,35 +62,19 @@ class OverlapDisplay:
 
     @classmethod
     def from_estimator(cls, model, *, kind="matrix", ax=None):
-        """Draw how the subdomains of a fitted model overlap.
-
-        Parameters
-        ----------
-        model : OverlappingCoverRegressor
-            Fitted.
-        kind : {"matrix", "graph", "sizes"}, default="matrix"
-            See `plot`.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        OverlapDisplay
-        """
+        """Draw how the subdomains of a fitted model overlap; see `plot`."""
         check_is_fitted(model)
-        members = model.cover_.compact().members
-        sizes = [len(rows) for rows in members]
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.concatenate(members)
-        n_samples = int(model.cover_.n_owned.sum())
+        cover = model.cover_.compact()
+        rows = np.concatenate(cover.members)
+        ends = np.cumsum([0, *map(len, cover.members)])
+        n_samples = int(cover.n_owned.sum())
         held = csr_array(
             (np.ones(len(rows), dtype=np.int64), rows, ends),
-            shape=(len(members), n_samples),
+            shape=(len(cover.members), n_samples),
         )
         holders = np.bincount(rows, minlength=n_samples)
-        display = cls(
-            (held @ held.T).tocsr(), model.cover_.n_owned, holders, model.router_.means
-        )
+        shared = (held @ held.T).tocsr()
+        display = cls(shared, cover.n_owned, holders, model.router_.means)
         return display.plot(kind, ax=ax)
 
     def plot(self, kind="matrix", ax=None):
@@ -106,6 +88,7 @@ class OverlapDisplay:
             these spread most, with lines to those they share most rows with, thick
             where many. "sizes": how many rows are held by how many subdomains.
         ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
 
         Returns
         -------
@@ -132,8 +115,9 @@ class OverlapDisplay:
             xlabel="held by this subdomain too",
             ylabel="subdomain, similar ones side by side",
             title=f"Rows shared by {len(share):,} subdomains",
+            xticks=[],
+            yticks=[],
         )
-        self.ax_.set(xticks=[], yticks=[])
 
     def _graph(self):
         from matplotlib.collections import LineCollection

@@ -12,14 +12,7 @@ import numpy as np
 
 from .._drawing import require_matplotlib
 from .._validation import check_observed, check_queries
-from ..advice import (
-    Assessment,
-    Finding,
-    assess,
-    findings,
-    names_of_outputs,
-    with_notes,
-)
+from ..advice import Assessment, Finding, assess, findings, names_of_outputs, with_notes
 from ..alone import as_cover
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
@@ -37,13 +30,11 @@ class Subject(NamedTuple):
     """Training rows, shape (n_samples, n_features)."""
 
     Y: np.ndarray
-    """Shape (n_samples, n_outputs)."""
-
     features: list[str]
     outputs: list[str]
     assessment: Assessment | None
     findings: list[Finding]
-    dates: frozenset[str] = frozenset()
+    dates: frozenset[str]
     """Features that are days since 1970."""
 
 
@@ -99,8 +90,7 @@ def write_report(
     '<!DOCTYPE html>'
     """
     require_matplotlib("write_report")
-    subject = make_subject(model, X, y, X_test, y_test)
-    subject = subject._replace(dates=frozenset(dates))
+    subject = make_subject(model, X, y, X_test, y_test, dates)
     sections = [
         *_model.sections(subject),
         *_answers.sections(subject),
@@ -117,31 +107,33 @@ def write_report(
     return path
 
 
-def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
+def make_subject(model, X, y, X_test, y_test, dates) -> Subject:
     """Check the data, predict for the test rows, collect findings."""
     model = as_cover(model, X)
-    if (X_test is None) != (y_test is None):
-        raise ValueError("Give both X_test and y_test, or neither.")
+    assessment = assess(model, X_test, y_test)
     if (X is None) != (y is None):
         raise ValueError("Give both X and y, or neither.")
-    seen = None if X_test is None else assess(model, X_test, y_test)
     if X is None:
-        rows, Y = recalled_rows(model)
-        names = names_of_outputs(Y, Y) if seen is None else seen.names
-        known = model, rows, Y, names_of_features(model), names, seen
-        return Subject(*known, with_notes(model, findings(model, None, None, seen)))
-    rows = check_queries(model, X).astype(np.float64)
-    Y = check_observed(y, np.empty((len(rows), model.n_outputs_)))
-    used = model.cover_.among(len(rows))
-    rows, Y = rows[used], Y[used]
+        X, Y = recalled_rows(model)
+        outputs = names_of_outputs(Y, Y) if assessment is None else assessment.names
+        remarks = findings(model, None, None, assessment)
+    else:
+        X = check_queries(model, X).astype(np.float64)
+        Y = check_observed(y, np.empty((len(X), model.n_outputs_)))
+        rows = model.cover_.among(len(X))
+        X, Y, outputs = X[rows], Y[rows], names_of_outputs(y, Y)
+        remarks = findings(model, X, Y, assessment)
+    if assessment is not None:  # names of test outputs may be missing
+        assessment = assessment._replace(names=outputs)
     return Subject(
         model,
-        rows,
+        X,
         Y,
         names_of_features(model),
-        names_of_outputs(y, Y),
-        seen,
-        with_notes(model, findings(model, rows, Y, seen)),
+        outputs,
+        assessment,
+        with_notes(model, remarks),
+        frozenset(dates),
     )
 
 

@@ -5,7 +5,7 @@ import io
 from importlib import resources
 from typing import NamedTuple
 
-from .._markup import element, escape, html_table
+from .._markup import element, escape, html_table, number
 
 STYLE = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
 
@@ -66,9 +66,15 @@ def paragraph(text):
     return element("p", text)
 
 
-def table(header, rows, caption, words=False):
-    """A table of words or numbers, which scrolls where the screen is narrow."""
-    text = html_table(header, rows, caption)
+def table(columns, caption, words=False):
+    """A table that scrolls where the screen is narrow, from its columns by heading.
+
+    Cells are texts, or numbers that are written with four digits.
+    """
+    cells = (
+        [c if isinstance(c, str) else number(c) for c in x] for x in columns.values()
+    )
+    text = html_table(columns, zip(*cells), caption)
     if words:
         text = text.replace("<table>", '<table class="words">', 1)
     # What scrolls must be reachable by keyboard, and have a name.
@@ -77,29 +83,33 @@ def table(header, rows, caption, words=False):
 
 
 def facts(pairs):
-    """A few numbers with their names, large."""
+    """A few numbers by their names, large."""
     cells = "".join(
         f"<div>{element('dt', name)}{element('dd', value)}</div>"
-        for name, value in pairs
+        for name, value in pairs.items()
     )
     return f'<dl class="facts">{cells}</dl>'
 
 
-def picture(figure, alt, caption, kind="svg"):
-    """A drawn figure, inside the page.
+def new_axes(height=4.6):
+    """Axes of a new figure, which pyplot does not know."""
+    from matplotlib.figure import Figure
 
-    `alt` describes it for people who do not see it; "png" suits many points, "svg"
-    lines.
-    """
+    return Figure(figsize=(5.2, height)).subplots()
+
+
+def picture(figure, alt, caption, is_dense=False):
+    """A drawn figure, inside the page; `alt` is for people who do not see it."""
     file = io.BytesIO()
-    if kind == "svg":
-        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
-    else:
+    if is_dense:  # many points take less space as a bitmap
+        kind = "png"
         figure.savefig(file, format="png", bbox_inches="tight", dpi=150)
+    else:
+        kind = "svg+xml"
+        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     data = base64.b64encode(file.getvalue()).decode("ascii")
-    source = "image/svg+xml" if kind == "svg" else "image/png"
     return (
-        f'<figure><img src="data:{source};base64,{data}" alt="{escape(alt)}">'
+        f'<figure><img src="data:image/{kind};base64,{data}" alt="{escape(alt)}">'
         f"{element('figcaption', caption)}</figure>"
     )
 

@@ -1,10 +1,21 @@
-"""Refusals before any work is done: of files that cannot be read or written."""
+"""Errors that users can correct, and files that are refused before any work is done."""
 
 import os
 from pathlib import Path
 
 from ..tables import STDIN, WRITABLE, TableError, check_path, form_of
-from ._mistakes import Cannot, Mistake
+
+
+class Mistake(Exception):
+    """Wrong usage; the text says what to do. Exit code 2."""
+
+    code = 2
+
+
+class Cannot(Mistake):
+    """Right usage, but files or data do not permit it. Exit code 1."""
+
+    code = 1
 
 
 def check_input(source):
