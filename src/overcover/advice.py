@@ -351,8 +351,6 @@ def about_intervals(observed, n_queries, names):
 def worst_of(share, thresholds):
     """The worst severity whose threshold a share passes; None if it passes none.
 
-    Examples
-    --------
     >>> worst_of(0.1, OUTSIDE), worst_of(0.001, OUTSIDE)
     ('warning', None)
     """
@@ -363,8 +361,6 @@ def worst_of(share, thresholds):
 def listed(names, chosen, most=5):
     """Some of the names, in words.
 
-    Examples
-    --------
     >>> listed(["a", "b", "c"], np.array([True, False, True]))
     'a and c'
     >>> listed(list("abcdefgh"), np.ones(8, dtype=bool))

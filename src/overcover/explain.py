@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._markup import element, html_table, number, numbers, percent, text_table
+from ._markup import element, html_table, number, numbers, percent, some, text_table
 from ._neighbors import nearest_centers
 from ._validation import check_count, check_queries
 from .consult import panel_of, rounds
@@ -196,11 +196,8 @@ class Explanation:
 
     def _parts(self):
         """Pairs of a title and a text or a table: what both renderings show."""
-        pairs = zip(self.names[:6], self.query)
-        query = ", ".join(f"{name} = {number(value)}" for name, value in pairs)
-        if len(self.query) > 6:
-            query += f", ... ({len(self.query) - 6} more)"
-        yield "Query", query
+        pairs = zip(self.names, self.query)
+        yield "Query", some([f"{name} = {number(x)}" for name, x in pairs], 6)
         yield "Prediction", in_words(self.mean, self.std)
         yield f"Answers ({self.measure})", self._answers()
         if self.neighbors is not None:
@@ -221,7 +218,7 @@ class Explanation:
         parts = (
             element("p", f"{title}: {content}")
             if isinstance(content, str)
-            else html_table(*content, caption=title)
+            else html_table(content[0], content[1], title)
             for title, content in self._parts()
         )
         return f'<div class="overcover-explanation">{"".join(parts)}</div>'
@@ -243,16 +240,12 @@ class Explanations(tuple):
 def in_words(mean, std):
     """An answer in a few words.
 
-    Examples
-    --------
     >>> in_words(np.array([0.5]), np.array([0.1])), in_words(np.array([1.0]), None)
     ('0.5 +- 0.1', '1')
     """
     if std is None:
         return numbers(mean)
-    pairs = [f"{number(m)} +- {number(s)}" for m, s in zip(mean[:3], std)]
-    rest = len(mean) - 3
-    return ", ".join(pairs) + (f", ... ({rest} more)" if rest > 0 else "")
+    return some([f"{number(m)} +- {number(s)}" for m, s in zip(mean, std)], 3)
 
 
 def explain(model, X, n_neighbors=5):
@@ -331,8 +324,6 @@ def summary(model):
 def extent(counts):
     """Smallest to largest.
 
-    Examples
-    --------
     >>> extent([79, 80]), extent([80, 80])
     ('79 to 80', '80')
     """

@@ -73,9 +73,9 @@ app = typer.Typer(
 )
 
 # What to do with rows that lack values: in training, to predict, to score a model on.
-Missing = StrEnum("Missing", ["refuse", "drop", "median"])
-Gaps = StrEnum("Gaps", ["refuse", "empty"])
-Incomplete = StrEnum("Incomplete", ["refuse", "drop"])
+InFit = StrEnum("InFit", ["refuse", "drop", "median"])
+InQueries = StrEnum("InQueries", ["refuse", "empty"])
+InTest = StrEnum("InTest", ["refuse", "drop"])
 
 Model = Annotated[str, typer.Argument(help="Folder of a model: of fit or model.save.")]
 Data = Annotated[
@@ -93,7 +93,10 @@ Drop = Annotated[list[str] | None, typer.Option(help="Columns not to use.")]
 OneHot = Annotated[
     list[str] | None, typer.Option(help="Columns of words to use, as 0 and 1.")
 ]
-MissingValues = typer.Option(help="Rows that lack values.")
+Gaps = typer.Option(help="Rows that lack values.")
+FitGaps = Annotated[InFit, Gaps]
+QueryGaps = Annotated[InQueries, Gaps]
+TestGaps = Annotated[InTest, Gaps]
 Overlap = Annotated[
     float, typer.Option(min=0, max=0.99, help="Share of its rows that it borrows.")
 ]

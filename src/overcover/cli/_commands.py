@@ -7,15 +7,19 @@ import numpy as np
 import typer
 
 from .. import OverlappingCoverRegressor, planning, store
-from .._markup import duration, number, percent, size_of
+from .._markup import duration, number, percent, size_of, some
+from ..advice import assess, findings, with_notes
 from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
+from ..explain import names_of_features
 from ..machines import NAMED
 from ..tables import writing_table
 from . import _app as option
 from ._app import app
 from ._errors import Mistake, check_output
+from ._fit import check_store, fit_table
 from ._recipe import read_table, split_names
 from ._show import bar, counted, is_watched, print_json, print_remarks, print_table
+from ._stored import answers, facts_of, open_model, read_observed, rows_of
 
 
 def machine_name(text):
@@ -47,7 +51,7 @@ def fit(
     overlap: option.Overlap = DEFAULT_OVERLAP,
     drop: option.Drop = None,
     one_hot: option.OneHot = None,
-    missing: Annotated[option.Missing, option.MissingValues] = option.Missing.refuse,
+    missing: option.FitGaps = option.InFit.refuse,
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard an unfinished fit.")
     ] = False,
@@ -63,8 +67,6 @@ def fit(
     Repeat the command of an interrupted fit, and it goes on where it stopped; a
     finished fit is not repeated. A model of other data stays, unless --replace.
     """
-    from ._fit import check_store, fit_table
-
     if budget is not None and subdomain_size is not None:
         raise Mistake("--budget chooses --subdomain-size: give one of them.")
     try:
@@ -87,29 +89,16 @@ def fit(
 
 def show_fit(out, X, Y, fit, as_json):
     """Print the result of a fit, to people or as JSON."""
-    from ._stored import facts_of
-
     facts, n_dropped = facts_of(out), X.attrs["dropped"]
     if as_json:
-        print_json(
-            {
-                "model": out,
-                "is_new": fit.is_new,
-                "rows": facts["n_rows"],
-                "dropped": n_dropped,
-                "features": list(X.columns),
-                "targets": list(Y.columns),
-                "machine": facts["machine"],
-                "hyperparameters": facts["hyperparameters"],
-                "subdomains": facts["n_subdomains"],
-                "subdomain_size": facts["subdomain_size"],
-                "overlap": facts["overlap"],
-                "bytes": facts["bytes"],
-                "timings": {k: float(v) for k, v in fit.model.timings_.items()},
-                "seconds": fit.seconds,
-                "findings": fit.findings,
-            }
-        )
+        answer = {"model": out, "is_new": fit.is_new}
+        answer |= {"rows": facts["n_rows"], "dropped": n_dropped}
+        answer |= {"features": list(X.columns), "targets": list(Y.columns)}
+        names = ("machine", "hyperparameters", "subdomain_size", "overlap", "bytes")
+        answer |= {name: facts[name] for name in names}
+        timings = {name: float(value) for name, value in fit.model.timings_.items()}
+        answer |= {"subdomains": facts["n_subdomains"], "timings": timings}
+        print_json(answer | {"seconds": fit.seconds, "findings": fit.findings})
         return
     each = " each" if facts["n_subdomains"] > 1 else ""
     print(
@@ -137,7 +126,7 @@ def predict(
     keep: Annotated[
         list[str] | None, typer.Option(help="Columns to copy, as written.")
     ] = None,
-    missing: Annotated[option.Gaps, option.MissingValues] = option.Gaps.refuse,
+    missing: option.QueryGaps = option.InQueries.refuse,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
@@ -147,8 +136,6 @@ def predict(
     targets, with _std, _low and _high behind; a copied column of the same name has
     _given behind.
     """
-    from ._stored import answers, open_model, rows_of
-
     check_output(out, data)
     if out == "-" and as_json:
         raise Mistake("--json needs stdout: send the answers to a file, --out.")
@@ -178,16 +165,11 @@ def evaluate(
     model: option.Model,
     data: option.Data,
     target: option.Observed = None,
-    missing: Annotated[
-        option.Incomplete, option.MissingValues
-    ] = option.Incomplete.refuse,
+    missing: option.TestGaps = option.InTest.refuse,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
     """Score a model on rows it was not fitted on, output by output."""
-    from ..advice import assess, findings, with_notes
-    from ._stored import open_model, read_observed
-
     stored = open_model(model, jobs)
     X, Y, n_dropped = read_observed(stored, data, target, missing)
     with bar("predicting"):
@@ -195,15 +177,8 @@ def evaluate(
     scores = scores_of(assessment)
     remarks = with_notes(stored.model, findings(stored.model, None, None, assessment))
     if as_json:
-        print_json(
-            {
-                "rows": len(Y),
-                "dropped": n_dropped,
-                "seconds": assessment.seconds,
-                "scores": scores,
-                "findings": remarks,
-            }
-        )
+        answer = {"rows": len(Y), "dropped": n_dropped, "seconds": assessment.seconds}
+        print_json(answer | {"scores": scores, "findings": remarks})
         return
     source = "standard input" if data == "-" else data
     print_table(
@@ -246,9 +221,6 @@ def inspect(
     as_json: option.Json = False,
 ):
     """Describe a stored model."""
-    from ..advice import with_notes
-    from ._stored import facts_of, open_model
-
     facts, stored = facts_of(model), open_model(model)
     if verify:
         with bar("verifying"):
@@ -267,8 +239,6 @@ def inspect(
 
 def described(facts, stored):
     """Names and values that describe a stored model."""
-    from ..explain import names_of_features
-
     inputs, hyperparameters = names_of_features(stored.model), facts["hyperparameters"]
     return [
         ("machine", facts["machine"]),
@@ -279,18 +249,20 @@ def described(facts, stored):
         ("rows of each", number(facts["subdomain_size"])),
         ("overlap", percent(facts["overlap"], 0)),
         ("router", facts["router"]),
-        *((k.replace("_", " "), some(value)) for k, value in hyperparameters.items()),
+        *(
+            (k.replace("_", " "), in_words(value))
+            for k, value in hyperparameters.items()
+        ),
         ("size", f"{size_of(facts['bytes'])}, {facts['dtype']}"),
         ("written by", ", ".join(f"{k} {v}" for k, v in facts["versions"].items())),
     ]
 
 
-def some(values, most=8):
-    """The first values of a list, in words; a value alone as it is."""
-    if not isinstance(values, list):
-        return number(values) if isinstance(values, float) else str(values)
-    more = f" and {len(values) - most} more" if len(values) > most else ""
-    return ", ".join(some(value) for value in values[:most]) + more
+def in_words(value):
+    """The first values of a list; a value alone as it is."""
+    if isinstance(value, list):
+        return some([in_words(part) for part in value])
+    return number(value) if isinstance(value, float) else str(value)
 
 
 @app.command()
@@ -303,16 +275,13 @@ def report(
         str, typer.Option("--out", "-o", help="The HTML file.")
     ] = "report.html",
     target: option.Observed = None,
-    missing: Annotated[
-        option.Incomplete, option.MissingValues
-    ] = option.Incomplete.refuse,
+    missing: option.TestGaps = option.InTest.refuse,
     title: Annotated[str | None, typer.Option(help="Of the report.")] = None,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
     """Write a report as one HTML file: errors, intervals, the cover, what to do."""
     from ..report import write_report
-    from ._stored import open_model, read_observed
 
     check_output(out, data, (".html", ".htm"))
     stored = open_model(model, jobs)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._markup import some
 from ..tables import (
     OUTPUT,
     as_numbers,
@@ -24,8 +25,6 @@ from ._errors import Cannot, Mistake, check_input
 
 # More different words than this are names or free text, not categories.
 MOST_WORDS = 50
-# Columns to name in a message, at most.
-MOST_COLUMNS = 8
 
 
 class Recipe(NamedTuple):
@@ -73,8 +72,6 @@ def choose_columns(frame, targets, drop=None):
 def split_names(words, columns):
     """Names of columns, each checked; commas separate them unless they are in a name.
 
-    Examples
-    --------
     >>> split_names(["a,b", "c, d"], ["a", "b", "c, d"])
     ['a', 'b', 'c, d']
     """
@@ -177,7 +174,7 @@ def cook(frame, recipe: Recipe):
     lacking = [name for name in recipe.kinds if name not in frame]
     if lacking:
         near = near_names(lacking[0], frame.columns)
-        raise Cannot(f"the table lacks {_some(map(repr, lacking))}.{near}")
+        raise Cannot(f"the table lacks {some([*map(repr, lacking)])}.{near}")
     inputs: dict[str, object] = {}
     for name, kind in recipe.kinds.items():
         if kind == "words":
@@ -240,20 +237,13 @@ def complete(X, Y, recipe: Recipe, missing):
         gaps = {**X.isna().sum(), **Y.isna().sum()}
         counts = {recipe.source_of(name): n for name, n in gaps.items() if n}
         raise Cannot(
-            f"values are missing ({_some(f'{k} {n}' for k, n in counts.items())}), "
+            f"values are missing ({some([f'{k} {n}' for k, n in counts.items()])}), "
             f"first in {place(whole.index, whole.index[~whole][0])}. Leave such rows "
             "out with --missing drop, or fill in medians with --missing median."
         )
     if not whole.any():
         raise Cannot("every row lacks a value, so that none is left.")
     return X[whole], Y[whole]
-
-
-def _some(texts):
-    """The first few of some texts, and how many more there are."""
-    texts = list(texts)
-    more = f" and {len(texts) - MOST_COLUMNS} more" if texts[MOST_COLUMNS:] else ""
-    return ", ".join(texts[:MOST_COLUMNS]) + more
 
 
 def read_table(source, targets, drop=None, one_hot=None, missing="refuse", fills=True):

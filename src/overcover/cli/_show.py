@@ -44,8 +44,6 @@ def print_json(answer):
 def finite_or_none(value):
     """Plain values without infinities; named tuples become dictionaries.
 
-    Examples
-    --------
     >>> finite_or_none({"a": [1.5, float("inf")], "b": "nan"})
     {'a': [1.5, None], 'b': 'nan'}
     """
@@ -91,8 +89,6 @@ def print_remarks(n_dropped, findings=()):
 def counted(n, word):
     """So many things.
 
-    Examples
-    --------
     >>> counted(1, "row"), counted(2000, "row")
     ('1 row', '2,000 rows')
     """

@@ -19,8 +19,6 @@ class Ended(KeyboardInterrupt):
 def code_and_word(error):
     """Exit code and word for an interruption.
 
-    Examples
-    --------
     >>> code_and_word(KeyboardInterrupt()), code_and_word(Ended(signal.SIGTERM))
     ((130, 'interrupted'), (143, 'terminated'))
     """

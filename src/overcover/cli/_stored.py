@@ -206,8 +206,6 @@ def answers(stored: Stored, chunks: Chunks, keep, std, coverage, missing):
 def names_kept(keep, answered):
     """New names of copied columns: none is the name of an answer.
 
-    Examples
-    --------
     >>> names_kept(["id", "y_std"], ["y", "y_std"])
     {'id': 'id', 'y_std': 'y_std_given'}
     """

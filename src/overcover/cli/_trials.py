@@ -22,7 +22,7 @@ def compare(
     target: option.Target = None,
     drop: option.Drop = None,
     one_hot: option.OneHot = None,
-    missing: Annotated[option.Missing, option.MissingValues] = option.Missing.refuse,
+    missing: option.FitGaps = option.InFit.refuse,
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method; may be repeated.")
     ] = None,
@@ -56,29 +56,18 @@ def compare(
     if len(X) < 10 * folds:
         raise Mistake(f"{len(X)} rows are too few for {folds} folds of 10 at least.")
     if len(X) <= block * (folds - 1):
-        raise Mistake(
-            f"{len(X)} rows are too few for {folds} folds of --block {block}."
-        )
+        text = f"{len(X)} rows are too few for {folds} folds of --block {block}."
+        raise Mistake(text)
     cover = {"subdomain_size": subdomain_size, "overlap": overlap}
     cover |= {"n_jobs": jobs, "random_state": seed}
+    arrays = X.to_numpy(), Y.to_numpy()
     with bar("comparing", len(methods) * folds) as advance:
-        scores = _compare.compare(
-            X.to_numpy(), Y.to_numpy(), methods, folds, cover, block, advance
-        )
+        scores = _compare.compare(*arrays, methods, folds, cover, block, advance)
     if as_json:
-        print_json(
-            {
-                "rows": len(X),
-                "dropped": X.attrs["dropped"],
-                "features": list(X.columns),
-                "targets": list(Y.columns),
-                "folds": folds,
-                "block": block,
-                "seed": seed,
-                "jobs": jobs,
-                "scores": scores,
-            }
-        )
+        answer = {"rows": len(X), "dropped": X.attrs["dropped"]}
+        answer |= {"features": list(X.columns), "targets": list(Y.columns)}
+        answer |= {"folds": folds, "block": block, "seed": seed, "jobs": jobs}
+        print_json(answer | {"scores": scores})
         return
     print_scores(X, Y, folds, scores)
     print_remarks(X.attrs["dropped"])

@@ -27,8 +27,8 @@ class CalibrationDisplay:
     ----------
     low, high : ndarray of shape (n_levels,)
         The band: calibrated intervals are inside with probability 95 % at each level.
-    line_, band_, ax_, figure_ : matplotlib Line2D, PolyCollection, Axes, Figure
-        The line is that of all outputs together; only after `plot`.
+    line_, band_, ax_, figure_
+        Of matplotlib, after `plot`; the line is that of all outputs together.
 
     Examples
     --------
@@ -61,7 +61,6 @@ class CalibrationDisplay:
         Parameters
         ----------
         model : OverlappingCoverRegressor or Machine
-            Fitted.
         X : array-like of shape (n_queries, n_features)
             Rows it has not been fitted on.
         y : array-like of shape (n_queries,) or (n_queries, n_outputs)
@@ -69,10 +68,6 @@ class CalibrationDisplay:
             Coverages to count.
         per_output, ax, **style
             As in `plot`.
-
-        Returns
-        -------
-        CalibrationDisplay
         """
         mean, std = model.predict(X, return_std=True)
         display = cls._counted(y, mean, std, levels, model.errors_.half_width)
@@ -113,12 +108,10 @@ class CalibrationDisplay:
             Where to draw; None makes a new figure.
         **style
             Of the line.
-
-        Returns
-        -------
-        self
         """
-        self.ax_, self.figure_ = axes_for(ax, "CalibrationDisplay", figsize=(5.4, 5))
+        options = {"layout": "constrained", "figsize": (5.4, 5)}
+        self.ax_ = axes_for(ax, "CalibrationDisplay", **options)
+        self.figure_ = self.ax_.figure
         label = f"sampling error of {self.n_rows:,} rows"
         self.band_ = self.ax_.fill_between(
             self.nominal, self.low, self.high, color="0.85", lw=0, label=label

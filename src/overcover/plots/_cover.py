@@ -3,7 +3,15 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._drawing import ACCENT, INK, axes_for, light_map, plain, principal_plane, thinned
+from .._drawing import (
+    ACCENT,
+    INK,
+    axes_for,
+    light_map,
+    plain,
+    principal_points,
+    thinned,
+)
 from .._validation import check_queries
 from ..explain import names_of_features
 
@@ -21,7 +29,7 @@ class CoverDisplay:
     labels : (str, str)
         Of the axes.
     n_rows : int, default=5000
-        Draw at most so many rows, evenly spaced; those of the subdomain are all drawn.
+        Draw at most so many rows of other subdomains, evenly spaced.
 
     Attributes
     ----------
@@ -29,9 +37,9 @@ class CoverDisplay:
         The subdomain that owns each row.
     shown : ndarray of int
         Rows drawn as owned by other subdomains.
-    rows_, owned_, borrowed_ : matplotlib PathCollection
-        Rows of other subdomains, rows the subdomain owns, rows it borrows; only after
-        `plot`, as ``ax_`` and ``figure_``.
+    rows_, owned_, borrowed_, ax_, figure_
+        Of matplotlib, after `plot`: rows of other subdomains, rows the subdomain owns,
+        rows it borrows.
 
     Examples
     --------
@@ -67,7 +75,6 @@ class CoverDisplay:
         Parameters
         ----------
         model : OverlappingCoverRegressor
-            Fitted.
         X : array-like of shape (n_samples, n_features)
             The rows it was fitted on, in their order.
         features : pair of int or str, default=None
@@ -75,14 +82,8 @@ class CoverDisplay:
             the machine's metric: a column counts as much as it matters to the machine.
         subdomain : int, default=None
             None takes the one nearest to the middle.
-        n_rows : int, default=5000
-            Draw at most so many rows of others.
-        ax, **style
-            As in `plot`.
-
-        Returns
-        -------
-        CoverDisplay
+        n_rows, ax, **style
+            As for the class and in `plot`.
         """
         check_is_fitted(model)
         X = check_queries(model, X).astype(np.float64)
@@ -95,7 +96,11 @@ class CoverDisplay:
         cover = model.cover_
         X, cover = X[cover.among(len(X))], cover.compact()
         if features is None:
-            points, labels = over_principal_plane(X / model.length_scales_)
+            points, shares = principal_points(X / model.length_scales_)
+            labels = tuple(
+                f"{word} principal component ({share:.0%} of the spread)"
+                for word, share in zip(("first", "second"), shares)
+            )
         else:
             columns = [column_of(model, feature) for feature in features]
             if len(columns) != 2:
@@ -117,7 +122,9 @@ class CoverDisplay:
 
     def plot(self, ax=None, **style):
         """Draw the rows on `ax`, or a new figure; `style` goes to ``ax.scatter``."""
-        self.ax_, self.figure_ = axes_for(ax, "CoverDisplay", figsize=(6.4, 5.6))
+        options = {"layout": "constrained", "figsize": (6.4, 5.6)}
+        self.ax_ = axes_for(ax, "CoverDisplay", **options)
+        self.figure_ = self.ax_.figure
         members = self.cover.members[self.subdomain]
         n_owned = self.cover.n_owned[self.subdomain]
         # Neighbouring subdomains often have neighbouring numbers: shuffled lightness
@@ -160,16 +167,6 @@ def owners_of(cover):
     for k, (members, n_owned) in enumerate(zip(cover.members, cover.n_owned)):
         owners[members[:n_owned]] = k
     return owners
-
-
-def over_principal_plane(Z):
-    """Rows in the plane in which they spread most, and labels of its axes."""
-    origin, directions, shares = principal_plane(Z)
-    labels = tuple(
-        f"{word} principal component ({share:.0%} of the spread)"
-        for word, share in zip(("first", "second"), shares)
-    )
-    return (Z - origin) @ directions, labels
 
 
 def column_of(model, feature):

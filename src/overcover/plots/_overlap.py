@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
-from .._drawing import FAINT, INK, axes_for, principal_plane
+from .._drawing import FAINT, INK, axes_for, principal_points
 from .._validation import check_choice
 from ..explain import extent
 
@@ -35,8 +35,8 @@ class OverlapDisplay:
     order_ : ndarray of shape (n_subdomains,)
         Order of the subdomains in a matrix: similar ones side by side; only after
         ``plot("matrix")``.
-    artist_, ax_, figure_ : matplotlib artist, Axes, Figure
-        The artist is the picture, the lines or the bars; only after `plot`.
+    artist_, ax_, figure_
+        Of matplotlib, after `plot`: the picture, the lines or the bars.
 
     Examples
     --------
@@ -89,13 +89,10 @@ class OverlapDisplay:
             where many. "sizes": how many rows are held by how many subdomains.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        self
         """
         check_choice("kind", kind, KINDS)
-        self.ax_, self.figure_ = axes_for(ax, "OverlapDisplay")
+        self.ax_ = axes_for(ax, "OverlapDisplay", layout="constrained")
+        self.figure_ = self.ax_.figure
         {"matrix": self._matrix, "graph": self._graph, "sizes": self._sizes}[kind]()
         return self
 
@@ -122,8 +119,7 @@ class OverlapDisplay:
     def _graph(self):
         from matplotlib.collections import LineCollection
 
-        origin, directions, _ = principal_plane(self.means)
-        points = (self.means - origin) @ directions
+        points, _ = principal_points(self.means)
         if points.shape[1] == 1:
             points = np.column_stack([points, np.zeros(len(points))])
         pairs, share = strongest_pairs(self.shared, self.sizes, N_LINES)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._drawing import ACCENT, INK, pyplot
+from .._drawing import ACCENT, INK, axes_for
 from .._validation import check_choice, check_count
 
 # How the axes of the data are drawn, the last one upwards.
@@ -27,9 +27,8 @@ class SkeletonDisplay:
     ----------
     errors : ndarray of shape (n_frames,) or None
         Mean distance between true and predicted joints.
-    true_, predicted_ : list of list of matplotlib Line3D
-        The bones of each frame; only after `plot`, as ``ax_`` (one for each frame) and
-        ``figure_``.
+    true_, predicted_, ax_, figure_
+        Of matplotlib, after `plot`: the bones of each frame, and its axes.
 
     Examples
     --------
@@ -74,10 +73,6 @@ class SkeletonDisplay:
         frames : sequence of int, default=None
             Rows to draw; None takes `n_frames` of them, evenly spaced.
         n_frames : int, default=4
-
-        Returns
-        -------
-        SkeletonDisplay
         """
         Y = as_joints(Y)
         check_count("n_frames", n_frames, 1)
@@ -105,22 +100,14 @@ class SkeletonDisplay:
             One for every frame; None makes a new figure.
         elevation, azimuth : float
             Where to look from, in degrees.
-
-        Returns
-        -------
-        self
         """
         n_frames = len(self.true)
-        if ax is None:
-            figure, ax = pyplot("SkeletonDisplay").subplots(
-                1,
-                n_frames,
-                figsize=(2.5 * n_frames + 0.8, 4.2),
-                subplot_kw={"projection": "3d"},
-                squeeze=False,
-            )
-            # Axes in space are square and a pose is tall: let their margins overlap.
-            figure.subplots_adjust(0.0, 0.06, 1.0, 0.88, wspace=-0.2)
+        # Axes in space are square and a pose is tall: let their margins overlap.
+        margins = {"left": 0.0, "bottom": 0.06, "right": 1.0, "top": 0.88}
+        options = {"subplot_kw": {"projection": "3d"}, "squeeze": False}
+        options |= {"gridspec_kw": {**margins, "wspace": -0.2}}
+        options |= {"figsize": (2.5 * n_frames + 0.8, 4.2)}
+        ax = axes_for(ax, "SkeletonDisplay", 1, n_frames, **options)
         self.ax_ = np.asarray(ax, dtype=object).ravel()
         if len(self.ax_) != n_frames:
             raise ValueError(
