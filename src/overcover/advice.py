@@ -260,7 +260,16 @@ def about_outputs(y):
 def about_answers(model, assessment):
     """Where test rows lie, how wrong answers are, and whether intervals hold."""
     n_queries, names = len(assessment.Y), assessment.names
-    yield from about_outside(assessment.remoteness)
+    outside = float(np.mean(assessment.remoteness > 1))
+    severity = worst_of(outside, OUTSIDE)
+    if severity:
+        yield Finding(
+            severity,
+            f"{percent(outside)} of the test rows lie outside the cover: farther from "
+            "every training row than these are from each other. Answers there are "
+            "extrapolated. Collect rows like them, or distrust these answers "
+            "(model.explain tells which).",
+        )
     if n_queries < FEW_QUERIES:
         yield Finding(
             "note", f"{number(n_queries)} test rows are too few to judge errors by."
@@ -290,20 +299,6 @@ def about_answers(model, assessment):
         varied = np.flatnonzero(spread > 0)
         names = [names[j] for j in varied]
         yield from about_intervals(held.mean(axis=0)[varied], n_queries, names)
-
-
-def about_outside(remote):
-    """Test rows outside the cover."""
-    share = float(np.mean(remote > 1))
-    severity = worst_of(share, OUTSIDE)
-    if severity:
-        yield Finding(
-            severity,
-            f"{percent(share)} of the test rows lie outside the cover: farther from "
-            "every training row than these are from each other. Answers there are "
-            "extrapolated. Collect rows like them, or distrust these answers "
-            "(model.explain tells which).",
-        )
 
 
 def about_subdomains(model, assessment, error_sq, spread):

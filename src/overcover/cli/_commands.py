@@ -87,27 +87,28 @@ def fit(
     show_fit(out, X, Y, result, as_json)
 
 
-def show_fit(out, X, Y, fit, as_json):
+def show_fit(out, X, Y, result, as_json):
     """Print the result of a fit, to people or as JSON."""
+    model, remarks, seconds, is_new = result
     facts, n_dropped = facts_of(out), X.attrs["dropped"]
     if as_json:
-        answer = {"model": out, "is_new": fit.is_new}
+        answer = {"model": out, "is_new": is_new}
         answer |= {"rows": facts["n_rows"], "dropped": n_dropped}
         answer |= {"features": list(X.columns), "targets": list(Y.columns)}
         names = ("machine", "hyperparameters", "subdomain_size", "overlap", "bytes")
         answer |= {name: facts[name] for name in names}
-        timings = {name: float(value) for name, value in fit.model.timings_.items()}
+        timings = {name: float(value) for name, value in model.timings_.items()}
         answer |= {"subdomains": facts["n_subdomains"], "timings": timings}
-        print_json(answer | {"seconds": fit.seconds, "findings": fit.findings})
+        print_json(answer | {"seconds": seconds, "findings": remarks})
         return
     each = " each" if facts["n_subdomains"] > 1 else ""
     print(
         f"{counted(facts['n_rows'], 'row')}, {counted(X.shape[1], 'input')}, "
         f"{counted(Y.shape[1], 'output')}: {counted(facts['n_subdomains'], 'machine')} "
         f"on {number(facts['subdomain_size'])} rows{each} ({facts['machine']}), "
-        f"{f'in {duration(fit.seconds)}' if fit.is_new else 'already fitted'}"
+        f"{f'in {duration(seconds)}' if is_new else 'already fitted'}"
     )
-    print_remarks(n_dropped, fit.findings)
+    print_remarks(n_dropped, remarks)
     print(f"{out} ({size_of(facts['bytes'])})")
 
 

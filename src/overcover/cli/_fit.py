@@ -3,11 +3,10 @@
 import os
 import time
 from pathlib import Path
-from typing import NamedTuple
 
-from .. import OverlappingCoverRegressor, planning, store
+from .. import planning, store
 from .._markup import duration, number, percent
-from ..advice import Finding, findings, with_notes
+from ..advice import findings, with_notes
 from ..cover import DEFAULT_OVERLAP
 from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
 from ._errors import Cannot
@@ -25,18 +24,6 @@ STAGES = {
 }
 # Less time than this is none.
 LEAST_SECONDS = 1e-3
-
-
-class Fit(NamedTuple):
-    """The result of a fit."""
-
-    model: OverlappingCoverRegressor
-    findings: list[Finding]
-    seconds: float
-    """With those of writing."""
-
-    is_new: bool
-    """False if the store held this very fit before."""
 
 
 def check_store(out):
@@ -72,7 +59,8 @@ def fit_table(model, X, Y, recipe, out, budget=None, resume=True, replace=False)
 
     `recipe` describes the columns of X, and a `budget` in seconds decides the size of
     subdomains. `resume` goes on with an unfinished fit; `replace` allows to replace a
-    finished model of other data or options.
+    finished model of other data or options. Returns the model, its findings, seconds
+    (with those of writing), and whether the store did not hold this very fit before.
     """
     start = time.perf_counter()
     # One output is a column of its own, as in Python.
@@ -91,7 +79,7 @@ def fit_table(model, X, Y, recipe, out, budget=None, resume=True, replace=False)
         fit_into_store(model, X, y, out, resume, notes)
     seconds = time.perf_counter() - start
     model = model if is_new else store.load(out)
-    return Fit(model, with_notes(model, findings(model, X, Y)), seconds, is_new)
+    return model, with_notes(model, findings(model, X, Y)), seconds, is_new
 
 
 def fit_into_store(model, X, y, out, resume, notes):
@@ -121,21 +109,12 @@ def plan_within(model, shape, seconds) -> planning.Plan:
     takes.
     """
     start = time.perf_counter()
-    n_samples, n_features, n_outputs = shape
-    rates = planning.measure(model.machine, n_features, n_outputs)
+    rates = planning.measure(model.machine, *shape[1:])
     left = max(seconds - (time.perf_counter() - start), LEAST_SECONDS)
-    return planning.plan(
-        n_samples,
-        n_features,
-        n_outputs,
-        budget=left,
-        machine=model.machine,
-        # The default overlap may be lowered; one that the user chose is kept.
-        overlap=None if model.overlap == DEFAULT_OVERLAP else model.overlap,
-        into_store=True,
-        n_jobs=model.n_jobs,
-        rates=rates,
-    )
+    options = {"machine": model.machine, "n_jobs": model.n_jobs, "rates": rates}
+    if model.overlap != DEFAULT_OVERLAP:  # only the default may be lowered
+        options["overlap"] = model.overlap
+    return planning.plan(*shape, budget=left, into_store=True, **options)
 
 
 def describe(plan: planning.Plan, seconds):

@@ -133,8 +133,8 @@ def demo(
         "Poses of people from silhouettes",
         ("method", "error, mm", "fit, s", "us per pose"),
         [
-            (r.method, f"{r.error:.1f}", f"{r.fit_seconds:.1f}", number(r.microseconds))
-            for r in results
+            (name, f"{error:.1f}", f"{seconds:.1f}", number(micro))
+            for name, error, seconds, micro in (result.values() for result in results)
         ],
     )
     print(report or "No report: pip install 'overcover[plot]' for its pictures.")

@@ -17,18 +17,16 @@ from ..alone import as_cover
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
 from . import _answers, _model
-from ._page import Section, page
+from ._page import page
 
 __all__ = ["write_report"]
 
 
 class Subject(NamedTuple):
-    """The subject of a report; every section reads it, none changes it."""
+    """The subject of a report: a model, its training rows and names, and findings."""
 
     model: OverlappingCoverRegressor
     X: np.ndarray
-    """Training rows, shape (n_samples, n_features)."""
-
     Y: np.ndarray
     features: list[str]
     outputs: list[str]
@@ -92,9 +90,11 @@ def write_report(
     require_matplotlib("write_report")
     subject = make_subject(model, X, y, X_test, y_test, dates)
     sections = [
-        *_model.sections(subject),
+        ("summary", "Summary", _model.summary(subject)),
+        ("data", "Data", _model.data(subject)),
+        ("cover", "The cover", _model.cover(subject)),
         *_answers.sections(subject),
-        Section("settings", "Settings and timings", _model.settings(subject)),
+        ("settings", "Settings and timings", _model.settings(subject)),
     ]
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from .._drawing import FAINT, INK, plain, thinned
 from .._markup import number, percent
 from ..plots import CalibrationDisplay
 from ._model import MOST_COLUMNS, rest_of
-from ._page import Section, new_axes, paragraph, picture, side_by_side, table
+from ._page import new_axes, paragraph, picture, side_by_side, table
 
 PROMISED = (0.5, 0.8, 0.9, 0.95, 0.99)
 # The unit in which outputs of different units can be compared.
@@ -20,18 +20,22 @@ N_DRAWN, MOST_POINTS = 4, 4000
 
 def sections(subject):
     """The sections on predictions, in order; without test rows one that says so."""
-    if subject.assessment is None:
-        text = paragraph(
+    seen = subject.assessment
+    if seen is None:
+        text = (
             "Errors need test rows: on the rows a model was fitted on they are too "
             "small. Give X_test and y_test."
         )
-        yield Section("errors", "Errors", text)
+        yield "errors", "Errors", paragraph(text)
         return
-    yield Section("queries", "Test rows and subdomains", queries(subject))
-    yield Section("errors", "Errors", errors(subject))
-    if subject.assessment.std is not None:
-        yield Section("intervals", "Intervals", intervals(subject.assessment))
-    yield Section("worst", "The worst predictions", worst(subject.assessment))
+    n_subdomains = subject.model.n_subdomains_
+    yield "queries", "Test rows and subdomains", queries(seen, n_subdomains)
+    parts = [by_output(seen), rest_of(len(seen.names), "output")]
+    parts += [observed_against_predicted(seen), by_subdomain(seen)]
+    yield "errors", "Errors", "\n".join(filter(None, parts))
+    if seen.std is not None:
+        yield "intervals", "Intervals", intervals(seen)
+    yield "worst", "The worst predictions", worst(seen)
 
 
 def deviations(seen):
@@ -45,9 +49,8 @@ def scaled_errors(seen):
     return (seen.Y - seen.mean) / deviations(seen)
 
 
-def queries(subject):
+def queries(seen, n_subdomains):
     """How many test rows each subdomain predicted, and how many lie outside."""
-    seen, n_subdomains = subject.assessment, subject.model.n_subdomains_
     counts = np.sort(np.bincount(seen.home, minlength=n_subdomains))[::-1]
     text = (
         f"Predictions for {number(len(seen.Y))} test rows came from one subdomain "
@@ -81,18 +84,6 @@ def queries(subject):
         "How evenly the test rows spread over the subdomains.",
     )
     return paragraph(text) + side_by_side(drawing)
-
-
-def errors(subject):
-    """By output and by subdomain, and observed against predicted."""
-    seen = subject.assessment
-    parts = [
-        by_output(seen),
-        rest_of(len(seen.names), "output"),
-        observed_against_predicted(seen),
-        by_subdomain(seen),
-    ]
-    return "\n".join(filter(None, parts))
 
 
 def by_output(seen):

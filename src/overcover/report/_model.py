@@ -9,19 +9,12 @@ import sklearn
 from .._markup import element, escape, number, numbers, percent
 from ..explain import extent
 from ..plots import CoverDisplay, OverlapDisplay
-from ._page import Section, facts, new_axes, paragraph, picture, side_by_side, table
+from ._page import facts, new_axes, paragraph, picture, side_by_side, table
 
 # Lines of a table of columns; more are summed up in a sentence.
 MOST_COLUMNS = 20
 # A picture of more subdomains than this would be grey.
 MOST_IN_MATRIX = 1500
-
-
-def sections(subject):
-    """The sections on the model, but for its settings."""
-    yield Section("summary", "Summary", summary(subject))
-    yield Section("data", "Data", data(subject))
-    yield Section("cover", "The cover", cover(subject))
 
 
 def summary(subject):
@@ -131,38 +124,33 @@ def cover(subject):
         "average."
     )
     rows = CoverDisplay._of_rows(model, subject.X).plot(ax=new_axes())
-    pictures = [
-        picture(
-            rows.figure_,
-            f"Training rows as points in a plane, a shade for each of "
-            f"{n_subdomains} subdomains; the rows that subdomain {rows.subdomain} "
-            "owns form a cluster, those it borrows lie around it.",
-            "Training rows in the plane where they spread most, in length scales. One "
-            "subdomain in the middle is shown with the rows it borrows.",
-            is_dense=True,
-        )
-    ]
-    if n_subdomains > 1:
-        kind = "matrix" if n_subdomains <= MOST_IN_MATRIX else "graph"
-        overlap = OverlapDisplay.from_estimator(model, kind=kind, ax=new_axes())
-        pictures.append(
-            picture(
-                overlap.figure_,
-                "Which subdomains share rows, and how many.",
-                "Dark: two subdomains share many rows. Neighbours should.",
-                is_dense=True,
-            )
-        )
-        pictures.append(
-            picture(
-                overlap.plot("sizes", ax=new_axes(3.4)).figure_,
-                "Bars: how many rows are held by one subdomain, by two, and so on; "
-                f"{holders} on average.",
-                "Rows in the middle of the data are held by many subdomains, rows at "
-                "its edge by few.",
-            )
-        )
-    return text + side_by_side(*pictures)
+    rows_picture = picture(
+        rows.figure_,
+        f"Training rows as points in a plane, a shade for each of {n_subdomains} "
+        f"subdomains; the rows that subdomain {rows.subdomain} owns form a cluster, "
+        "those it borrows lie around it.",
+        "Training rows in the plane where they spread most, in length scales. One "
+        "subdomain in the middle is shown with the rows it borrows.",
+        is_dense=True,
+    )
+    if n_subdomains == 1:
+        return text + side_by_side(rows_picture)
+    kind = "matrix" if n_subdomains <= MOST_IN_MATRIX else "graph"
+    overlap = OverlapDisplay.from_estimator(model, kind=kind, ax=new_axes())
+    overlap_picture = picture(
+        overlap.figure_,
+        "Which subdomains share rows, and how many.",
+        "Dark: two subdomains share many rows. Neighbours should.",
+        is_dense=True,
+    )
+    sizes_picture = picture(
+        overlap.plot("sizes", ax=new_axes(3.4)).figure_,
+        "Bars: how many rows are held by one subdomain, by two, and so on; "
+        f"{holders} on average.",
+        "Rows in the middle of the data are held by many subdomains, rows at its edge "
+        "by few.",
+    )
+    return text + side_by_side(rows_picture, overlap_picture, sizes_picture)
 
 
 def settings(subject):
@@ -192,15 +180,14 @@ def settings(subject):
         "scikit-learn": sklearn.__version__,
     }
 
-    def pairs(first, second, values, caption, words=True):
-        columns = {first: values, second: map(str, values.values())}
-        return table(columns, caption, words)
+    def columns(first, second, pairs):
+        return {first: pairs, second: map(str, pairs.values())}
 
-    return "\n".join(
-        [
-            pairs("option", "value", options, "Options"),
-            pairs("what", "value", results, "Found in training"),
-            pairs("stage", "seconds", seconds, "Timings", False) if seconds else "",
-            pairs("package", "version", versions, "Versions"),
-        ]
-    )
+    tables = [
+        table(columns("option", "value", options), "Options", words=True),
+        table(columns("what", "value", results), "Found in training", words=True),
+        table(columns("package", "version", versions), "Versions", words=True),
+    ]
+    if seconds:
+        tables.insert(2, table(columns("stage", "seconds", seconds), "Timings"))
+    return "\n".join(tables)

@@ -3,36 +3,24 @@
 import base64
 import io
 from importlib import resources
-from typing import NamedTuple
 
 from .._markup import element, escape, html_table, number
 
 STYLE = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
 
 
-class Section(NamedTuple):
-    """A part of the page with a heading of the second order."""
-
-    name: str
-    """Its address within the page, a word."""
-
-    title: str
-    body: str
-    """HTML."""
-
-
 def page(title, sections):
-    """The whole document."""
+    """The whole document; sections have an address, a title and a body of HTML."""
     from .. import __version__
 
     links = "".join(
-        f"<li>{element('a', section.title, href=f'#{section.name}')}</li>"
-        for section in sections
+        f"<li>{element('a', heading, href=f'#{name}')}</li>"
+        for name, heading, _ in sections
     )
     parts = "\n".join(
-        f'<section aria-labelledby="{section.name}">\n'
-        f"{element('h2', section.title, id=section.name)}\n{section.body}\n</section>"
-        for section in sections
+        f'<section aria-labelledby="{name}">\n'
+        f"{element('h2', heading, id=name)}\n{body}\n</section>"
+        for name, heading, body in sections
     )
     # Nothing may be loaded and nothing may run, whatever a column is called.
     policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
