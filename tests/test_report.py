@@ -19,7 +19,7 @@ from overcover import GP, OverlappingCoverRegressor, TwinGP
 from overcover._markup import number, percent
 from overcover.advice import advise, with_notes
 from overcover.report import recalled_rows, write_report
-from overcover.report._model import told
+from overcover.report._model import show_findings
 
 # What a column may be called by somebody who means no good, or just knows no better.
 NASTY = "<script>alert('x')</script>"
@@ -257,7 +257,7 @@ def test_notes_of_the_fit_are_told_and_nothing_is_cleared_untested(model):
     def summary(is_tested, notes):
         carrier = copy(model)
         carrier.notes_ = notes
-        return told(with_notes(carrier, []), is_tested)
+        return show_findings(with_notes(carrier, []), is_tested)
 
     clear = "Nothing gives reason for concern"
     assert clear not in summary(False, [])

@@ -18,7 +18,7 @@ from ._app import app
 from ._errors import Mistake, check_output
 from ._fit import check_store, fit_table
 from ._recipe import read_table, split_names
-from ._show import bar, counted, is_watched, print_json, print_remarks, print_table
+from ._show import bar, count, is_watched, print_json, print_remarks, print_table
 from ._stored import answers, facts_of, open_model, read_observed, rows_of
 
 
@@ -103,8 +103,8 @@ def show_fit(out, X, Y, result, as_json):
         return
     each = " each" if facts["n_subdomains"] > 1 else ""
     print(
-        f"{counted(facts['n_rows'], 'row')}, {counted(X.shape[1], 'input')}, "
-        f"{counted(Y.shape[1], 'output')}: {counted(facts['n_subdomains'], 'machine')} "
+        f"{count(facts['n_rows'], 'row')}, {count(X.shape[1], 'input')}, "
+        f"{count(Y.shape[1], 'output')}: {count(facts['n_subdomains'], 'machine')} "
         f"on {number(facts['subdomain_size'])} rows{each} ({facts['machine']}), "
         f"{f'in {duration(seconds)}' if is_new else 'already fitted'}"
     )
@@ -229,7 +229,7 @@ def inspect(
     if as_json:
         print_json(facts | {"verified": verify})
         return
-    pairs = described(facts, stored)
+    pairs = description_of(facts, stored)
     if verify:
         pairs.append(("verified", "all checksums agree"))
     pairs += [("of the fit", note) for note in with_notes(stored.model, [])]
@@ -238,7 +238,7 @@ def inspect(
         print(f"{name:<{width}}  {value}")
 
 
-def described(facts, stored):
+def description_of(facts, stored):
     """Names and values that describe a stored model."""
     inputs, hyperparameters = names_of_features(stored.model), facts["hyperparameters"]
     return [

@@ -86,10 +86,10 @@ def print_remarks(n_dropped, findings=()):
         print(finding)
 
 
-def counted(n, word):
+def count(n, word):
     """So many things.
 
-    >>> counted(1, "row"), counted(2000, "row")
+    >>> count(1, "row"), count(2000, "row")
     ('1 row', '2,000 rows')
     """
     return f"{number(n)} {word}{'' if n == 1 else 's'}"

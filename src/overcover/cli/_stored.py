@@ -65,19 +65,17 @@ def open_model(path, jobs=None) -> Stored:
     notes = facts_of(path)["notes"].get(NOTES)
     model = as_cover(load(path))
     model.n_jobs = jobs
-    if notes is not None:
-        try:
-            recipe, targets = read_notes(notes, model)
-            return Stored(model, recipe, targets, True)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Cannot(
-                f"the notes in {path} on columns cannot be used: {error}. Fit it again."
-            ) from error
-    recipe = Recipe(dict.fromkeys(names_of_features(model), "number"), {}, {})
-    targets = [f"{OUTPUT}{j}" for j in range(model.n_outputs_)]
-    if len(targets) == 1:
-        targets = [OUTPUT]
-    return Stored(model, recipe, targets, hasattr(model, "feature_names_in_"))
+    if notes is None:
+        recipe = Recipe(dict.fromkeys(names_of_features(model), "number"), {}, {})
+        several = [f"{OUTPUT}{j}" for j in range(model.n_outputs_)]
+        targets = several if len(several) > 1 else [OUTPUT]
+        return Stored(model, recipe, targets, hasattr(model, "feature_names_in_"))
+    try:
+        return Stored(model, *read_notes(notes, model), True)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Cannot(
+            f"the notes in {path} on columns cannot be used: {error}. Fit it again."
+        ) from error
 
 
 def read_notes(notes, model):

@@ -10,7 +10,7 @@ from . import _app as option
 from ._app import app
 from ._errors import Mistake
 from ._recipe import read_table
-from ._show import bar, counted, print_json, print_remarks, print_table
+from ._show import bar, count, print_json, print_remarks, print_table
 
 # Outputs whose errors are shown to people; programs get all.
 MOST_OUTPUTS = 12
@@ -80,7 +80,7 @@ def print_scores(X, Y, folds, scores):
     if len(names) > 1:
         units = "NLPD in deviations of the outputs, mean |error| in their own units"
     print_table(
-        f"{counted(len(X), 'row')}, {counted(X.shape[1], 'input')}, {folds} folds",
+        f"{count(len(X), 'row')}, {count(X.shape[1], 'input')}, {folds} folds",
         ("method", "RMSE", "+-", "|error|", "R2", "NLPD", "95 %", "fit, s", "us/row"),
         [
             (

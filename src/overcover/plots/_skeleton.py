@@ -143,9 +143,9 @@ class SkeletonDisplay:
 
     def _frame(self, axes, i, elevation, azimuth):
         """One box for true and predicted, as wide as high as deep; no clutter."""
-        drawn = [part[i] for part in (self.true, self.predicted) if part is not None]
-        poses = np.concatenate(drawn)[:, UPWARDS[self.up]]
-        low, high = poses.min(axis=0), poses.max(axis=0)
+        poses = [part[i] for part in (self.true, self.predicted) if part is not None]
+        joints = np.concatenate(poses)[:, UPWARDS[self.up]]
+        low, high = joints.min(axis=0), joints.max(axis=0)
         # A pose is mostly tall: the box follows it, so that it fills its place.
         extent = np.maximum(high - low, 0.25 * (high - low).max() + 1e-12)
         middle = 0.5 * (low + high)

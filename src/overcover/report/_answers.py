@@ -20,8 +20,8 @@ N_DRAWN, MOST_POINTS = 4, 4000
 
 def sections(subject):
     """The sections on predictions, in order; without test rows one that says so."""
-    seen = subject.assessment
-    if seen is None:
+    test = subject.assessment
+    if test is None:
         text = (
             "Errors need test rows: on the rows a model was fitted on they are too "
             "small. Give X_test and y_test."
@@ -29,41 +29,41 @@ def sections(subject):
         yield "errors", "Errors", paragraph(text)
         return
     n_subdomains = subject.model.n_subdomains_
-    yield "queries", "Test rows and subdomains", queries(seen, n_subdomains)
-    parts = [by_output(seen), rest_of(len(seen.names), "output")]
-    parts += [observed_against_predicted(seen), by_subdomain(seen)]
+    yield "queries", "Test rows and subdomains", queries(test, n_subdomains)
+    parts = [by_output(test), rest_of(len(test.names), "output")]
+    parts += [observed_against_predicted(test), by_subdomain(test)]
     yield "errors", "Errors", "\n".join(filter(None, parts))
-    if seen.std is not None:
-        yield "intervals", "Intervals", intervals(seen)
-    yield "worst", "The worst predictions", worst(seen)
+    if test.std is not None:
+        yield "intervals", "Intervals", intervals(test)
+    yield "worst", "The worst predictions", worst(test)
 
 
-def deviations(seen):
+def deviations(test):
     """Of the test outputs; one for an output that does not vary."""
-    std = seen.Y.std(axis=0)
+    std = test.Y.std(axis=0)
     return np.where(std > 0, std, 1.0)
 
 
-def scaled_errors(seen):
+def scaled_errors(test):
     """Errors in deviations of the test outputs, shape (n_queries, n_outputs)."""
-    return (seen.Y - seen.mean) / deviations(seen)
+    return (test.Y - test.mean) / deviations(test)
 
 
-def queries(seen, n_subdomains):
+def queries(test, n_subdomains):
     """How many test rows each subdomain predicted, and how many lie outside."""
-    counts = np.sort(np.bincount(seen.home, minlength=n_subdomains))[::-1]
+    counts = np.sort(np.bincount(test.home, minlength=n_subdomains))[::-1]
     text = (
-        f"Predictions for {number(len(seen.Y))} test rows came from one subdomain "
+        f"Predictions for {number(len(test.Y))} test rows came from one subdomain "
         "each, or from several of which one has the largest weight. "
         f"{number(int((counts > 0).sum()))} of {number(n_subdomains)} subdomains had "
         "the largest weight at least once, the busiest "
         f"{number(int(counts[0]))} times. "
     )
-    if np.isnan(seen.remoteness).all():
+    if np.isnan(test.remoteness).all():
         text += "This machine does not tell whether rows lie outside the cover."
     else:
         text += (
-            f"{percent(np.mean(seen.remoteness > 1))} of the test rows lie outside the "
+            f"{percent(np.mean(test.remoteness > 1))} of the test rows lie outside the "
             "cover: farther from the rows of their subdomain than any of these is from "
             "its nearest."
         )
@@ -72,7 +72,7 @@ def queries(seen, n_subdomains):
     ax = new_axes(3.2)
     numbers = np.arange(1, n_subdomains + 1)
     ax.fill_between(numbers, counts, step="mid", color="0.8", ec=INK, lw=1.2)
-    even = len(seen.Y) / n_subdomains
+    even = len(test.Y) / n_subdomains
     ax.axhline(even, color=INK, ls="--", lw=1.2, label="if all had the same")
     ax.set(xlabel="subdomains, the busiest first", ylabel="test rows", ylim=(0, None))
     ax.set_xlim(0.5, n_subdomains + 0.5)
@@ -86,12 +86,12 @@ def queries(seen, n_subdomains):
     return paragraph(text) + side_by_side(drawing)
 
 
-def by_output(seen):
+def by_output(test):
     """Root mean squared error and its relatives, the worst output first."""
-    error, r2, held = seen.Y - seen.mean, seen.r2(), seen.held()
+    error, r2, held = test.Y - test.mean, test.r2(), test.held()
     order = np.argsort(r2, kind="stable")[:MOST_COLUMNS]
     columns = {
-        "output": [seen.names[j] for j in order],
+        "output": [test.names[j] for j in order],
         "RMSE": np.sqrt(np.mean(error**2, axis=0))[order],
         "mean |error|": np.mean(np.abs(error), axis=0)[order],
         "bias": -error.mean(axis=0)[order],
@@ -102,13 +102,13 @@ def by_output(seen):
     return table(columns, "Errors by output, the worst first")
 
 
-def observed_against_predicted(seen):
+def observed_against_predicted(test):
     """The outputs with the smallest R², drawn."""
-    order = np.argsort(-np.mean(scaled_errors(seen) ** 2, axis=0), kind="stable")
+    order = np.argsort(-np.mean(scaled_errors(test) ** 2, axis=0), kind="stable")
     drawings = []
     for j in order[:N_DRAWN]:
-        name = seen.names[j]
-        y, mean = (thinned(part[:, j], MOST_POINTS) for part in (seen.Y, seen.mean))
+        name = test.names[j]
+        y, mean = (thinned(part[:, j], MOST_POINTS) for part in (test.Y, test.mean))
         ax = new_axes(4.2)
         ax.scatter(y, mean, s=6, color=INK, alpha=0.35, lw=0)
         ends = [min(y.min(), mean.min()), max(y.max(), mean.max())]
@@ -127,10 +127,10 @@ def observed_against_predicted(seen):
     return side_by_side(*drawings)
 
 
-def by_subdomain(seen):
+def by_subdomain(test):
     """Where errors are largest."""
-    held, home = seen.held(), seen.home
-    error_sq = np.mean(scaled_errors(seen) ** 2, axis=1)
+    held, home = test.held(), test.home
+    error_sq = np.mean(scaled_errors(test) ** 2, axis=1)
     counts = np.bincount(home)
     used = np.flatnonzero(counts)
     rmse = np.sqrt(np.bincount(home, weights=error_sq)[used] / counts[used])
@@ -141,7 +141,7 @@ def by_subdomain(seen):
         "test rows": counts[homes],
         f"RMSE, {SCALE}": rmse[order],
         "outside the cover": [
-            percent(np.mean(seen.remoteness[home == k] > 1)) for k in homes
+            percent(np.mean(test.remoteness[home == k] > 1)) for k in homes
         ],
     }
     if held is not None:
@@ -152,21 +152,21 @@ def by_subdomain(seen):
     ) + table(columns, "The subdomains with the largest errors")
 
 
-def intervals(seen):
+def intervals(test):
     """Promised and observed coverage of intervals."""
     widths = [
-        np.mean(2 * seen.errors.half_width(level) * seen.std / deviations(seen))
+        np.mean(2 * test.errors.half_width(level) * test.std / deviations(test))
         for level in PROMISED
     ]
     columns = {
         "promised": [percent(level, 0) for level in PROMISED],
-        "held": [percent(seen.held(level).mean()) for level in PROMISED],
+        "held": [percent(test.held(level).mean()) for level in PROMISED],
         f"mean width, {SCALE}": [number(width, 3) for width in widths],
     }
     levels = CalibrationDisplay.LEVELS
-    observed = np.array([seen.held(level).mean(axis=0) for level in levels])
-    display = CalibrationDisplay(levels, observed, len(seen.Y))
-    display.plot(per_output=observed.shape[1] <= 20, ax=new_axes(4.8))
+    observed = np.array([test.held(level).mean(axis=0) for level in levels])
+    display = CalibrationDisplay(levels, observed, len(test.Y))
+    display.plot(per_output=len(test.names) <= 20, ax=new_axes(4.8))
     drawing = picture(
         display.figure_,
         "Observed against promised coverage of central intervals, with a band of "
@@ -177,25 +177,25 @@ def intervals(seen):
     return side_by_side(drawing, table(columns, "Coverage of central intervals"))
 
 
-def worst(seen):
+def worst(test):
     """The test rows with the largest errors, one line each."""
-    scaled = np.abs(scaled_errors(seen))
+    scaled = np.abs(scaled_errors(test))
     rows = np.argsort(-scaled.max(axis=1), kind="stable")[:N_WORST]
     outputs = np.argmax(scaled[rows], axis=1)
-    observed, predicted = seen.Y[rows, outputs], seen.mean[rows, outputs]
+    observed, predicted = test.Y[rows, outputs], test.mean[rows, outputs]
     columns = {
         "test row": map(str, rows),
-        "output": [seen.names[j] for j in outputs],
+        "output": [test.names[j] for j in outputs],
         "observed": observed,
         "predicted": predicted,
         "error": predicted - observed,
     }
-    if seen.std is not None:
-        columns["standard deviation, predicted"] = seen.std[rows, outputs]
+    if test.std is not None:
+        columns["standard deviation, predicted"] = test.std[rows, outputs]
     columns |= {
         f"error, {SCALE}": [number(error, 3) for error in scaled[rows, outputs]],
-        "subdomain": map(str, seen.home[rows]),
-        "outside the cover": np.where(seen.remoteness[rows] > 1, "yes", "no"),
+        "subdomain": map(str, test.home[rows]),
+        "outside the cover": np.where(test.remoteness[rows] > 1, "yes", "no"),
     }
     return paragraph(
         "Rows are counted from 0; of each only its worst output. Values, errors and "

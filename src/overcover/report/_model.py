@@ -19,7 +19,7 @@ MOST_IN_MATRIX = 1500
 
 def summary(subject):
     """A few numbers, and the findings."""
-    model, seen = subject.model, subject.assessment
+    model, test = subject.model, subject.assessment
     pairs = {
         "Training rows": number(len(subject.X)),
         "Inputs": number(subject.X.shape[1]),
@@ -28,17 +28,17 @@ def summary(subject):
     }
     if model.timings_:  # that of a machine fitted alone is not kept
         pairs["Seconds to fit"] = f"{sum(model.timings_.values()):.1f}"
-    if seen is not None:
-        pairs["Test rows"] = number(len(seen.Y))
-        r2 = seen.r2()[~np.isnan(seen.r2())]
-        words = "R²" if len(seen.names) == 1 else "R², median of outputs"
+    if test is not None:
+        pairs["Test rows"] = number(len(test.Y))
+        r2 = test.r2()[~np.isnan(test.r2())]
+        words = "R²" if len(test.names) == 1 else "R², median of outputs"
         pairs[words] = number(np.median(r2), 3) if len(r2) else "-"
-        if seen.std is not None:
-            pairs["95 % intervals hold"] = percent(seen.held().mean())
-    return facts(pairs) + told(subject.findings, seen is not None)
+        if test.std is not None:
+            pairs["95 % intervals hold"] = percent(test.held().mean())
+    return facts(pairs) + show_findings(subject.findings, test is not None)
 
 
-def told(findings, is_tested):
+def show_findings(findings, is_tested):
     """The findings as a list; the all-clear only where test rows were predicted."""
     text = ""
     if findings:
@@ -68,7 +68,7 @@ def data(subject):
     # The spread stands first: on a phone the rest is out of sight.
     words = ["least", "mean", "most", "standard deviation"]
     header = ["input", "spread", "length scale", *words]
-    ranges = [values[:MOST_COLUMNS] for values in described(Y)]
+    ranges = [values[:MOST_COLUMNS] for values in statistics(Y)]
     outputs = {"output": subject.outputs[:MOST_COLUMNS], **dict(zip(words, ranges))}
     parts = [
         paragraph(
@@ -85,7 +85,7 @@ def data(subject):
     return "\n".join(filter(None, parts))
 
 
-def described(values):
+def statistics(values):
     """Least, mean, most, standard deviation, along the first axis."""
     return [function(values, axis=0) for function in (np.min, np.mean, np.max, np.std)]
 
@@ -96,7 +96,7 @@ def in_words(scale, values, is_date=False):
     >>> in_words(30.0, np.array([17531.0, 17533.0]), is_date=True)
     ['30 days', '2017-12-31', '2018-01-01', '2018-01-02', '1 days']
     """
-    *places, deviation = described(values)
+    *places, deviation = statistics(values)
     if not is_date:
         return [number(value) for value in (scale, *places, deviation)]
     dates = [str(np.datetime64(0, "D") + int(np.floor(day))) for day in places]
@@ -167,10 +167,10 @@ def settings(subject):
     seconds = {name: f"{s:.2f}" for name, s in model.timings_.items()}
     if seconds:
         seconds["all of it"] = f"{sum(model.timings_.values()):.2f}"
-    seen = subject.assessment
-    if seen is not None:
-        micro = 1e6 * seen.seconds / len(seen.Y)
-        seconds["predicting the test rows"] = f"{seen.seconds:.2f}"
+    test = subject.assessment
+    if test is not None:
+        micro = 1e6 * test.seconds / len(test.Y)
+        seconds["predicting the test rows"] = f"{test.seconds:.2f}"
         seconds["the same per row, in microseconds"] = number(micro, 3)
     versions = {
         "overcover": __version__,
