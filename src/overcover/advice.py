@@ -111,12 +111,10 @@ def advise(model, X=None, y=None, X_test=None, y_test=None):
     ----------
     model : OverlappingCoverRegressor or Machine
         Fitted. A machine that was fitted alone is taken as one subdomain.
-    X : array-like of shape (n_samples, n_features), default=None
+    X, y : array-like, default=None
         The rows it was fitted on; without them there are no findings about data.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-    X_test : array-like of shape (n_queries, n_features), default=None
+    X_test, y_test : array-like, default=None
         Rows it was not fitted on; without them there are none about predictions.
-    y_test : array-like of shape (n_queries,) or (n_queries, n_outputs), default=None
 
     Returns
     -------

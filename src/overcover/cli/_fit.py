@@ -102,7 +102,7 @@ def fit_into_store(model, X, y, out, resume, notes):
 # -- a time budget ---------------------------------------------------------------------
 
 
-def plan_within(model, shape, seconds) -> planning.Plan:
+def plan_within(model, shape: tuple[int, int, int], seconds) -> planning.Plan:
     """The plan that `overcover.plan` recommends for a fit into a store.
 
     `shape` are rows, features and outputs. The budget includes the time that measuring

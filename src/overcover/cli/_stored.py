@@ -71,11 +71,12 @@ def open_model(path, jobs=None) -> Stored:
         targets = several if len(several) > 1 else [OUTPUT]
         return Stored(model, recipe, targets, hasattr(model, "feature_names_in_"))
     try:
-        return Stored(model, *read_notes(notes, model), True)
+        recipe, targets = read_notes(notes, model)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Cannot(
             f"the notes in {path} on columns cannot be used: {error}. Fit it again."
         ) from error
+    return Stored(model, recipe, targets, True)
 
 
 def read_notes(notes, model):

@@ -47,9 +47,8 @@ class CoverDisplay:
     >>> from overcover import GP, OverlappingCoverRegressor
     >>> from overcover.plots import CoverDisplay
     >>> X = np.random.default_rng(0).uniform(size=(400, 3))
-    >>> model = OverlappingCoverRegressor(
-    ...     GP(length_scale=1.0, noise=0.1), subdomain_size=50, random_state=0
-    ... ).fit(X, X[:, 0])
+    >>> model = OverlappingCoverRegressor(GP("rbf", 1.0, 0.1), subdomain_size=50)
+    >>> model = model.fit(X, X[:, 0])
     >>> from matplotlib.figure import Figure
     >>> display = CoverDisplay.from_estimator(model, X, ax=Figure().subplots())
     >>> display.points.shape, len(display.borrowed_.get_offsets())

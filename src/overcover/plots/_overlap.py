@@ -45,9 +45,8 @@ class OverlapDisplay:
     >>> from overcover import GP, OverlappingCoverRegressor
     >>> from overcover.plots import OverlapDisplay
     >>> X = np.random.default_rng(0).uniform(size=(400, 3))
-    >>> model = OverlappingCoverRegressor(
-    ...     GP(length_scale=1.0, noise=0.1), subdomain_size=50, random_state=0
-    ... ).fit(X, X[:, 0])
+    >>> model = OverlappingCoverRegressor(GP("rbf", 1.0, 0.1), subdomain_size=50)
+    >>> model = model.fit(X, X[:, 0])
     >>> display = OverlapDisplay.from_estimator(model, ax=Figure().subplots())
     >>> display.sizes.min(), display.sizes.max()
     (np.int64(50), np.int64(50))

@@ -54,15 +54,13 @@ def write_report(
         Fitted.
     path : str or Path
         The file; an existing one is replaced when the new one is whole.
-    X : array-like of shape (n_samples, n_features), default=None
+    X, y : array-like, default=None
         The rows it was fitted on; None takes them from the model, which holds them, up
         to rounding. Then findings do not cover rows that repeat, or columns that make
         no difference.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-    X_test : array-like of shape (n_queries, n_features), default=None
+    X_test, y_test : array-like, default=None
         Rows it was not fitted on. Without them the report has no errors: errors on
         training rows are too small.
-    y_test : array-like of shape (n_queries,) or (n_queries, n_outputs), default=None
     title : str
     dates : collection of str, default=()
         Names of inputs that are days since 1970, which the report shows as dates.
@@ -77,13 +75,11 @@ def write_report(
     >>> from overcover import GP, OverlappingCoverRegressor
     >>> from overcover.report import write_report
     >>> X = np.random.default_rng(0).uniform(size=(300, 2))
-    >>> model = OverlappingCoverRegressor(
-    ...     GP(length_scale=1.0, noise=0.1), subdomain_size=50, random_state=0
-    ... ).fit(X[:200], X[:200, 0])
+    >>> model = OverlappingCoverRegressor(GP("rbf", 1.0, 0.1), subdomain_size=50)
+    >>> model = model.fit(X[:200], X[:200, 0])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_report(
-    ...         model, f"{folder}/report.html", X[:200], X[:200, 0], X[200:], X[200:, 0]
-    ...     )
+    ...     rows = {"X_test": X[200:], "y_test": X[200:, 0]}
+    ...     path = write_report(model, f"{folder}/report.html", **rows)
     ...     path.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
     """
