@@ -140,30 +140,31 @@ model. GP alone does the same.
 def findings(model, X=None, y=None, assessment=None):
     """`advise` for test rows that are predicted already."""
     about_model = about_variance if is_alone(model) else about_cover
-    result = [*about_model(model), *about_noise(model)]
+    texts = [*map(str, about_model(model)), *about_noise(model)]
     if X is not None:
-        result += about_inputs(model, np.asarray(X, dtype=np.float64))
+        texts += about_inputs(model, np.asarray(X, dtype=np.float64))
     if y is not None:
-        result += about_outputs(y)
+        texts += about_outputs(y)
     if assessment is not None:
-        result += about_answers(model, assessment)
-    return most_severe_first(result)
-
-
-def most_severe_first(findings):
-    """The findings, problems before warnings before notes."""
-    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+        texts += about_answers(model, assessment)
+    return most_severe_first(texts)
 
 
 def with_notes(model, findings):
-    """Findings and the notes of the fit (findings as text), each once."""
-    known = {finding.text: finding for finding in findings}
-    for note in getattr(model, "notes_", None) or []:
-        severity, _, text = str(note).partition(": ")
+    """Findings together with the notes of the fit, each once."""
+    notes = getattr(model, "notes_", None) or []
+    return most_severe_first(map(str, [*findings, *notes]))
+
+
+def most_severe_first(texts):
+    """Findings from texts such as "note: ...", problems first, notes last."""
+    findings = {}
+    for line in texts:
+        severity, _, text = line.partition(": ")
         if severity not in SEVERITIES:
-            severity, text = "note", str(note)
-        known.setdefault(text, Finding(severity, text))
-    return most_severe_first(known.values())
+            severity, text = "note", line
+        findings.setdefault(text, Finding(severity, text))
+    return sorted(findings.values(), key=lambda f: SEVERITIES.index(f.severity))
 
 
 def names_of_outputs(y, Y):
@@ -185,18 +186,16 @@ def about_noise(model):
             continue
         noise = np.atleast_1d(getattr(machine, f"{name}_"))
         if np.any(noise >= 0.99 * high):
-            yield Finding(
-                "warning",
-                f"{name} is at its upper bound, {number(high)}: the inputs explain "
-                "little of the outputs, or not in a smooth way. Look for missing "
-                "features, or for rows whose outputs are mixed up.",
+            yield (
+                f"warning: {name} is at its upper bound, {number(high)}: the inputs "
+                "explain little of the outputs, or not in a smooth way. Look for "
+                "missing features, or for rows whose outputs are mixed up."
             )
         if np.any(noise <= 1.01 * low):
-            yield Finding(
-                "note",
-                f"{name} is at its lower bound, {number(low)}: the outputs look "
+            yield (
+                f"note: {name} is at its lower bound, {number(low)}: the outputs look "
                 "free of noise. That is right for simulations; for measurements, look "
-                "for rows that are nearly copies of each other.",
+                "for rows that are nearly copies of each other."
             )
 
 
@@ -206,10 +205,8 @@ def about_inputs(model, X):
     std = X.std(axis=0)
     constant = std <= 1e-12 * np.abs(X).max(axis=0)
     if constant.any():
-        yield Finding(
-            "note",
-            f"{listed(names, constant)} never varied in training and cannot be used.",
-        )
+        dull = listed(names, constant)
+        yield f"note: {dull} never varied in training and cannot be used."
     with np.errstate(invalid="ignore"):
         spread = np.where(constant, 0.0, std / model.length_scales_)
     slow = ~constant & (spread < HARDLY * spread.max())
@@ -218,11 +215,10 @@ def about_inputs(model, X):
     share = 1.0 - len(np.unique(X, axis=0)) / len(X)
     severity = worst_of(share, MANY_DUPLICATES)
     if severity:
-        yield Finding(
-            severity,
-            f"{percent(share, 0)} of the rows repeat the inputs of another row: a "
-            "subdomain then holds less than its size suggests. Give a larger "
-            "subdomain_size.",
+        yield (
+            f"{severity}: {percent(share, 0)} of the rows repeat the inputs of another "
+            "row: a subdomain then holds less than its size suggests. Give a larger "
+            "subdomain_size."
         )
 
 
@@ -235,11 +231,10 @@ def about_columns(model, slow, spread):
     names = listed(names_of_features(model), np.isin(np.arange(len(slow)), needless))
     one = len(needless) == 1
     make, them, they = ("makes", "it", "it") if one else ("make", "them", "they")
-    yield Finding(
-        "note",
-        f"{names} {make} no difference: {number(n_held)} rows held out were predicted "
-        f"as well without {them}. Left out, a fit is faster. If {they} should matter, "
-        "give shorter length scales.",
+    yield (
+        f"note: {names} {make} no difference: {number(n_held)} rows held out were "
+        f"predicted as well without {them}. Left out, a fit is faster. If {they} "
+        "should matter, give shorter length scales."
     )
 
 
@@ -248,10 +243,10 @@ def about_outputs(y):
     Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
     constant = np.ptp(Y, axis=0) == 0
     if constant.any():
-        yield Finding(
-            "warning",
-            f"{listed(names_of_outputs(y, Y), constant)} never varied in training, so "
-            "nothing else will ever be predicted.",
+        names = listed(names_of_outputs(y, Y), constant)
+        yield (
+            f"warning: {names} never varied in training, so nothing else will ever be "
+            "predicted."
         )
 
 
@@ -261,35 +256,30 @@ def about_answers(model, assessment):
     outside = float(np.mean(assessment.remoteness > 1))
     severity = worst_of(outside, OUTSIDE)
     if severity:
-        yield Finding(
-            severity,
-            f"{percent(outside)} of the test rows lie outside the cover: farther from "
-            "every training row than these are from each other. Answers there are "
-            "extrapolated. Collect rows like them, or distrust these answers "
-            "(model.explain tells which).",
+        yield (
+            f"{severity}: {percent(outside)} of the test rows lie outside the cover: "
+            "farther from every training row than these are from each other. Answers "
+            "there are extrapolated. Collect rows like them, or distrust these answers "
+            "(model.explain tells which)."
         )
     if n_queries < FEW_QUERIES:
-        yield Finding(
-            "note", f"{number(n_queries)} test rows are too few to judge errors by."
-        )
+        yield f"note: {number(n_queries)} test rows are too few to judge errors by."
         return
     error_sq = (assessment.Y - assessment.mean) ** 2
     spread = assessment.Y.var(axis=0)
     useless = assessment.r2() <= 0
     if useless.any():
-        yield Finding(
-            "problem",
-            f"For {listed(names, useless)}, the mean of the test outputs would be a "
-            "better answer than the predictions.",
+        yield (
+            f"problem: For {listed(names, useless)}, the mean of the test outputs "
+            "would be a better answer than the predictions."
         )
     one_row = (spread > 0) & (error_sq.max(axis=0) > 0.5 * error_sq.sum(axis=0))
     if one_row.any():
         rows = sorted({int(i) for i in np.argmax(error_sq[:, one_row], axis=0)})
-        yield Finding(
-            "warning",
-            f"More than half of the squared error of {listed(names, one_row)} comes "
-            f"from one test row: {', '.join(map(str, rows[:5]))}. Look there before "
-            "judging the model: it may be a wrong measurement.",
+        yield (
+            f"warning: More than half of the squared error of {listed(names, one_row)} "
+            f"comes from one test row: {', '.join(map(str, rows[:5]))}. Look there "
+            "before judging the model: it may be a wrong measurement."
         )
     yield from about_subdomains(model, assessment, error_sq, spread)
     held = assessment.held()
@@ -312,11 +302,10 @@ def about_subdomains(model, assessment, error_sq, spread):
         worst = often[np.argmax(ratios)]
         shared = not getattr(model.machine_, "per_subdomain", True)
         or_own_scales = ", or per_subdomain=True," if shared else ""
-        yield Finding(
-            "warning",
-            f"Where subdomain {worst} answers, errors are {number(ratios.max(), 2)} "
-            "times as large as overall: outputs may change faster there, or be "
-            f"noisier. More rows there{or_own_scales} may help.",
+        yield (
+            f"warning: Where subdomain {worst} answers, errors are "
+            f"{number(ratios.max(), 2)} times as large as overall: outputs may change "
+            f"faster there, or be noisier. More rows there{or_own_scales} may help."
         )
 
 
@@ -326,18 +315,18 @@ def about_intervals(observed, n_queries, names):
     gap = max(STANDARD_ERRORS * error, LEAST_GAP)
     narrow, wide = observed < COVERAGE - gap, observed > COVERAGE + gap
     if narrow.any():
-        yield Finding(
-            "problem" if observed.min() < 0.8 else "warning",
-            f"95 % intervals of {listed(names, narrow)} hold only "
+        severity = "problem" if observed.min() < 0.8 else "warning"
+        yield (
+            f"{severity}: 95 % intervals of {listed(names, narrow)} hold only "
             f"{percent(observed.min())} of the test outputs: the answers are less "
             "certain than they claim. Test rows may come from elsewhere than the "
-            "training rows, or from later times.",
+            "training rows, or from later times."
         )
     if wide.any():
-        yield Finding(
-            "note",
-            f"95 % intervals of {listed(names, wide)} hold {percent(observed.max())} "
-            "of the test outputs: they are wider than need be.",
+        yield (
+            f"note: 95 % intervals of {listed(names, wide)} hold "
+            f"{percent(observed.max())} of the test outputs: they are wider than need "
+            "be."
         )
 
 
