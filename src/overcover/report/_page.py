@@ -3,14 +3,16 @@
 import base64
 import io
 from importlib import resources
+from string import Template
 
 from .._markup import element, escape, html_table, number
 
-STYLE = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
-
 
 def page(title, sections):
-    """The whole document; sections have an address, a title and a body of HTML."""
+    """The whole document; sections have an address, a title and a body of HTML.
+
+    Its policy forbids to load or run anything, whatever a column is called.
+    """
     from .. import __version__
 
     links = "".join(
@@ -22,31 +24,14 @@ def page(title, sections):
         f"{element('h2', heading, id=name)}\n{body}\n</section>"
         for name, heading, body in sections
     )
-    # Nothing may be loaded and nothing may run, whatever a column is called.
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="generator" content="overcover {escape(__version__)}">
-<title>{escape(title)}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<header>
-{element("h1", title)}
-<nav aria-label="Sections"><ul>{links}</ul></nav>
-</header>
-<main>
-{parts}
-</main>
-<footer>Written by overcover {escape(__version__)}. Everything is in this file: it loads
-nothing and runs nothing.</footer>
-</body>
-</html>
-"""
+    files = resources.files(__package__)
+    return Template((files / "page.html").read_text(encoding="utf-8")).substitute(
+        title=escape(title),
+        style=(files / "page.css").read_text(encoding="utf-8"),
+        version=escape(__version__),
+        links=links,
+        sections=parts,
+    )
 
 
 def paragraph(text):
