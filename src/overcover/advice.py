@@ -158,7 +158,7 @@ def with_notes(model, findings):
 
 def most_severe_first(texts):
     """Findings from texts such as "note: ...", problems first, notes last."""
-    findings = {}
+    findings: dict[str, Finding] = {}
     for line in texts:
         severity, _, text = line.partition(": ")
         if severity not in SEVERITIES:

@@ -338,11 +338,7 @@ def names_of_features(model):
 
 
 def remoteness(model, X, home):
-    """How far out queries are, shape (n_queries,); NaN if the machine keeps no rows.
-
-    `home` are the subdomains with the largest weights. Memory: one subdomain's rows at
-    a time, and a block of distances.
-    """
+    """How far out queries with these home subdomains are; NaN where no rows are kept."""
     remote = np.full(len(X), np.nan)
     for k, (queries, _) in grouped(home[:, None]):
         rows = rows_in_metric(model, k)
@@ -363,10 +359,9 @@ def rows_in_metric(model, k):
 
 
 def nearest_rows(model, X, n_neighbors):
-    """The nearest training rows of each query, their distances and their outputs.
+    """The nearest training rows, distances and outputs of queries; None without rows.
 
-    Nearest first; None where the machine keeps no rows. Every row is owned by one
-    subdomain, so owned rows are all rows, once.
+    Every row is owned by one subdomain, so owned rows are all rows, once.
     """
     Z = X / model.length_scales_
     # Distance, row, subdomain, and place in it: of the nearest so far.

@@ -7,7 +7,7 @@ Commands are in `_commands` and `_trials`, and their work in the other files.
 
 import sys
 
-from ._signals import code_and_word, orderly_end
+from ._errors import code_and_word, orderly_end
 
 
 def make_app():

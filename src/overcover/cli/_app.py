@@ -12,9 +12,8 @@ from typer.core import TyperGroup
 
 from .. import __version__, store
 from .._interrupts import as_exceptions
-from ._errors import Cannot, Mistake
+from ._errors import Cannot, Mistake, code_and_word
 from ._show import say
-from ._signals import code_and_word
 
 # Errors of the package whose messages explain themselves.
 REFUSALS = (store.StoreError, ValueError, ImportError, MemoryError)

@@ -100,10 +100,9 @@ def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
 def compare(X, Y, names, n_folds, cover, block=1, done=lambda: None):
     """Score methods on the same folds; the smallest error first.
 
-    Rows of X, shape (n_samples, n_features), may lack values (NaN): medians of the
-    training rows fill them, except for methods that accept gaps. `cover` holds options
-    of `OverlappingCoverRegressor`; its threads and seed hold for all methods. `block`
-    consecutive rows are never split. `done` is called after every fold of every method.
+    `cover` holds options of `OverlappingCoverRegressor`; its threads and seed hold for
+    all methods. `block` consecutive rows are never split. `done` is called after every
+    fold of every method.
     """
     splits = list(splits_of(len(X), n_folds, block, cover.get("random_state")))
     makers = methods(cover, min(len(train) for train, _ in splits))
@@ -172,10 +171,9 @@ def score_fold(model, X, Y, train, test):
 
 
 def summary(name, folds, unit) -> Score:
-    """Means over folds and outputs, as a score.
+    """Means over folds and outputs, whose errors are averaged in their `unit`.
 
-    `unit`, shape (n_outputs,), is that in which errors of outputs are averaged. Outputs
-    of unit 0 never vary and are left out: their density is infinite.
+    Outputs of unit 0 never vary and are left out: their density is infinite.
     """
     error_sq, mae, r2, nlpd, held, seconds, micro = map(np.array, zip(*folds))
     varies = unit > 0 if unit.any() else np.ones(len(unit), bool)

@@ -37,10 +37,7 @@ def check_store(out):
 
 
 def is_fitted(out, request, replace):
-    """Whether a store holds the model of a request, known by its fingerprint.
-
-    A model of anything else is refused, unless it may be replaced.
-    """
+    """Whether a store holds the model of a request; another model is refused."""
     if not (Path(out) / MANIFEST).exists():
         return False
     manifest = read_manifest(out)
@@ -55,12 +52,10 @@ def is_fitted(out, request, replace):
 
 
 def fit_table(model, X, Y, recipe, out, budget=None, resume=True, replace=False):
-    """Fit a model on frames X and Y into the store `out`, and look for findings.
+    """Fit a model on frames into the store `out`, within a budget of seconds if any.
 
-    `recipe` describes the columns of X, and a `budget` in seconds decides the size of
-    subdomains. `resume` goes on with an unfinished fit; `replace` allows to replace a
-    finished model of other data or options. Returns the model, its findings, seconds
-    (with those of writing), and whether the store did not hold this very fit before.
+    Returns the model, its findings, seconds (with those of writing), and whether the
+    store did not hold this very fit before.
     """
     start = time.perf_counter()
     # One output is a column of its own, as in Python.
@@ -103,11 +98,7 @@ def fit_into_store(model, X, y, out, resume, notes):
 
 
 def plan_within(model, shape: tuple[int, int, int], seconds) -> planning.Plan:
-    """The plan that `overcover.plan` recommends for a fit into a store.
-
-    `shape` are rows, features and outputs. The budget includes the time that measuring
-    takes.
-    """
+    """The plan for a fit into a store; measuring counts against the budget."""
     start = time.perf_counter()
     rates = planning.measure(model.machine, *shape[1:])
     left = max(seconds - (time.perf_counter() - start), LEAST_SECONDS)

@@ -95,11 +95,7 @@ def possible_names(words):
 
 
 def learn_recipe(frame, features, one_hot=(), missing="refuse") -> Recipe:
-    """Find out how columns of a frame become numbers.
-
-    Columns in `one_hot` hold words (or numbers that are names) and become one column of
-    0 and 1 for each word. With missing="median" the recipe holds medians.
-    """
+    """Find out how columns of a frame become numbers, those in `one_hot` as words."""
     kinds, words, fill = {}, {}, {}
     for name in features:
         column = frame[name]
@@ -227,11 +223,7 @@ def numeric_targets(frame, targets):
 
 
 def complete(X, Y, recipe: Recipe, missing):
-    """Rows without gaps; gaps are refused unless rows may be dropped.
-
-    With missing="median", rows that lack a target or a word are dropped: neither has a
-    median.
-    """
+    """Rows without gaps; a target or a word has no median, so its row is dropped."""
     whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
     if not whole.all() and missing == "refuse":
         gaps = {**X.isna().sum(), **Y.isna().sum()}
@@ -249,9 +241,8 @@ def complete(X, Y, recipe: Recipe, missing):
 def read_table(source, targets, drop=None, one_hot=None, missing="refuse", fills=True):
     """Inputs and outputs from a file as frames, and the recipe of the inputs.
 
-    Rows that are left out are counted in ``X.attrs["dropped"]``. ``fills=False`` leaves
-    NaN where "median" would fill in the medians of all rows, for a caller that fills in
-    medians of training rows.
+    ``X.attrs["dropped"]`` is the number of rows left out. ``fills=False`` leaves NaN
+    for a caller that fills in medians of training rows.
     """
     check_input(source)
     frame = read_frame(source, possible_names(one_hot))

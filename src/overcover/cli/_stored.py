@@ -35,10 +35,7 @@ class Stored(NamedTuple):
 
 
 def facts_of(path):
-    """`overcover.store.inspect`, with messages for people who know no Python.
-
-    The size of subdomains is that of the fit: no larger than the number of rows.
-    """
+    """`overcover.store.inspect`, with messages for people who know no Python."""
     if not Path(path).exists():
         raise Mistake(f"there is no model {path}.")
     is_finished = (Path(path) / store.MANIFEST).exists()
@@ -57,11 +54,7 @@ def notes_of(recipe, targets):
 
 
 def open_model(path, jobs=None) -> Stored:
-    """Load a model, with the notes of ``overcover fit`` or without any.
-
-    A model that Python saved takes columns by the names it was fitted with, or in their
-    order, if it was fitted without names. `jobs` threads predict.
-    """
+    """Load a model, with the notes of ``overcover fit`` or, saved by Python, without."""
     notes = facts_of(path)["notes"].get(NOTES)
     model = as_cover(load(path))
     model.n_jobs = jobs
@@ -92,12 +85,10 @@ def read_notes(notes, model):
 
 
 def rows_of(stored, source, others=None, verbatim=False):
-    """A table in chunks, its columns with the names of the inputs.
+    """A table in chunks, its columns with the names of the inputs, in any order.
 
-    Columns may come in any order, and there may be more. Where the file or the model
-    has no names, and there are as many columns as inputs, they are taken in order.
-    `others` are further columns, as the user writes them; `verbatim` leaves these as
-    they are in a text.
+    Where the file or the model has no names, and there are as many columns as inputs,
+    they are taken in order. `others` are further columns, copied as text if `verbatim`.
     """
     check_input(source)
     names, others = list(stored.recipe.kinds), possible_names(others)
@@ -122,11 +113,7 @@ def first_gap(frame, recipe: Recipe):
 
 
 def read_observed(stored, source, names=None, missing="refuse"):
-    """Inputs and observed outputs of a whole table, and how many rows are left out.
-
-    `names` are those of the outputs in this table, in the model's order; none if as in
-    training. Rows that lack a value are refused or dropped.
-    """
+    """Inputs and observed outputs of a whole table, and how many rows are left out."""
     import pandas as pd
 
     chunks = rows_of(stored, source, [*stored.targets, *(names or [])])
@@ -174,12 +161,7 @@ def targets_in(stored, columns, names):
 
 
 def answers(stored: Stored, chunks: Chunks, keep, std, coverage, missing):
-    """Frames of predictions, one for each chunk of rows.
-
-    They hold the columns to `keep`, then, for every target, its mean, ``_std`` if
-    wanted, and ``_low`` and ``_high`` of intervals of a `coverage`. Rows that lack a
-    value are refused, or have empty predictions.
-    """
+    """Frames of copied columns and predictions, one for each chunk of rows."""
     endings = ["", *(["_std"] if std else []), *(["_low", "_high"] if coverage else [])]
     kept = names_kept(keep, [f"{t}{end}" for t in stored.targets for end in endings])
     for frame in chunks.frames:
