@@ -338,7 +338,7 @@ def names_of_features(model):
 
 
 def remoteness(model, X, home):
-    """How far out queries with these home subdomains are; NaN where no rows are kept."""
+    """How far out queries of such home subdomains are; NaN where no rows are kept."""
     remote = np.full(len(X), np.nan)
     for k, (queries, _) in grouped(home[:, None]):
         rows = rows_in_metric(model, k)

@@ -54,7 +54,7 @@ def notes_of(recipe, targets):
 
 
 def open_model(path, jobs=None) -> Stored:
-    """Load a model, with the notes of ``overcover fit`` or, saved by Python, without."""
+    """Load a model, with the notes of ``overcover fit`` or without any."""
     notes = facts_of(path)["notes"].get(NOTES)
     model = as_cover(load(path))
     model.n_jobs = jobs
