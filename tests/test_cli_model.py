@@ -462,6 +462,13 @@ def test_rows_to_judge_by_may_be_left_out(mixed_folder, mixed, tmp_path):
     assert (said["rows"], said["dropped"]) == (75, 5)
 
 
+def test_an_infinite_output_is_refused_and_not_dropped(folder, frame, tmp_path):
+    frame[:5].assign(y=[1.0, np.inf, 2.0, 3.0, 4.0]).to_csv(tmp_path / "a.csv")
+    judge = ("evaluate", folder / "model.ocm", tmp_path / "a.csv")
+    for options in ((), ("--missing", "drop")):
+        assert "'y' holds an infinite value in line 3" in refused(1, *judge, *options)
+
+
 # -- models of Python ------------------------------------------------------------------
 
 
