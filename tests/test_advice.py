@@ -56,8 +56,7 @@ def test_the_assessment_is_what_the_model_predicts(healthy):
     homes = [page.subdomains[np.argmax(page.votes[:, 0])] for page in pages]
     assert_array_equal(seen.home[:20], homes)
     low, high = model.predict_interval(X_test, coverage=0.95)
-    held = seen.held(model.errors_.half_width(0.95))[:, 0]
-    assert_array_equal(held, (low <= y_test) & (y_test <= high))
+    assert_array_equal(seen.held()[:, 0], (low <= y_test) & (y_test <= high))
 
 
 def test_the_assessment_does_not_depend_on_rounds(healthy, monkeypatch):

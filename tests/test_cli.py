@@ -21,7 +21,7 @@ from conftest import wave
 from overcover import OverlappingCoverRegressor
 from overcover.cli import main
 from overcover.cli._compare import compare, splits_of
-from overcover.cli._mistakes import Mistake
+from overcover.cli._errors import Mistake
 from overcover.cli._recipe import MOST_WORDS, cook, learn_recipe, read_table
 from overcover.tables import TableError, parsed, read_chunks, read_frame
 
@@ -308,7 +308,7 @@ def test_rows_that_are_left_out_are_told(capsys, frame, tmp_path):
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"a": [1.0, np.inf], "y": [1, 2]}, "'a' holds infinite"),
+        ({"a": [1.0, np.inf], "y": [1, 2]}, "'a' holds an infinite value in row 1"),
         ({"a": [1.0, 2.0], "y": ["high", "low"]}, "'y' holds no numbers"),
         ({"a": [np.nan, np.nan], "y": [1, 2]}, "'a' is empty"),
         ({"y": [1, 2]}, "no columns are left"),

@@ -15,10 +15,9 @@ from typer.testing import CliRunner
 import overcover
 from conftest import wave
 from overcover import GP, OverlappingCoverRegressor, planning, store
-from overcover.cli import _budget, make_app
-from overcover.cli._mistakes import Mistake
-from overcover.cli._predict import names_kept
-from overcover.cli._stored import open_model
+from overcover.cli import _fit, make_app
+from overcover.cli._errors import Mistake
+from overcover.cli._stored import names_kept, open_model
 from overcover.planning import Line, Rates
 from overcover.tables import TableError, _frames, read_chunks, writing_table
 from overcover.tuning.cost import tuning_cost
@@ -232,7 +231,7 @@ def test_no_more_than_a_chunk_is_ever_read(name, folder, monkeypatch):
 def test_a_file_is_answered_while_it_is_read(folder, model, monkeypatch):
     """The first answers are written before the last rows are read."""
     events = []
-    monkeypatch.setattr("overcover.cli._commands.ROWS_AT_A_TIME", 70)
+    monkeypatch.setattr("overcover.cli._stored.ROWS_AT_A_TIME", 70)
     array_frame = _frames.array_frame
     monkeypatch.setattr(
         _frames, "array_frame", lambda *a: events.append("read") or array_frame(*a)
@@ -450,7 +449,9 @@ def test_unknown_words_and_broken_numbers_are_refused(mixed_folder, mixed):
     line = refused(1, *answer, stdin=rows.to_csv(index=False))
     assert "'heat' holds 'warm' in line 4, which is not a number" in line
     rows = mixed[:4].assign(heat=np.inf)
-    assert "infinite in line 2" in refused(1, *answer, stdin=rows.to_csv(index=False))
+    assert "infinite value in line 2" in refused(
+        1, *answer, stdin=rows.to_csv(index=False)
+    )
 
 
 def test_rows_to_judge_by_may_be_left_out(mixed_folder, mixed, tmp_path):
@@ -459,6 +460,13 @@ def test_rows_to_judge_by_may_be_left_out(mixed_folder, mixed, tmp_path):
     assert "line 2 lacks a value of 'y'" in refused(1, *judge)
     said = json.loads(run(*judge, "--missing", "drop", "--json"))
     assert (said["rows"], said["dropped"]) == (75, 5)
+
+
+def test_an_infinite_output_is_refused_and_not_dropped(folder, frame, tmp_path):
+    frame[:5].assign(y=[1.0, np.inf, 2.0, 3.0, 4.0]).to_csv(tmp_path / "a.csv")
+    judge = ("evaluate", folder / "model.ocm", tmp_path / "a.csv")
+    for options in ((), ("--missing", "drop")):
+        assert "'y' holds an infinite value in line 3" in refused(1, *judge, *options)
 
 
 # -- models of Python ------------------------------------------------------------------
@@ -648,7 +656,7 @@ def rates(monkeypatch):
 @pytest.mark.parametrize("n_rows", [300, 1890, 20_000])
 @pytest.mark.parametrize("seconds", [5, 12, 15, 20, 25, 60, 3600])
 def test_a_budget_chooses_what_the_plan_recommends(n_rows, seconds, rates):
-    made = _budget.plan_within((n_rows, 8, 1), seconds, "gp")
+    made = _fit.plan_within(OverlappingCoverRegressor("gp"), (n_rows, 8, 1), seconds)
     limits = {"budget": seconds, "into_store": True, "rates": RATES}
     best = overcover.plan(n_rows, 8, 1, machine="gp", **limits)
     assert (made.subdomain_size, made.overlap) == (best.subdomain_size, best.overlap)
@@ -659,7 +667,7 @@ def test_a_budget_chooses_what_the_plan_recommends(n_rows, seconds, rates):
 
 @pytest.mark.parametrize("n_features", [60, 150, 300])
 def test_no_budget_makes_subdomains_too_small_for_the_features(n_features, rates):
-    made = _budget.plan_within((5000, n_features, 1), 1, "gp")
+    made = _fit.plan_within(OverlappingCoverRegressor("gp"), (5000, n_features, 1), 1)
     n_scales = n_features if n_features <= 200 else 1
     assert made.subdomain_size >= 2 * n_scales
     assert not made.fits
@@ -669,15 +677,16 @@ def test_a_budget_that_cannot_be_met_is_told_with_the_least_and_its_reason(
     rates, monkeypatch
 ):
     shape = (1890, 8, 1)
-    made = _budget.plan_within(shape, 8, "gp")
-    said = _budget.describe(made, 8)
+    made = _fit.plan_within(OverlappingCoverRegressor("gp"), shape, 8)
+    said = _fit.describe(made, 8)
     assert said.startswith("--budget 8.0 s is too little: the least is about 1")
     assert "most of it is for finding hyperparameters, 10.0 s" in said
     slow = RATES._replace(machine=Line(0.0, 1e-6))
     monkeypatch.setattr(planning, "measure", lambda *_: slow)
-    made = _budget.plan_within(shape, 3600, "gp", overlap=0.8)
+    model = OverlappingCoverRegressor("gp", overlap=0.8)
+    made = _fit.plan_within(model, shape, 3600)
     assert made.overlap == 0.8  # which was given
-    said = _budget.describe(made, 3600)
+    said = _fit.describe(made, 3600)
     assert said.startswith(f"Planned: subdomains of {made.subdomain_size} rows, 80 %")
     assert "most of it for fitting and writing the machines" in said
 

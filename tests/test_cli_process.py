@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from overcover import GP, OverlappingCoverRegressor
-from overcover.cli._signals import Ended, orderly_end
+from overcover.cli._errors import Ended, orderly_end
 
 COMMAND = [sys.executable, "-m", "overcover"]
 

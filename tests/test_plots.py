@@ -19,7 +19,7 @@ from overcover.plots import (
     OverlapDisplay,
     SkeletonDisplay,
 )
-from overcover.plots._overlap import KINDS, similar_first, strongest_pairs
+from overcover.plots._cover import KINDS, similar_first, strongest_pairs
 
 FIXED = GP(length_scale=[1.0, 2.0], noise=0.01)
 BONES = [(0, 1), (1, 2)]

@@ -17,9 +17,9 @@ from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_err
 from conftest import wave
 from overcover import GP, OverlappingCoverRegressor, TwinGP
 from overcover._markup import number, percent
-from overcover.advice import advise, assess, unchecked, with_notes
+from overcover.advice import advise, with_notes
 from overcover.report import recalled_rows, write_report
-from overcover.report._model import told
+from overcover.report._model import show_findings
 
 # What a column may be called by somebody who means no good, or just knows no better.
 NASTY = "<script>alert('x')</script>"
@@ -253,19 +253,17 @@ def test_all_findings_are_told(path, model, data):
         assert escape(finding.text) in text
 
 
-def test_notes_of_the_fit_are_told_and_nothing_is_cleared_unseen(model, data):
-    def summary(seen, notes):
+def test_notes_of_the_fit_are_told_and_nothing_is_cleared_untested(model):
+    def summary(is_tested, notes):
         carrier = copy(model)
         carrier.notes_ = notes
-        found = with_notes(carrier, [])
-        return told(found, unchecked(seen))
+        return show_findings(with_notes(carrier, []), is_tested)
 
     clear = "Nothing gives reason for concern"
-    assert clear not in summary(None, [])
-    assert "Not checked, for lack of test rows: how large errors" in summary(None, [])
-    seen = assess(model, *data[2:])
-    assert clear in summary(seen, [])
-    page = summary(seen, ["warning: <b> never varied", "All rows are alike."])
+    assert clear not in summary(False, [])
+    assert "Not checked, for lack of test rows: how large errors" in summary(False, [])
+    assert clear in summary(True, [])
+    page = summary(True, ["warning: <b> never varied", "All rows are alike."])
     assert clear not in page
     assert '<li class="warning"><strong>warning</strong>&lt;b&gt; never varied' in page
     assert '<li class="note"><strong>note</strong>All rows are alike.' in page

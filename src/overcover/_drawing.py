@@ -6,14 +6,6 @@ import numpy as np
 INK, ACCENT, FAINT = "#111111", "#b5121b", "#8a8a8a"
 
 
-def pyplot(caller):
-    """matplotlib.pyplot, or an error that says how to get it."""
-    require_matplotlib(caller)
-    import matplotlib.pyplot as plt
-
-    return plt
-
-
 def require_matplotlib(caller):
     """Refuse to draw without matplotlib; say how to get it."""
     try:
@@ -25,15 +17,14 @@ def require_matplotlib(caller):
         ) from error
 
 
-def axes_for(ax, caller, **options):
-    """Axes to draw on and their figure; new ones for None.
+def axes_for(ax, caller, *shape, **options):
+    """`ax`, or axes of a new figure of pyplot for the display `caller`."""
+    if ax is not None:
+        return ax
+    require_matplotlib(caller)
+    import matplotlib.pyplot as plt
 
-    `caller` is the name of the display, for the error where matplotlib is missing;
-    options are those of ``pyplot.subplots``.
-    """
-    if ax is None:
-        _, ax = pyplot(caller).subplots(**{"layout": "constrained", **options})
-    return ax, ax.figure
+    return plt.subplots(*shape, **options)[1]
 
 
 def plain(text):
@@ -54,12 +45,11 @@ def light_map():
     return mpl.colors.ListedColormap(colors, name="light")
 
 
-def principal_plane(Z, n_rows=5000):
-    """The plane in which rows spread most, by `n_rows` rows evenly spaced.
+def principal_points(Z, n_rows=5000):
+    """Rows in the plane in which `n_rows` of them, evenly spaced, spread most.
 
-    Returns its origin, two orthonormal directions (columns of an array; one if there is
-    only one feature; their largest entries are positive), and their shares of the
-    variance.
+    Returns coordinates along two directions (one if there is only one feature; their
+    largest entries are positive), and the directions' shares of the variance.
     """
     sample = thinned(Z, n_rows)
     origin = sample.mean(axis=0)
@@ -68,4 +58,5 @@ def principal_plane(Z, n_rows=5000):
     largest = np.argmax(np.abs(directions), axis=0)
     directions = directions * np.sign(directions[largest, np.arange(len(largest))])
     values = np.maximum(values[::-1], 0.0)
-    return origin, directions, values[:2] / max(values.sum(), np.finfo(float).tiny)
+    shares = values[:2] / max(values.sum(), np.finfo(float).tiny)
+    return (Z - origin) @ directions, shares

@@ -1,14 +1,13 @@
 """Numbers and tables for people: as plain text, and as HTML that is safe to show."""
 
 from html import escape
+from math import log10
 from numbers import Integral
 
 
 def number(value, digits=4):
     """A number with as many digits as a reader needs; a dash where there is none.
 
-    Examples
-    --------
     >>> number(0.123456), number(1234567), number(12345.678), number(float("nan"))
     ('0.1235', '1,234,567', '12,346', '-')
     >>> number(1.5e-9), number(2.0), number(float("inf"))
@@ -25,35 +24,33 @@ def number(value, digits=4):
     return f"{value:.{digits}g}"
 
 
-def numbers(values, most=3):
-    """The first few of some numbers, and how many more there are.
+def some(texts, most=8):
+    """The first few of some texts, and how many more there are.
 
-    Examples
-    --------
-    >>> numbers([1.0, 2.5]), numbers(range(60))
-    ('1, 2.5', '0, 1, 2, ... (57 more)')
+    >>> some(["a", "b"]), some(["a", "b", "c", "d"], 3)
+    ('a, b', 'a, b, c, ... (1 more)')
     """
-    shown = ", ".join(number(value) for value in values[:most])
-    rest = len(values) - most
-    return f"{shown}, ... ({rest} more)" if rest > 0 else shown
+    rest = len(texts) - most
+    return ", ".join(texts[:most]) + (f", ... ({rest} more)" if rest > 0 else "")
+
+
+def numbers(values, most=3):
+    """The first few of some numbers, and how many more there are."""
+    return some([number(value) for value in values], most)
 
 
 def percent(share, digits=1):
-    """A share in per cent.
+    """A share in per cent; a dash where there is none.
 
-    Examples
-    --------
-    >>> percent(0.1234), percent(1.0, 0)
-    ('12.3 %', '100 %')
+    >>> percent(0.1234), percent(1.0, 0), percent(None)
+    ('12.3 %', '100 %', '-')
     """
-    return "-" if share != share else f"{100 * share:.{digits}f} %"
+    return "-" if share is None or share != share else f"{100 * share:.{digits}f} %"
 
 
 def duration(seconds):
     """Seconds in words.
 
-    Examples
-    --------
     >>> duration(4.21), duration(75), duration(7260)
     ('4.2 s', '1 min 15 s', '2 h 1 min')
     """
@@ -68,23 +65,18 @@ def duration(seconds):
 def size_of(n_bytes):
     """Bytes in words.
 
-    Examples
-    --------
-    >>> size_of(1234), size_of(5_600_000)
-    ('1.2 kB', '5.6 MB')
+    >>> size_of(12), size_of(1234), size_of(5_600_000)
+    ('12 bytes', '1.2 kB', '5.6 MB')
     """
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if n_bytes < 1000:
-            return f"{n_bytes} bytes" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.1f} TB"
+    if n_bytes < 1000:
+        return f"{n_bytes} bytes"
+    power = min(int(log10(n_bytes)) // 3, 4)
+    return f"{n_bytes / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
 
 
 def text_table(header, rows):
     """Lines of a table, columns to the right, two blanks between.
 
-    Examples
-    --------
     >>> print(text_table(["row", "target"], [["7", "0.5"]]))
     row  target
       7     0.5
@@ -98,42 +90,21 @@ def text_table(header, rows):
 
 
 def element(tag, text="", **attributes):
-    """An HTML element around text that is escaped; ``class_`` for the class.
+    """An HTML element around text that is escaped.
 
-    Examples
-    --------
-    >>> element("p", "1 < 2", class_="note")
-    '<p class="note">1 &lt; 2</p>'
+    >>> element("p", "1 < 2", id="note")
+    '<p id="note">1 &lt; 2</p>'
     """
-    words = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
-        for name, value in attributes.items()
-    )
+    words = "".join(f' {k}="{escape(str(value))}"' for k, value in attributes.items())
     return f"<{tag}{words}>{escape(str(text))}</{tag}>"
 
 
-def html_table(header, rows, caption=None):
-    """A table whose cells are escaped; the first cell of a row names it.
-
-    Parameters
-    ----------
-    header : sequence of str
-    rows : sequence of sequences of str
-    caption : str or None
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> html_table(["row"], [["<7>"]]).count("&lt;7&gt;")
-    1
-    """
-    parts = ["<table>", element("caption", caption) if caption else ""]
+def html_table(header, rows, caption):
+    """A table whose cells are escaped; the first cell of a row names it."""
     head = "".join(element("th", name, scope="col") for name in header)
-    parts.append(f"<thead><tr>{head}</tr></thead>\n<tbody>")
+    lines = ["<table>", element("caption", caption), f"<thead><tr>{head}</tr></thead>"]
+    lines.append("<tbody>")
     for first, *others in rows:
         cells = "".join(element("td", cell) for cell in others)
-        parts.append(f"<tr>{element('th', first, scope='row')}{cells}</tr>")
-    return "\n".join([*filter(None, parts), "</tbody></table>"])
+        lines.append(f"<tr>{element('th', first, scope='row')}{cells}</tr>")
+    return "\n".join([*lines, "</tbody></table>"])

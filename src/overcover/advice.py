@@ -1,8 +1,7 @@
 """Advice: findings about a fitted model, its data and its predictions.
 
 Beside the path. A finding is a sentence or two: an observation, its meaning, and a
-remedy. Thresholds are constants below, with their reasons. `advise` makes the list of
-findings; reports and the command line show it.
+remedy. `advise` lists them; reports and the command line show the list.
 """
 
 import time
@@ -41,8 +40,6 @@ class Assessment(NamedTuple):
     """Observed outputs, shape (n_queries, n_outputs)."""
 
     mean: np.ndarray
-    """Shape (n_queries, n_outputs)."""
-
     std: np.ndarray | None
     """None where the machine has no variance."""
 
@@ -58,56 +55,52 @@ class Assessment(NamedTuple):
     seconds: float
     """Time that the predictions took."""
 
+    errors: Any
+    """How errors are distributed, see `overcover.machines.errors`."""
+
     def r2(self):
         """Share of each output's variance that is explained; NaN if it has none."""
         error_sq = np.mean((self.Y - self.mean) ** 2, axis=0)
         spread = self.Y.var(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(spread > 0, 1.0 - error_sq / spread, np.nan)
+        return 1.0 - error_sq / np.where(spread > 0, spread, np.nan)
 
-    def held(self, half_width):
-        """Which observations are so many deviations from the mean at most."""
-        assert self.std is not None
-        return np.abs(self.Y - self.mean) <= half_width * self.std
+    def held(self, coverage=COVERAGE):
+        """Which observations lie in their interval; None where there are none."""
+        if self.std is None:
+            return None
+        half = self.errors.half_width(coverage) * self.std
+        return np.abs(self.Y - self.mean) <= half
 
 
-def assess(model, X, y) -> Assessment:
-    """Predict test rows, in rounds of bounded memory.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor or Machine
-        Fitted.
-    X : array-like of shape (n_queries, n_features)
-    y : array-like of shape (n_queries,) or (n_queries, n_outputs)
-
-    Returns
-    -------
-    Assessment
-    """
+def assess(model, X, y):
+    """Predict test rows, in rounds of bounded memory; None where there are none."""
+    if (X is None) != (y is None):
+        raise ValueError("Give both X_test and y_test, or neither.")
+    if X is None:
+        return None
     model = as_cover(model)
     X = check_queries(model, X)
     has_variance = model.machine_.has_variance
     parts: list[Any] = []
-    seconds = 0.0
-    started = time.perf_counter()
+    seconds, start = 0.0, time.perf_counter()
     for rows, consultation in rounds(panel_of(model), X, has_variance):
         prediction = consultation.prediction()
-        seconds += time.perf_counter() - started
+        seconds += time.perf_counter() - start
         home = consultation.homes()
         parts.append((*prediction, home, remoteness(model, X[rows], home)))
-        started = time.perf_counter()
-    means, stds, home, remote = zip(*parts)
+        start = time.perf_counter()
+    means, stds, homes, remote = zip(*parts)
     mean = np.concatenate(means)
     Y = check_observed(y, mean)
     return Assessment(
         Y,
         mean,
         np.concatenate(stds) if has_variance else None,
-        np.concatenate(home),
+        np.concatenate(homes),
         np.concatenate(remote),
         names_of_outputs(y, Y),
         seconds,
+        model.errors_ if has_variance else None,
     )
 
 
@@ -118,12 +111,10 @@ def advise(model, X=None, y=None, X_test=None, y_test=None):
     ----------
     model : OverlappingCoverRegressor or Machine
         Fitted. A machine that was fitted alone is taken as one subdomain.
-    X : array-like of shape (n_samples, n_features), default=None
+    X, y : array-like, default=None
         The rows it was fitted on; without them there are no findings about data.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-    X_test : array-like of shape (n_queries, n_features), default=None
+    X_test, y_test : array-like, default=None
         Rows it was not fitted on; without them there are none about predictions.
-    y_test : array-like of shape (n_queries,) or (n_queries, n_outputs), default=None
 
     Returns
     -------
@@ -142,67 +133,38 @@ def advise(model, X=None, y=None, X_test=None, y_test=None):
     note: All 200 rows fit into one subdomain, so there is no cover: this is the full \
 model. GP alone does the same.
     """
-    if (X_test is None) != (y_test is None):
-        raise ValueError("Give both X_test and y_test, or neither.")
     model = as_cover(model, X)
-    assessment = None if X_test is None else assess(model, X_test, y_test)
-    return findings(model, X, y, assessment)
+    return findings(model, X, y, assess(model, X_test, y_test))
 
 
 def findings(model, X=None, y=None, assessment=None):
-    """`advise` for test rows that are predicted already.
-
-    There are no findings about the cover of a machine that was fitted alone.
-    """
-    alone = is_alone(model)
-    result = [*(about_variance if alone else about_cover)(model), *about_noise(model)]
+    """`advise` for test rows that are predicted already."""
+    about_model = about_variance if is_alone(model) else about_cover
+    texts = [*map(str, about_model(model)), *about_noise(model)]
     if X is not None:
-        result += about_inputs(model, np.asarray(X, dtype=np.float64))
+        texts += about_inputs(model, np.asarray(X, dtype=np.float64))
     if y is not None:
-        result += about_outputs(y)
+        texts += about_outputs(y)
     if assessment is not None:
-        result += about_answers(model, assessment)
-    return most_severe_first(result)
-
-
-def most_severe_first(findings):
-    """The findings, problems before warnings before notes."""
-    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+        texts += about_answers(model, assessment)
+    return most_severe_first(texts)
 
 
 def with_notes(model, findings):
-    """Findings together with the notes of the fit, each once.
+    """Findings together with the notes of the fit, each once."""
+    notes = getattr(model, "notes_", None) or []
+    return most_severe_first(map(str, [*findings, *notes]))
 
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted; its ``notes_`` are findings as text.
-    findings : list of Finding
 
-    Returns
-    -------
-    list of Finding
-        The most severe first.
-    """
-    known = {finding.text for finding in findings}
-    for note in getattr(model, "notes_", None) or []:
-        severity, _, text = str(note).partition(": ")
+def most_severe_first(texts):
+    """Findings from texts such as "note: ...", problems first, notes last."""
+    findings: dict[str, Finding] = {}
+    for line in texts:
+        severity, _, text = line.partition(": ")
         if severity not in SEVERITIES:
-            severity, text = "note", str(note)
-        if text not in known:
-            findings = [*findings, Finding(severity, text)]
-            known.add(text)
-    return most_severe_first(findings)
-
-
-def unchecked(assessment):
-    """A sentence on what was not checked; "" if everything was."""
-    if assessment is not None:
-        return ""
-    return (
-        "Not checked, for lack of test rows: how large errors are, whether intervals "
-        "hold what they promise, and whether rows lie outside the cover."
-    )
+            severity, text = "note", line
+        findings.setdefault(text, Finding(severity, text))
+    return sorted(findings.values(), key=lambda f: SEVERITIES.index(f.severity))
 
 
 def names_of_outputs(y, Y):
@@ -224,18 +186,16 @@ def about_noise(model):
             continue
         noise = np.atleast_1d(getattr(machine, f"{name}_"))
         if np.any(noise >= 0.99 * high):
-            yield Finding(
-                "warning",
-                f"{name} is at its upper bound, {number(high)}: the inputs explain "
-                "little of the outputs, or not in a smooth way. Look for missing "
-                "features, or for rows whose outputs are mixed up.",
+            yield (
+                f"warning: {name} is at its upper bound, {number(high)}: the inputs "
+                "explain little of the outputs, or not in a smooth way. Look for "
+                "missing features, or for rows whose outputs are mixed up."
             )
         if np.any(noise <= 1.01 * low):
-            yield Finding(
-                "note",
-                f"{name} is at its lower bound, {number(low)}: the outputs look "
+            yield (
+                f"note: {name} is at its lower bound, {number(low)}: the outputs look "
                 "free of noise. That is right for simulations; for measurements, look "
-                "for rows that are nearly copies of each other.",
+                "for rows that are nearly copies of each other."
             )
 
 
@@ -245,42 +205,37 @@ def about_inputs(model, X):
     std = X.std(axis=0)
     constant = std <= 1e-12 * np.abs(X).max(axis=0)
     if constant.any():
-        yield Finding(
-            "note",
-            f"{listed(names, constant)} never varied in training and cannot be used.",
-        )
+        dull = listed(names, constant)
+        yield f"note: {dull} never varied in training and cannot be used."
     with np.errstate(invalid="ignore"):
         spread = np.where(constant, 0.0, std / model.length_scales_)
-    yield from about_columns(
-        model, ~constant & (spread < HARDLY * spread.max()), spread
-    )
+    slow = ~constant & (spread < HARDLY * spread.max())
+    if slow.any():
+        yield from about_columns(model, slow, spread)
     share = 1.0 - len(np.unique(X, axis=0)) / len(X)
     severity = worst_of(share, MANY_DUPLICATES)
     if severity:
-        yield Finding(
-            severity,
-            f"{percent(share, 0)} of the rows repeat the inputs of another row: a "
-            "subdomain then holds less than its size suggests. Give a larger "
-            "subdomain_size.",
+        yield (
+            f"{severity}: {percent(share, 0)} of the rows repeat the inputs of another "
+            "row: a subdomain then holds less than its size suggests. Give a larger "
+            "subdomain_size."
         )
 
 
 def about_columns(model, slow, spread):
     """Columns with long length scales that the model can do without, if it is so."""
     columns = np.flatnonzero(slow)
-    if not len(columns):
-        return
     needless, n_held = find_needless(model, columns[np.argsort(spread[columns])])
-    if needless:
-        chosen = np.isin(np.arange(len(slow)), needless)
-        one = len(needless) == 1
-        yield Finding(
-            "note",
-            f"{listed(names_of_features(model), chosen)} make{'s' if one else ''} no "
-            f"difference: {number(n_held)} rows held out were predicted as well "
-            f"without {'it' if one else 'them'}. Left out, a fit is faster. If "
-            f"{'it' if one else 'they'} should matter, give shorter length scales.",
-        )
+    if not needless:
+        return
+    names = listed(names_of_features(model), np.isin(np.arange(len(slow)), needless))
+    one = len(needless) == 1
+    make, them, they = ("makes", "it", "it") if one else ("make", "them", "they")
+    yield (
+        f"note: {names} {make} no difference: {number(n_held)} rows held out were "
+        f"predicted as well without {them}. Left out, a fit is faster. If {they} "
+        "should matter, give shorter length scales."
+    )
 
 
 def about_outputs(y):
@@ -288,60 +243,50 @@ def about_outputs(y):
     Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
     constant = np.ptp(Y, axis=0) == 0
     if constant.any():
-        yield Finding(
-            "warning",
-            f"{listed(names_of_outputs(y, Y), constant)} never varied in training, so "
-            "nothing else will ever be predicted.",
+        names = listed(names_of_outputs(y, Y), constant)
+        yield (
+            f"warning: {names} never varied in training, so nothing else will ever be "
+            "predicted."
         )
 
 
 def about_answers(model, assessment):
     """Where test rows lie, how wrong answers are, and whether intervals hold."""
     n_queries, names = len(assessment.Y), assessment.names
-    yield from about_outside(assessment.remoteness)
-    if n_queries < FEW_QUERIES:
-        yield Finding(
-            "note", f"{number(n_queries)} test rows are too few to judge errors by."
+    outside = float(np.mean(assessment.remoteness > 1))
+    severity = worst_of(outside, OUTSIDE)
+    if severity:
+        yield (
+            f"{severity}: {percent(outside)} of the test rows lie outside the cover: "
+            "farther from every training row than these are from each other. Answers "
+            "there are extrapolated. Collect rows like them, or distrust these answers "
+            "(model.explain tells which)."
         )
+    if n_queries < FEW_QUERIES:
+        yield f"note: {number(n_queries)} test rows are too few to judge errors by."
         return
     error_sq = (assessment.Y - assessment.mean) ** 2
     spread = assessment.Y.var(axis=0)
     useless = assessment.r2() <= 0
     if useless.any():
-        yield Finding(
-            "problem",
-            f"For {listed(names, useless)}, the mean of the test outputs would be a "
-            "better answer than the predictions.",
+        yield (
+            f"problem: For {listed(names, useless)}, the mean of the test outputs "
+            "would be a better answer than the predictions."
         )
     one_row = (spread > 0) & (error_sq.max(axis=0) > 0.5 * error_sq.sum(axis=0))
     if one_row.any():
         rows = sorted({int(i) for i in np.argmax(error_sq[:, one_row], axis=0)})
-        yield Finding(
-            "warning",
-            f"More than half of the squared error of {listed(names, one_row)} comes "
-            f"from one test row: {', '.join(map(str, rows[:5]))}. Look there before "
-            "judging the model: it may be a wrong measurement.",
+        yield (
+            f"warning: More than half of the squared error of {listed(names, one_row)} "
+            f"comes from one test row: {', '.join(map(str, rows[:5]))}. Look there "
+            "before judging the model: it may be a wrong measurement."
         )
     yield from about_subdomains(model, assessment, error_sq, spread)
-    if assessment.std is not None:
-        held = assessment.held(model.errors_.half_width(COVERAGE)).mean(axis=0)
+    held = assessment.held()
+    if held is not None:
         varied = np.flatnonzero(spread > 0)
         names = [names[j] for j in varied]
-        yield from about_intervals(held[varied], n_queries, names)
-
-
-def about_outside(remote):
-    """Test rows outside the cover."""
-    share = float(np.mean(remote > 1))
-    severity = worst_of(share, OUTSIDE)
-    if severity:
-        yield Finding(
-            severity,
-            f"{percent(share)} of the test rows lie outside the cover: farther from "
-            "every training row than these are from each other. Answers there are "
-            "extrapolated. Collect rows like them, or distrust these answers "
-            "(model.explain tells which).",
-        )
+        yield from about_intervals(held.mean(axis=0)[varied], n_queries, names)
 
 
 def about_subdomains(model, assessment, error_sq, spread):
@@ -357,11 +302,10 @@ def about_subdomains(model, assessment, error_sq, spread):
         worst = often[np.argmax(ratios)]
         shared = not getattr(model.machine_, "per_subdomain", True)
         or_own_scales = ", or per_subdomain=True," if shared else ""
-        yield Finding(
-            "warning",
-            f"Where subdomain {worst} answers, errors are {number(ratios.max(), 2)} "
-            "times as large as overall: outputs may change faster there, or be "
-            f"noisier. More rows there{or_own_scales} may help.",
+        yield (
+            f"warning: Where subdomain {worst} answers, errors are "
+            f"{number(ratios.max(), 2)} times as large as overall: outputs may change "
+            f"faster there, or be noisier. More rows there{or_own_scales} may help."
         )
 
 
@@ -371,26 +315,24 @@ def about_intervals(observed, n_queries, names):
     gap = max(STANDARD_ERRORS * error, LEAST_GAP)
     narrow, wide = observed < COVERAGE - gap, observed > COVERAGE + gap
     if narrow.any():
-        yield Finding(
-            "problem" if observed.min() < 0.8 else "warning",
-            f"95 % intervals of {listed(names, narrow)} hold only "
+        severity = "problem" if observed.min() < 0.8 else "warning"
+        yield (
+            f"{severity}: 95 % intervals of {listed(names, narrow)} hold only "
             f"{percent(observed.min())} of the test outputs: the answers are less "
             "certain than they claim. Test rows may come from elsewhere than the "
-            "training rows, or from later times.",
+            "training rows, or from later times."
         )
     if wide.any():
-        yield Finding(
-            "note",
-            f"95 % intervals of {listed(names, wide)} hold {percent(observed.max())} "
-            "of the test outputs: they are wider than need be.",
+        yield (
+            f"note: 95 % intervals of {listed(names, wide)} hold "
+            f"{percent(observed.max())} of the test outputs: they are wider than need "
+            "be."
         )
 
 
 def worst_of(share, thresholds):
     """The worst severity whose threshold a share passes; None if it passes none.
 
-    Examples
-    --------
     >>> worst_of(0.1, OUTSIDE), worst_of(0.001, OUTSIDE)
     ('warning', None)
     """
@@ -401,8 +343,6 @@ def worst_of(share, thresholds):
 def listed(names, chosen, most=5):
     """Some of the names, in words.
 
-    Examples
-    --------
     >>> listed(["a", "b", "c"], np.array([True, False, True]))
     'a and c'
     >>> listed(list("abcdefgh"), np.ones(8, dtype=bool))

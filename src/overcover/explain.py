@@ -14,12 +14,12 @@ others: it lies *outside the cover*. Of queries that have the distribution of th
 hardly one in M does.
 """
 
-from typing import Any
+import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
-from ._explanation import Explanation, Explanations
-from ._markup import number
+from ._markup import element, html_table, number, numbers, percent, some, text_table
 from ._neighbors import nearest_centers
 from ._validation import check_count, check_queries
 from .consult import panel_of, rounds
@@ -29,32 +29,238 @@ __all__ = ["Explanation"]
 
 # Two rows nearer than this share of the largest coordinate count as one.
 COINCIDENT = 1e-7
+# Standard deviations up to which near rows may differ from a prediction by noise.
+SMALL_GAP = 2.0
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Explanation:
+    """Why a model predicts what it predicts for one query; see `explain`.
+
+    Printed, it is a page of text; in a notebook, a few tables.
+
+    Attributes
+    ----------
+    query : ndarray of shape (n_features,)
+    names : list of str
+        Of the features.
+    mean, std : ndarray of shape (n_outputs,)
+        `std`, `stds` and `posterior_variances` are None where the machine has no
+        variance.
+    subdomains : ndarray of shape (n_answers,)
+        The subdomains that answered, by index.
+    votes : ndarray of shape (n_answers, n_outputs)
+        The weight of each answer; columns sum to one.
+    distances : ndarray of shape (n_answers,)
+        As the router measures them.
+    measure : str
+        What these distances are.
+    posterior_variances : ndarray of shape (n_answers,)
+        Of each subdomain, on the kernel's own scale: between the noise and one plus the
+        noise for a named kernel. Where subdomains learn hyperparameters of their own,
+        and for `AnyRegressor`, on a common scale instead.
+    means, stds : ndarray of shape (n_answers, n_outputs)
+        The answers.
+    neighbors, neighbor_distances : ndarray of shape (n_neighbors,)
+        The nearest of all training rows (but those of weight zero), by index, nearest
+        first, and their distances in length scales. These and the next two are None
+        where the machine keeps no rows.
+    neighbor_targets : ndarray of shape (n_neighbors, n_outputs)
+    neighbor_seen : ndarray of bool of shape (n_neighbors,)
+        Whether a subdomain whose answer has weight holds the row.
+    remoteness : float
+        See the module's formula; NaN where the machine keeps no rows.
+    """
+
+    query: np.ndarray
+    names: list[str]
+    mean: np.ndarray
+    subdomains: np.ndarray
+    votes: np.ndarray
+    distances: np.ndarray
+    measure: str
+    means: np.ndarray
+    remoteness: float
+    std: np.ndarray | None = None
+    posterior_variances: np.ndarray | None = None
+    stds: np.ndarray | None = None
+    neighbors: np.ndarray | None = None
+    neighbor_distances: np.ndarray | None = None
+    neighbor_targets: np.ndarray | None = None
+    neighbor_seen: np.ndarray | None = None
+
+    @property
+    def doubts(self):
+        """Deprecated name of `posterior_variances`."""
+        warnings.warn(
+            "Explanation.doubts is now called posterior_variances. The old name will "
+            "be removed in the next version.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self.posterior_variances
+
+    @property
+    def outside(self):
+        """Whether the query lies outside the cover; False where it is not known."""
+        return bool(self.remoteness > 1)
+
+    @property
+    def verdict(self):
+        """Inside or outside the cover, and what that means, in a sentence."""
+        if np.isnan(self.remoteness):
+            return (
+                "Whether the query lies outside the cover is not known: this machine "
+                "keeps no training rows."
+            )
+        far = (
+            f"it is {number(self.remoteness, 3)} times as far from the nearest row of "
+            "its subdomain as the loneliest row there is from its nearest"
+        )
+        if self.outside:
+            return (
+                f"The query lies OUTSIDE the cover: {far}. The answer is extrapolated; "
+                "do not rely on it."
+            )
+        return f"The query lies inside the cover: {far}."
+
+    @property
+    def agreement(self):
+        """How far the nearest rows' targets are from the prediction, and why.
+
+        About the output where they are farthest, in standard deviations; None where
+        the machine keeps no rows.
+        """
+        if self.neighbor_targets is None:
+            return None
+        off = np.sqrt(np.mean((self.neighbor_targets - self.mean) ** 2, axis=0))
+        std = off if self.std is None else self.std
+        j = int(np.argmax(off / np.maximum(std, np.finfo(float).tiny)))
+        where = f" in output {j}, where they differ most" if len(off) > 1 else ""
+        return (
+            f"The targets of these rows are {number(off[j])} from the prediction on "
+            f"average{where}: {self._reason(off[j], std[j])}"
+        )
+
+    def _reason(self, off, std):
+        """Why the nearest rows differ from the prediction."""
+        if self.outside:
+            return (
+                "the query lies outside the cover, where these rows decide little, and "
+                "the answer returns to the mean of the subdomain."
+            )
+        assert self.neighbor_distances is not None
+        if self.neighbor_distances[0] > 1:
+            return (
+                "none of them is within a length scale of the query, so many rows "
+                "decide together."
+            )
+        if off <= SMALL_GAP * std:
+            return (
+                f"the standard deviation, {number(std)}, allows for that. The machine "
+                "takes such differences between near rows for noise, and averages them."
+            )
+        return (
+            f"more than the standard deviation, {number(std)}, since outputs change "
+            "within these distances. The machine follows the change by rows on all "
+            "sides and farther away, some of which count negatively."
+        )
+
+    def _answers(self):
+        """Header and rows of the table of answers."""
+        variances, stds = self.posterior_variances, self.stds
+        rows = [
+            [
+                str(k),
+                percent(self.votes[i].mean()),
+                number(self.distances[i]),
+                number(None if variances is None else variances[i]),
+                in_words(self.means[i], None if stds is None else stds[i]),
+            ]
+            for i, k in enumerate(self.subdomains)
+        ]
+        return ["subdomain", "vote", "distance", "posterior variance", "answer"], rows
+
+    def _near(self):
+        """Header and rows of the table of training rows."""
+        columns: tuple = (
+            self.neighbors,
+            self.neighbor_distances,
+            self.neighbor_targets,
+            self.neighbor_seen,
+        )
+        return ["row", "distance", "target", "held by a voter"], [
+            [str(i), number(distance), numbers(target), "yes" if is_held else "no"]
+            for i, distance, target, is_held in zip(*columns)
+        ]
+
+    def _parts(self):
+        """Pairs of a title and a text or a table: what both renderings show."""
+        pairs = zip(self.names, self.query)
+        yield "Query", some([f"{name} = {number(x)}" for name, x in pairs], 6)
+        yield "Prediction", in_words(self.mean, self.std)
+        yield f"Answers ({self.measure})", self._answers()
+        if self.neighbors is not None:
+            yield "Nearest training rows (distance in length scales)", self._near()
+            yield "Neighbours", self.agreement
+        yield "Cover", self.verdict
+
+    def __repr__(self):
+        """A page of text."""
+        return "\n".join(
+            f"{title}: {content}"
+            if isinstance(content, str)
+            else f"{title}:\n{text_table(*content)}"
+            for title, content in self._parts()
+        )
+
+    def _repr_html_(self):
+        parts = (
+            element("p", f"{title}: {content}")
+            if isinstance(content, str)
+            else html_table(content[0], content[1], title)
+            for title, content in self._parts()
+        )
+        return f'<div class="overcover-explanation">{"".join(parts)}</div>'
+
+
+class Explanations(tuple):
+    """Explanations of several queries: a tuple that prints as a few pages."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        """The pages, one after the other."""
+        return "\n\n".join(f"[{i}] {page!r}" for i, page in enumerate(self))
+
+    def _repr_html_(self):
+        return "\n<hr>\n".join(page._repr_html_() for page in self)
+
+
+def in_words(mean, std):
+    """An answer in a few words.
+
+    >>> in_words(np.array([0.5]), np.array([0.1])), in_words(np.array([1.0]), None)
+    ('0.5 +- 0.1', '1')
+    """
+    if std is None:
+        return numbers(mean)
+    return some([f"{number(m)} +- {number(s)}" for m, s in zip(mean, std)], 3)
 
 
 def explain(model, X, n_neighbors=5):
     """Take predictions apart; the work of `OverlappingCoverRegressor.explain`.
 
     Reads every training row once: O(n_samples) per query. Memory beyond the result:
-    O(n_queries * subdomain_size).
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor or Machine
-        Fitted.
-    X : array-like of shape (n_queries, n_features) or (n_features,)
-    n_neighbors : int, default=5
-        Training rows to list.
-
-    Returns
-    -------
-    Explanation if X is one row without a second axis, else a tuple of them
+    O(n_queries * subdomain_size). An `Explanation` if X is one row without a second
+    axis, else a tuple of them.
     """
     from .alone import as_cover  # which imports the regressor, and that this module
 
     model = as_cover(model)
     check_count("n_neighbors", n_neighbors, 1, "5 are enough to get an idea.")
-    alone = np.ndim(X) == 1
-    if alone:  # a row of a data frame keeps its names
+    is_one = np.ndim(X) == 1
+    if is_one:  # a row of a data frame keeps its names
         X = X.to_frame().T if hasattr(X, "to_frame") else np.reshape(X, (1, -1))
     X = check_queries(model, X).astype(np.float64)
     panel = panel_of(model)
@@ -63,7 +269,7 @@ def explain(model, X, n_neighbors=5):
         for rows, consultation in rounds(panel, X, panel.machine.has_variance)
         for page in _pages(model, X[rows], consultation, n_neighbors)
     ]
-    return pages[0] if alone else Explanations(pages)
+    return pages[0] if is_one else Explanations(pages)
 
 
 def _pages(model, X, consultation, n_neighbors):
@@ -77,58 +283,47 @@ def _pages(model, X, consultation, n_neighbors):
         candidates = np.flatnonzero(route.subdomains[q] >= 0)
         subdomains, votes = route.subdomains[q, candidates], weights[q, candidates]
         means = answers.mean[q, candidates]
-        page: dict[str, Any] = {
-            "query": x,
-            "names": names,
-            "mean": mean[q],
-            "subdomains": subdomains,
-            "votes": np.broadcast_to(votes, means.shape).copy(),
-            "distances": route.distances[q, candidates],
-            "measure": measure,
-            "means": means,
-            "remoteness": float(remote[q]),
-        }
+        optional = {}
         if std is not None:
-            page["std"] = std[q]
-            page["stds"] = np.sqrt(answers.variance[q, candidates])
-            page["posterior_variances"] = answers.posterior[q, candidates, 0]
+            optional["std"] = std[q]
+            optional["stds"] = np.sqrt(answers.variance[q, candidates])
+            optional["posterior_variances"] = answers.posterior[q, candidates, 0]
         if near is not None:
-            rows, distances, targets = (part[q] for part in near)
+            rows, optional["neighbor_distances"], targets = (part[q] for part in near)
+            optional["neighbors"], optional["neighbor_targets"] = rows, targets
             voters = subdomains[votes.max(axis=1) > 0]
             members = np.concatenate([model.cover_.members[k] for k in voters])
-            page |= {"neighbors": rows, "neighbor_seen": np.isin(rows, members)}
-            page |= {"neighbor_distances": distances, "neighbor_targets": targets}
-        yield Explanation(**page)
+            optional["neighbor_seen"] = np.isin(rows, members)
+        yield Explanation(
+            query=x,
+            names=names,
+            mean=mean[q],
+            subdomains=subdomains,
+            votes=np.broadcast_to(votes, means.shape).copy(),
+            distances=route.distances[q, candidates],
+            measure=measure,
+            means=means,
+            remoteness=float(remote[q]),
+            **optional,
+        )
 
 
 def summary(model):
-    """A fitted model in a line: subdomains, sizes, seconds.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted.
-
-    Returns
-    -------
-    str
-    """
+    """A fitted model in a line: subdomains, sizes, seconds."""
     cover = model.cover_
     sizes = [len(members) for members in cover.members]
-    one = model.n_subdomains_ == 1
+    plural = "" if model.n_subdomains_ == 1 else "s"
     seconds = ", ".join(f"{name} {s:.1f} s" for name, s in model.timings_.items())
     return (
         f"{number(int(cover.n_owned.sum()))} rows in {number(model.n_subdomains_)} "
-        f"subdomain{'' if one else 's'} of {extent(sizes)} rows, "
-        f"{extent(cover.n_owned)} of them owned; {seconds}"
+        f"subdomain{plural} of {extent(sizes)} rows, {extent(cover.n_owned)} of them "
+        f"owned; {seconds}"
     )
 
 
 def extent(counts):
     """Smallest to largest.
 
-    Examples
-    --------
     >>> extent([79, 80]), extent([80, 80])
     ('79 to 80', '80')
     """
@@ -143,22 +338,7 @@ def names_of_features(model):
 
 
 def remoteness(model, X, home):
-    """How far out queries are, as in the module's formula.
-
-    Memory: one subdomain's rows at a time, and a block of distances.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted.
-    X : ndarray of shape (n_queries, n_features)
-    home : ndarray of int of shape (n_queries,)
-        The subdomain with the largest weight.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), NaN where the machine keeps no rows
-    """
+    """How far out queries of such home subdomains are; NaN where no rows are kept."""
     remote = np.full(len(X), np.nan)
     for k, (queries, _) in grouped(home[:, None]):
         rows = rows_in_metric(model, k)
@@ -179,22 +359,9 @@ def rows_in_metric(model, k):
 
 
 def nearest_rows(model, X, n_neighbors):
-    """The training rows nearest to each query, out of the states of the machines.
+    """The nearest training rows, distances and outputs of queries; None without rows.
 
     Every row is owned by one subdomain, so owned rows are all rows, once.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted.
-    X : ndarray of shape (n_queries, n_features)
-    n_neighbors : int
-
-    Returns
-    -------
-    rows, distances : ndarray of shape (n_queries, n_neighbors), nearest first
-    targets : ndarray of shape (n_queries, n_neighbors, n_outputs)
-        All of it None where the machine keeps no rows.
     """
     Z = X / model.length_scales_
     # Distance, row, subdomain, and place in it: of the nearest so far.

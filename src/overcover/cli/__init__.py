@@ -1,13 +1,13 @@
 """The command line: ``overcover``, for people who have a table and no program.
 
-Commands are in `_commands` and `_trials`; the work of each has a file of its own.
+Commands are in `_commands` and `_trials`, and their work in the other files.
 `overcover.tables` reads and writes tables; `_recipe` turns their columns into inputs,
 `_stored` is a model with the recipe of its columns. Needs the extra ``cli``.
 """
 
 import sys
 
-from ._signals import code_and_word, orderly_end
+from ._errors import code_and_word, orderly_end
 
 
 def make_app():
@@ -24,25 +24,19 @@ def main(arguments=None):
     0 for success, 1 if files or data do not permit it, 2 for wrong usage, 130 when
     interrupted, 143 when terminated, both after cleaning up. An error is a line or two;
     the hidden option ``--debug`` before the command, or ``OVERCOVER_DEBUG=1``, adds the
-    traceback.
-
-    Parameters
-    ----------
-    arguments : list of str or None
-        None for those of the process.
+    traceback. `arguments` are a list of str, None for those of the process.
     """
     with orderly_end():
         try:
             app = make_app()
         except ImportError as error:
-            print(
-                f"error: the command line needs {error.name}. Install the extra: "
-                "pip install 'overcover[cli]'.",
-                file=sys.stderr,
-            )
-            sys.exit(2)
+            code = 2
+            text = f"error: the command line needs {error.name}. Install the extra: "
+            text += "pip install 'overcover[cli]'."
         except KeyboardInterrupt as error:
             code, text = code_and_word(error)
-            print(text, file=sys.stderr)
-            sys.exit(code)
-        app(args=arguments, prog_name="overcover")
+        else:
+            app(args=arguments, prog_name="overcover")
+            return
+        print(text, file=sys.stderr)
+        sys.exit(code)

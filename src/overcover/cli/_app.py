@@ -12,9 +12,11 @@ from typer.core import TyperGroup
 
 from .. import __version__, store
 from .._interrupts import as_exceptions
-from ._mistakes import Cannot, Mistake, first_line
+from ._errors import Cannot, Mistake, code_and_word
 from ._show import say
-from ._signals import code_and_word
+
+# Errors of the package whose messages explain themselves.
+REFUSALS = (store.StoreError, ValueError, ImportError, MemoryError)
 
 
 class Commands(TyperGroup):
@@ -24,7 +26,11 @@ class Commands(TyperGroup):
         """As typer does, but for errors."""
         try:
             with as_exceptions():
-                check_stdout()
+                if sys.stdout is None:
+                    raise Cannot(
+                        "standard output is closed: nothing can be printed. Send it to "
+                        "a file, or to /dev/null."
+                    )
                 result = super().invoke(ctx)
                 sys.stdout.flush()
                 return result
@@ -37,37 +43,25 @@ class Commands(TyperGroup):
         raise typer.Exit(code)
 
 
-def check_stdout():
-    """Refuse, before any work is done, to print where nothing can be printed."""
-    if sys.stdout is None:
-        raise Cannot(
-            "standard output is closed: nothing can be printed. Send it to a "
-            "file, or to /dev/null."
-        )
-
-
-# Errors of the package whose messages explain themselves.
-REFUSALS = (store.StoreError, ValueError, ImportError, MemoryError)
-
-
 def code_and_text(error):
     """Exit code and message of an error."""
     if isinstance(error, KeyboardInterrupt):
         return code_and_word(error)
     if isinstance(error, BrokenPipeError):
-        # The reader has left, as `| head` does: fine. Nor may Python try again at its
-        # end.
+        # The reader has left, as `| head` does: fine. Python must not try again when it
+        # ends.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0, ""
     if isinstance(error, Mistake):
         return error.code, f"error: {error}"
+    text = str(error).strip().partition("\n")[0] or type(error).__name__
     if isinstance(error, OSError):
-        about = f"{error.filename}: " if error.filename else ""
-        return 1, f"error: {about}{error.strerror or first_line(error)}"
+        file = f"{error.filename}: " if error.filename else ""
+        text = f"{file}{error.strerror or text}"
     if isinstance(error, MemoryError):
-        return 1, f"error: not enough memory. {first_line(error)}"
-    return 1, f"error: {first_line(error)}"
+        text = f"not enough memory. {text}"
+    return 1, f"error: {text}"
 
 
 app = typer.Typer(
@@ -77,15 +71,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+# What to do with rows that lack values: in training, to predict, to score a model on.
+InFit = StrEnum("InFit", ["refuse", "drop", "median"])
+InQueries = StrEnum("InQueries", ["refuse", "empty"])
+InTest = StrEnum("InTest", ["refuse", "drop"])
 
-class Missing(StrEnum):
-    """What to do where values are missing, in training."""
-
-    refuse = "refuse"
-    drop = "drop"
-    median = "median"
-
-
+Model = Annotated[str, typer.Argument(help="Folder of a model: of fit or model.save.")]
 Data = Annotated[
     str, typer.Argument(help="CSV, TSV, Parquet, .npy or .npz file; - for stdin.")
 ]
@@ -93,11 +84,18 @@ Target = Annotated[
     list[str] | None,
     typer.Option("--target", "-t", help="Columns to predict: a,b; may be repeated."),
 ]
+Observed = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", help="Outputs, if they have other names here."),
+]
 Drop = Annotated[list[str] | None, typer.Option(help="Columns not to use.")]
 OneHot = Annotated[
     list[str] | None, typer.Option(help="Columns of words to use, as 0 and 1.")
 ]
-MissingValues = Annotated[Missing, typer.Option(help="Rows that lack values.")]
+Gaps = typer.Option(help="Rows that lack values.")
+FitGaps = Annotated[InFit, Gaps]
+QueryGaps = Annotated[InQueries, Gaps]
+TestGaps = Annotated[InTest, Gaps]
 Overlap = Annotated[
     float, typer.Option(min=0, max=0.99, help="Share of its rows that it borrows.")
 ]

@@ -1,61 +1,25 @@
 """Commands on a model: fit, predict, evaluate, inspect, report."""
 
 import os
-from enum import StrEnum
 from typing import Annotated
 
+import numpy as np
 import typer
 
-from .. import store
-from .._markup import duration, number, percent, size_of
+from .. import OverlappingCoverRegressor, planning, store
+from .._markup import duration, number, percent, size_of, some
+from ..advice import assess, findings, with_notes
 from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
+from ..explain import names_of_features
 from ..machines import NAMED
 from ..tables import writing_table
-from ._app import (
-    Data,
-    Drop,
-    Jobs,
-    Json,
-    Missing,
-    MissingValues,
-    OneHot,
-    Overlap,
-    Seed,
-    Target,
-    app,
-)
-from ._checks import check_output
-from ._mistakes import Mistake
+from . import _app as option
+from ._app import app
+from ._errors import Mistake, check_output
+from ._fit import check_store, fit_table
 from ._recipe import read_table, split_names
-from ._show import (
-    bar,
-    counted,
-    is_watched,
-    maybe,
-    print_dropped,
-    print_findings,
-    print_json,
-    print_pairs,
-    print_table,
-    say,
-)
-
-# Rows of a table that are read and predicted together.
-ROWS_AT_A_TIME = 2**15
-
-
-class Gaps(StrEnum):
-    """What to do where values are missing, in rows to predict."""
-
-    refuse = "refuse"
-    empty = "empty"
-
-
-class Incomplete(StrEnum):
-    """What to do where values are missing, in rows to score a model on."""
-
-    refuse = "refuse"
-    drop = "drop"
+from ._show import bar, count, is_watched, print_json, print_remarks, print_table
+from ._stored import answers, facts_of, open_model, read_observed, rows_of
 
 
 def machine_name(text):
@@ -65,19 +29,11 @@ def machine_name(text):
     return text
 
 
-Model = Annotated[str, typer.Argument(help="Folder of a model: of fit or model.save.")]
-Observed = Annotated[
-    list[str] | None,
-    typer.Option("--target", "-t", help="Outputs, if they have other names here."),
-]
-IncompleteRows = Annotated[Incomplete, typer.Option(help="Rows that lack values.")]
-
-
 @app.command()
 def fit(
-    data: Data,
+    data: option.Data,
     out: Annotated[str, typer.Option("--out", "-o", help="Folder for the model.")],
-    target: Target = None,
+    target: option.Target = None,
     machine: Annotated[
         str,
         typer.Option(
@@ -92,88 +48,74 @@ def fit(
     subdomain_size: Annotated[
         int | None, typer.Option(min=1, help="Rows per machine; 800.")
     ] = None,
-    overlap: Overlap = DEFAULT_OVERLAP,
-    drop: Drop = None,
-    one_hot: OneHot = None,
-    missing: MissingValues = Missing.refuse,
+    overlap: option.Overlap = DEFAULT_OVERLAP,
+    drop: option.Drop = None,
+    one_hot: option.OneHot = None,
+    missing: option.FitGaps = option.InFit.refuse,
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard an unfinished fit.")
     ] = False,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a finished model of other data.")
     ] = False,
-    jobs: Jobs = 1,
-    seed: Seed = 0,
-    as_json: Json = False,
+    jobs: option.Jobs = 1,
+    seed: option.Seed = 0,
+    as_json: option.Json = False,
 ):
     """Fit a model on a table.
 
     Repeat the command of an interrupted fit, and it goes on where it stopped; a
     finished fit is not repeated. A model of other data stays, unless --replace.
     """
-    from ._budget import parse_seconds
-    from ._fit import check_store, fit_table
-
     if budget is not None and subdomain_size is not None:
         raise Mistake("--budget chooses --subdomain-size: give one of them.")
-    seconds = None if budget is None else parse_seconds(budget)
+    try:
+        seconds = None if budget is None else planning.Budget.of(budget).seconds
+    except ValueError as error:
+        raise Mistake(str(error)) from error
     check_store(out)
-    columns = target or [], drop or [], one_hot or []
-    X, Y, recipe = read_table(data, *columns, missing.value)
-    options = {
-        "machine": machine,
-        "subdomain_size": subdomain_size or DEFAULT_SIZE,
-        "overlap": overlap,
-        "n_jobs": jobs,
-        "random_state": seed,
-        "verbose": int(is_watched()),
-    }
-    fit = fit_table(X, Y, recipe, out, options, seconds, not restart, replace, say)
-    show_fit(out, X, Y, fit, as_json)
+    X, Y, recipe = read_table(data, target, drop, one_hot, missing)
+    model = OverlappingCoverRegressor(
+        machine,
+        subdomain_size=subdomain_size or DEFAULT_SIZE,
+        overlap=overlap,
+        n_jobs=jobs,
+        random_state=seed,
+        verbose=int(is_watched()),
+    )
+    result = fit_table(model, X, Y, recipe, out, seconds, not restart, replace)
+    show_fit(out, X, Y, result, as_json)
 
 
-def show_fit(out, X, Y, fit, as_json):
-    """Print what a fit gave, to people or as JSON."""
-    from ._stored import facts_of
-
-    facts = facts_of(out)
+def show_fit(out, X, Y, result, as_json):
+    """Print the result of a fit, to people or as JSON."""
+    model, remarks, seconds, is_new = result
+    facts, n_dropped = facts_of(out), X.attrs["dropped"]
     if as_json:
-        print_json(
-            {
-                "model": out,
-                "is_new": fit.is_new,
-                "rows": facts["n_rows"],
-                "dropped": X.attrs["dropped"],
-                "features": list(X.columns),
-                "targets": list(Y.columns),
-                "machine": facts["machine"],
-                "hyperparameters": facts["hyperparameters"],
-                "subdomains": facts["n_subdomains"],
-                "subdomain_size": facts["subdomain_size"],
-                "overlap": facts["overlap"],
-                "bytes": facts["bytes"],
-                "timings": {k: float(v) for k, v in fit.model.timings_.items()},
-                "seconds": fit.seconds,
-                "findings": [finding._asdict() for finding in fit.findings],
-            }
-        )
+        answer = {"model": out, "is_new": is_new}
+        answer |= {"rows": facts["n_rows"], "dropped": n_dropped}
+        answer |= {"features": list(X.columns), "targets": list(Y.columns)}
+        names = ("machine", "hyperparameters", "subdomain_size", "overlap", "bytes")
+        answer |= {name: facts[name] for name in names}
+        timings = {name: float(value) for name, value in model.timings_.items()}
+        answer |= {"subdomains": facts["n_subdomains"], "timings": timings}
+        print_json(answer | {"seconds": seconds, "findings": remarks})
         return
     each = " each" if facts["n_subdomains"] > 1 else ""
     print(
-        f"{counted(facts['n_rows'], 'row')}, {counted(X.shape[1], 'input')}, "
-        f"{counted(Y.shape[1], 'output')}: {counted(facts['n_subdomains'], 'machine')} "
+        f"{count(facts['n_rows'], 'row')}, {count(X.shape[1], 'input')}, "
+        f"{count(Y.shape[1], 'output')}: {count(facts['n_subdomains'], 'machine')} "
         f"on {number(facts['subdomain_size'])} rows{each} ({facts['machine']}), "
-        f"{f'in {duration(fit.seconds)}' if fit.is_new else 'already fitted'}"
+        f"{f'in {duration(seconds)}' if is_new else 'already fitted'}"
     )
-    print_dropped(X.attrs["dropped"])
-    print_findings(fit.findings)
+    print_remarks(n_dropped, remarks)
     print(f"{out} ({size_of(facts['bytes'])})")
 
 
 @app.command()
 def predict(
-    model: Model,
-    data: Data,
+    model: option.Model,
+    data: option.Data,
     out: Annotated[
         str, typer.Option("--out", "-o", help=".csv, .tsv, .parquet, .npy; - stdout.")
     ] = "-",
@@ -185,9 +127,9 @@ def predict(
     keep: Annotated[
         list[str] | None, typer.Option(help="Columns to copy, as written.")
     ] = None,
-    missing: Annotated[Gaps, typer.Option(help="Rows that lack values.")] = Gaps.refuse,
-    jobs: Jobs = 1,
-    as_json: Json = False,
+    missing: option.QueryGaps = option.InQueries.refuse,
+    jobs: option.Jobs = 1,
+    as_json: option.Json = False,
 ):
     """Predict for the rows of a table, in chunks: memory does not grow with it.
 
@@ -195,21 +137,18 @@ def predict(
     targets, with _std, _low and _high behind; a copied column of the same name has
     _given behind.
     """
-    from ._predict import answers
-    from ._stored import open_model, rows_of
-
     check_output(out, data)
     if out == "-" and as_json:
         raise Mistake("--json needs stdout: send the answers to a file, --out.")
     stored = open_model(model, jobs)
-    chunks = rows_of(stored, data, ROWS_AT_A_TIME, keep or [], verbatim=True)
-    kept = split_names(keep or [], chunks.columns)
+    chunks = rows_of(stored, data, keep, verbatim=True)
+    kept = split_names(keep, chunks.columns)
     n_rows = done = 0
     with (
         writing_table(out) as write,
         bar("predicting", chunks.total, as_share=True) as advance,
     ):
-        for frame in answers(stored, chunks, kept, std, interval, missing.value):
+        for frame in answers(stored, chunks, kept, std, interval, missing):
             write(frame)
             n_rows += len(frame)
             advance(chunks.done() - done)
@@ -224,76 +163,85 @@ def predict(
 
 @app.command()
 def evaluate(
-    model: Model,
-    data: Data,
-    target: Observed = None,
-    missing: IncompleteRows = Incomplete.refuse,
-    jobs: Jobs = 1,
-    as_json: Json = False,
+    model: option.Model,
+    data: option.Data,
+    target: option.Observed = None,
+    missing: option.TestGaps = option.InTest.refuse,
+    jobs: option.Jobs = 1,
+    as_json: option.Json = False,
 ):
     """Score a model on rows it was not fitted on, output by output."""
-    from ..advice import assess, findings, with_notes
-    from ._evaluate import scores_of
-    from ._stored import open_model, read_observed
-
     stored = open_model(model, jobs)
-    X, Y, n_dropped = read_observed(stored, data, target or [], missing.value)
+    X, Y, n_dropped = read_observed(stored, data, target, missing)
     with bar("predicting"):
         assessment = assess(stored.model, X, Y)
-    scores = scores_of(stored.model, assessment)
+    scores = scores_of(assessment)
     remarks = with_notes(stored.model, findings(stored.model, None, None, assessment))
     if as_json:
-        print_json(
-            {
-                "rows": len(Y),
-                "dropped": n_dropped,
-                "seconds": assessment.seconds,
-                "scores": [score._asdict() for score in scores],
-                "findings": [finding._asdict() for finding in remarks],
-            }
-        )
+        answer = {"rows": len(Y), "dropped": n_dropped, "seconds": assessment.seconds}
+        print_json(answer | {"scores": scores, "findings": remarks})
         return
     source = "standard input" if data == "-" else data
     print_table(
         f"{number(len(Y))} rows of {source}",
         ("output", "RMSE", "mean |error|", "R2", "NLPD", "95 % hold"),
         [
-            (name, *map(maybe, values), maybe(held, percent))
-            for name, *values, held in scores
+            (name, *map(number, values), percent(held))
+            for name, *values, held in (score.values() for score in scores)
         ],
     )
-    print_dropped(n_dropped)
-    print_findings(remarks)
+    print_remarks(n_dropped, remarks)
+
+
+def scores_of(assessment):
+    """Scores of every output; NaN without a variance, or where it does not vary."""
+    error = assessment.Y - assessment.mean
+    nlpd = held = np.full(error.shape, np.nan)
+    if assessment.std is not None:
+        nlpd = -assessment.errors.log_density(error, assessment.std)
+        held = assessment.held()
+    columns = {
+        "rmse": np.sqrt(np.mean(error**2, axis=0)),
+        "mae": np.mean(np.abs(error), axis=0),
+        "r2": assessment.r2(),
+        "nlpd": nlpd.mean(axis=0),
+        "held": held.mean(axis=0),
+    }
+    return [
+        {"output": name} | {score: float(x[j]) for score, x in columns.items()}
+        for j, name in enumerate(assessment.names)
+    ]
 
 
 @app.command()
 def inspect(
-    model: Model,
+    model: option.Model,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read all of it, check every checksum.")
     ] = False,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ):
     """Describe a stored model."""
-    from ._stored import facts_of, open_model
-
     facts, stored = facts_of(model), open_model(model)
     if verify:
         with bar("verifying"):
             store.verify(model)
     if as_json:
         print_json(facts | {"verified": verify})
-    else:
-        print_pairs(described(facts, stored, verify))
+        return
+    pairs = description_of(facts, stored)
+    if verify:
+        pairs.append(("verified", "all checksums agree"))
+    pairs += [("of the fit", note) for note in with_notes(stored.model, [])]
+    width = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
+        print(f"{name:<{width}}  {value}")
 
 
-def described(facts, stored, is_verified):
+def description_of(facts, stored):
     """Names and values that describe a stored model."""
-    from ..advice import with_notes
-    from ..explain import names_of_features
-
-    inputs, learned = names_of_features(stored.model), facts["hyperparameters"]
-    pairs = [
+    inputs, hyperparameters = names_of_features(stored.model), facts["hyperparameters"]
+    return [
         ("machine", facts["machine"]),
         ("rows", number(facts["n_rows"])),
         ("inputs", f"{facts['n_features']}: {some(inputs)}"),
@@ -302,47 +250,45 @@ def described(facts, stored, is_verified):
         ("rows of each", number(facts["subdomain_size"])),
         ("overlap", percent(facts["overlap"], 0)),
         ("router", facts["router"]),
-        *((name.replace("_", " "), some(value)) for name, value in learned.items()),
+        *(
+            (k.replace("_", " "), in_words(value))
+            for k, value in hyperparameters.items()
+        ),
         ("size", f"{size_of(facts['bytes'])}, {facts['dtype']}"),
         ("written by", ", ".join(f"{k} {v}" for k, v in facts["versions"].items())),
     ]
-    if is_verified:
-        pairs.append(("verified", "all checksums agree"))
-    return pairs + [("of the fit", note) for note in with_notes(stored.model, [])]
 
 
-def some(values, most=8):
-    """The first values of a list, in words; a value alone as it is."""
-    if not isinstance(values, list):
-        return number(values) if isinstance(values, float) else str(values)
-    more = f" and {len(values) - most} more" if len(values) > most else ""
-    return ", ".join(some(value) for value in values[:most]) + more
+def in_words(value):
+    """The first values of a list; a value alone as it is."""
+    if isinstance(value, list):
+        return some([in_words(part) for part in value])
+    return number(value) if isinstance(value, float) else str(value)
 
 
 @app.command()
 def report(
-    model: Model,
+    model: option.Model,
     data: Annotated[
         str | None, typer.Argument(help="Rows to score it on, not those of the fit.")
     ] = None,
     out: Annotated[
         str, typer.Option("--out", "-o", help="The HTML file.")
     ] = "report.html",
-    target: Observed = None,
-    missing: IncompleteRows = Incomplete.refuse,
+    target: option.Observed = None,
+    missing: option.TestGaps = option.InTest.refuse,
     title: Annotated[str | None, typer.Option(help="Of the report.")] = None,
-    jobs: Jobs = 1,
-    as_json: Json = False,
+    jobs: option.Jobs = 1,
+    as_json: option.Json = False,
 ):
     """Write a report as one HTML file: errors, intervals, the cover, what to do."""
     from ..report import write_report
-    from ._stored import open_model, read_observed
 
     check_output(out, data, (".html", ".htm"))
     stored = open_model(model, jobs)
     X = Y = None
     if data is not None:
-        X, Y, _ = read_observed(stored, data, target or [], missing.value)
+        X, Y, _ = read_observed(stored, data, target, missing)
     title = title or f"Report on {os.path.basename(os.path.normpath(model))}"
     dates = [name for name, kind in stored.recipe.kinds.items() if kind == "date"]
     with bar("report"):

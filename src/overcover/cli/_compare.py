@@ -24,8 +24,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from .. import OverlappingCoverRegressor
+from ..advice import COVERAGE
 
-COVERAGE = 0.95
 N_NEIGHBORS = (2, 5, 10, 20, 40)
 # Trees are added until the error on a tenth of the training rows does not fall.
 MOST_TREES, PATIENCE = 2000, 20
@@ -34,29 +34,25 @@ TAKES_GAPS = ("boosting",)
 
 
 class Score(NamedTuple):
-    """One method, over all folds."""
+    """One method, over all folds.
+
+    Errors of one output are in its units; `rmse`, `nlpd`, `r2` and `held` of several
+    are means over those that vary, in standard deviations, `mae` is their mean in their
+    own units. `nlpd`, minus the mean log density, and `held`, the share of outputs
+    inside 95 % intervals, are None for a method without variances.
+    """
 
     method: str
     rmse: float
-    """Root mean squared error: of one output in its units; of several in deviations,
-    over those that vary, as `r2`, `nlpd` and `held` are."""
-
     rmse_spread: float
     """Standard deviation of the folds' own errors."""
 
     mae: float
-    """Mean absolute error, in the outputs' own units; their mean, if several."""
-
     r2: float | None
-    """Mean over the outputs; None where none varies."""
+    """None where no output varies."""
 
     nlpd: float | None
-    """Minus the mean log density of an output, in the units of `rmse`; None, as the
-    next, for a method without variances."""
-
     held: float | None
-    """Share of outputs inside 95 % intervals."""
-
     fit_seconds: float
     """Of one fold, on average."""
 
@@ -64,30 +60,13 @@ class Score(NamedTuple):
     """Per row answered, without a variance."""
 
     rmse_of_outputs: list[float]
-    """Root mean squared error of each, in its own units."""
-
     r2_of_outputs: list[float | None]
 
 
-class Fold(NamedTuple):
-    """One method on one fold; arrays of shape (n_outputs,), in units of the outputs."""
-
-    error_sq: np.ndarray
-    mae: np.ndarray
-    r2: np.ndarray
-    """NaN where an output does not vary."""
-
-    nlpd: np.ndarray | None
-    held: np.ndarray | None
-    seconds: float
-    microseconds: float
-
-
 def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
-    """Functions that make a fresh estimator, by name of the method.
+    """Functions that make an estimator for `n_rows` training rows at least, by name.
 
-    `cover` holds options of `OverlappingCoverRegressor`; there are `n_rows` training
-    rows at least.
+    `cover` holds options of `OverlappingCoverRegressor`.
     """
     seed, n_jobs = cover.get("random_state"), cover.get("n_jobs")
     possible = [k for k in N_NEIGHBORS if 2 * k <= n_rows]
@@ -121,10 +100,9 @@ def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
 def compare(X, Y, names, n_folds, cover, block=1, done=lambda: None):
     """Score methods on the same folds; the smallest error first.
 
-    Rows of X, shape (n_samples, n_features), may lack values (NaN): medians of the
-    training rows fill them, except for methods that accept gaps. `cover` holds options
-    of `OverlappingCoverRegressor`; its threads and seed hold for all methods. `block`
-    consecutive rows are never split. `done` is called after every fold of every method.
+    `cover` holds options of `OverlappingCoverRegressor`; its threads and seed hold for
+    all methods. `block` consecutive rows are never split. `done` is called after every
+    fold of every method.
     """
     splits = list(splits_of(len(X), n_folds, block, cover.get("random_state")))
     makers = methods(cover, min(len(train) for train, _ in splits))
@@ -145,8 +123,6 @@ def compare(X, Y, names, n_folds, cover, block=1, done=lambda: None):
 def splits_of(n_rows, n_folds, block, seed):
     """Training and test rows of every fold.
 
-    Examples
-    --------
     >>> for _, test in splits_of(7, 2, 2, seed=0):
     ...     print(test)
     [4 5 6]
@@ -167,68 +143,64 @@ def filled(X, train):
     return imputer.fit(X[train]).transform(X)
 
 
-def score_fold(model, X, Y, train, test) -> Fold:
-    """Fit on the training rows, score on the test rows."""
+def score_fold(model, X, Y, train, test):
+    """Fit on the training rows, score on the test rows.
+
+    Returns arrays of shape (n_outputs,), in units of the outputs: mean squared error,
+    mean absolute error, R2 (NaN where an output does not vary), NLPD and share inside
+    95 % intervals (NaN without a variance); and seconds to fit, microseconds per row.
+    """
     mean, deviation = Y[train].mean(axis=0), Y[train].std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     Z = (Y - mean) / deviation
-    started = time.perf_counter()
+    start = time.perf_counter()
     model.fit(X[train], Z[train])
-    fitted = time.perf_counter()
+    end_of_fit = time.perf_counter()
     mean_test = model.predict(X[test]).reshape(len(test), -1)
-    answered = time.perf_counter()
-    nlpd = held = None
+    micro = 1e6 * (time.perf_counter() - end_of_fit) / len(test)
+    nlpd = held = np.full(Y.shape[1], np.nan)
     if hasattr(model, "predict_interval"):
         low, high = model.predict_interval(X[test], coverage=COVERAGE)
-        inside = (low <= Z[test]) & (Z[test] <= high)
-        held = inside.mean(axis=0)
+        held = np.mean((low <= Z[test]) & (Z[test] <= high), axis=0)
         nlpd = np.log(deviation) - np.mean(model.log_density(X[test], Z[test]), axis=0)
     error = deviation * (Z[test] - mean_test)
     error_sq, spread = np.mean(error**2, axis=0), Y[test].var(axis=0)
     r2 = 1.0 - error_sq / np.where(spread > 0, spread, np.nan)
-    micro = 1e6 * (answered - fitted) / len(test)
     mae = np.mean(np.abs(error), axis=0)
-    return Fold(error_sq, mae, r2, nlpd, held, fitted - started, micro)
+    return error_sq, mae, r2, nlpd, held, end_of_fit - start, micro
 
 
 def summary(name, folds, unit) -> Score:
-    """Means over folds and outputs, as a score.
+    """Means over folds and outputs, whose errors are averaged in their `unit`.
 
-    `unit`, shape (n_outputs,), is that in which errors of outputs are averaged. Outputs
-    of unit 0 never vary and are left out: their density is infinite.
+    Outputs of unit 0 never vary and are left out: their density is infinite.
     """
+    error_sq, mae, r2, nlpd, held, seconds, micro = map(np.array, zip(*folds))
     varies = unit > 0 if unit.any() else np.ones(len(unit), bool)
     unit = np.where(unit > 0, unit, 1.0)
-    error_sq = np.array([fold.error_sq for fold in folds])
-    of_folds = np.sqrt(np.mean((error_sq / unit**2)[:, varies], axis=1))
-    r2 = [mean_or_none(column) for column in zip(*(fold.r2 for fold in folds))]
-    nlpd = held = None
-    if folds[0].nlpd is not None:
-        densities = np.array([fold.nlpd for fold in folds]) - np.log(unit)
-        nlpd = float(densities[:, varies].mean())
-        held = float(np.array([fold.held for fold in folds])[:, varies].mean())
+    rmse = np.sqrt(np.mean((error_sq / unit**2)[:, varies], axis=1))
+    r2_of_outputs = [mean_or_none(column) for column in r2.T]
     return Score(
         name,
-        float(np.sqrt(np.mean(of_folds**2))),
-        float(np.std(of_folds, ddof=1)),
-        float(np.mean([fold.mae for fold in folds])),
-        mean_or_none([value for value in r2 if value is not None]),
-        nlpd,
-        held,
-        float(np.mean([fold.seconds for fold in folds])),
-        float(np.mean([fold.microseconds for fold in folds])),
+        float(np.sqrt(np.mean(rmse**2))),
+        float(np.std(rmse, ddof=1)),
+        float(np.mean(mae)),
+        mean_or_none([value for value in r2_of_outputs if value is not None]),
+        mean_or_none((nlpd - np.log(unit))[:, varies]),
+        mean_or_none(held[:, varies]),
+        float(np.mean(seconds)),
+        float(np.mean(micro)),
         np.sqrt(error_sq.mean(axis=0)).tolist(),
-        r2,
+        r2_of_outputs,
     )
 
 
 def mean_or_none(values):
     """Mean of the values that are no NaN; None where there are none.
 
-    Examples
-    --------
     >>> mean_or_none([1.0, float("nan")]), mean_or_none([])
     (1.0, None)
     """
-    numbers = [value for value in values if not np.isnan(value)]
-    return float(np.mean(numbers)) if numbers else None
+    values = np.asarray(values, float)
+    values = values[~np.isnan(values)]
+    return float(np.mean(values)) if len(values) else None

@@ -2,7 +2,6 @@
 
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -11,25 +10,13 @@ from ..datasets import make_pose
 from ..metrics import mean_joint_error
 from ..report import write_report
 
-N_FRAMES, SIZE = 1200, 150
+SIZE = 150
 
 
-class Result(NamedTuple):
-    """One method."""
-
-    method: str
-    error: float
-    """Mean distance of joints from where they are, in mm."""
-
-    fit_seconds: float
-    microseconds: float
-    """Per pose."""
-
-
-def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
+def run_demo(folder, n_frames, jobs, done):
     """Generate people who move, fit on half of every motion, predict the other half.
 
-    Calls `done` after each of five steps. Returns the data, a list of `Result`, and the
+    Calls `done` after each of five steps. Returns the data, a list of results, and the
     path of the report, which is None if matplotlib is not installed.
     """
     data = make_pose("humaneva", n_frames=n_frames, n_jobs=jobs, cache=False)
@@ -44,16 +31,10 @@ def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
     for name, model in methods.items():
         results.append(measure(name, model, data))
         done()
+    path, title = Path(folder) / "report.html", "Poses from silhouettes"
+    rows = (data.X_train, data.Y_train, data.X_test, data.Y_test)
     try:
-        report = write_report(
-            model,
-            Path(folder) / "report.html",
-            data.X_train,
-            data.Y_train,
-            data.X_test,
-            data.Y_test,
-            title="Poses from silhouettes",
-        )
+        report = write_report(model, path, *rows, title=title)
     except ImportError:
         report = None
     done()
@@ -61,11 +42,13 @@ def run_demo(folder, n_frames=N_FRAMES, jobs=None, done=lambda: None):
 
 
 def measure(name, model, data):
-    """Fit and predict."""
-    started = time.perf_counter()
+    """Fit and predict; the error is the mean distance of joints, in mm."""
+    start = time.perf_counter()
     model.fit(data.X_train, data.Y_train)
-    fitted = time.perf_counter()
+    end_of_fit = time.perf_counter()
     predicted = model.predict(data.X_test)
-    micro = 1e6 * (time.perf_counter() - fitted) / len(predicted)
+    micro = 1e6 * (time.perf_counter() - end_of_fit) / len(predicted)
     error = float(mean_joint_error(data.Y_test, predicted))
-    return Result(name, error, fitted - started, micro)
+    seconds = end_of_fit - start
+    result = {"method": name, "error": error}
+    return result | {"fit_seconds": seconds, "microseconds": micro}

@@ -3,30 +3,27 @@
 import os
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from .. import OverlappingCoverRegressor, store
-from ..advice import Finding, findings, with_notes
+from .. import planning, store
+from .._markup import duration, number, percent
+from ..advice import findings, with_notes
 from ..cover import DEFAULT_OVERLAP
 from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
-from ._budget import describe, plan_within
-from ._mistakes import Cannot
+from ._errors import Cannot
+from ._show import say
 from ._stored import notes_of
 
 # The note in a store that holds the fingerprint of a request with a budget.
 REQUEST = "asked"
-
-
-class Fit(NamedTuple):
-    """The result of a fit."""
-
-    model: OverlappingCoverRegressor
-    findings: list[Finding]
-    seconds: float
-    """With those of writing."""
-
-    is_new: bool = True
-    """False if the store held this very fit before."""
+# What the stages of a plan do.
+STAGES = {
+    "tuning": "finding hyperparameters",
+    "partition": "partitioning the rows",
+    "cover": "covering them",
+    "machines": "fitting and writing the machines",
+}
+# Less time than this is none.
+LEAST_SECONDS = 1e-3
 
 
 def check_store(out):
@@ -39,11 +36,8 @@ def check_store(out):
         raise Cannot(f"{out} cannot be written: {folder} may not be written to.")
 
 
-def is_fitted(out, request, replace=False):
-    """Whether a store holds the model of a request, known by its fingerprint.
-
-    A model of anything else is refused, unless it may be replaced.
-    """
+def is_fitted(out, request, replace):
+    """Whether a store holds the model of a request; another model is refused."""
     if not (Path(out) / MANIFEST).exists():
         return False
     manifest = read_manifest(out)
@@ -57,55 +51,33 @@ def is_fitted(out, request, replace=False):
     return False
 
 
-def fit_table(
-    X,
-    Y,
-    recipe,
-    out,
-    options: dict[str, Any],
-    budget=None,
-    resume=True,
-    replace=False,
-    say=print,
-):
-    """Fit on frames X and Y into the store `out`, and look for findings.
+def fit_table(model, X, Y, recipe, out, budget=None, resume=True, replace=False):
+    """Fit a model on frames into the store `out`, within a budget of seconds if any.
 
-    `recipe` describes the columns of X, `options` are `OverlappingCoverRegressor`'s,
-    and a `budget` in seconds decides the size of subdomains. `resume` goes on with an
-    unfinished fit; `replace` allows to replace a finished model of other data or
-    options. `say` takes sentences: what the budget decided, and what an interruption
-    leaves.
+    Returns the model, its findings, seconds (with those of writing), and whether the
+    store did not hold this very fit before.
     """
-    started = time.perf_counter()
-    model = OverlappingCoverRegressor(**options)
+    start = time.perf_counter()
     # One output is a column of its own, as in Python.
     y = Y.iloc[:, 0].to_numpy() if Y.shape[1] == 1 else Y.to_numpy()
     notes = notes_of(recipe, Y.columns)
     wishes = notes if budget is None else notes | {"budget": budget}
     request = fingerprint_of(model, X, y, None, None, "float64", wishes)
     is_new = not is_fitted(out, request, replace) or (replace and not resume)
+    if is_new and budget is not None:
+        plan = plan_within(model, (*X.shape, Y.shape[1]), budget)
+        say(describe(plan, budget))
+        model.set_params(subdomain_size=plan.subdomain_size, overlap=plan.overlap)
+        # A budget decides by the computer it runs on, so the request is kept.
+        notes |= {REQUEST: request}
     if is_new:
-        if budget is not None:
-            shape = (*X.shape, Y.shape[1])
-            say(choose_size(model, shape, budget))
-            # A budget decides by the computer it runs on, so the request is kept.
-            notes |= {REQUEST: request}
-        fit_into_store(model, X, y, out, resume, notes, say)
-    seconds = time.perf_counter() - started
+        fit_into_store(model, X, y, out, resume, notes)
+    seconds = time.perf_counter() - start
     model = model if is_new else store.load(out)
-    return Fit(model, with_notes(model, findings(model, X, Y)), seconds, is_new)
+    return model, with_notes(model, findings(model, X, Y)), seconds, is_new
 
 
-def choose_size(model, shape, budget):
-    """Set the size of subdomains by a budget; returns a sentence about it."""
-    # The default overlap may be lowered; one that the user chose is kept.
-    overlap = None if model.overlap == DEFAULT_OVERLAP else model.overlap
-    plan = plan_within(shape, budget, model.machine, overlap, model.n_jobs)
-    model.set_params(subdomain_size=plan.subdomain_size, overlap=plan.overlap)
-    return describe(plan, budget)
-
-
-def fit_into_store(model, X, y, out, resume, notes, say):
+def fit_into_store(model, X, y, out, resume, notes):
     """`overcover.store.fit_into`, with messages about unfinished fits."""
     try:
         store.fit_into(model, X, y, out, resume=resume, notes=notes)
@@ -120,3 +92,34 @@ def fit_into_store(model, X, y, out, resume, notes, say):
             f"{out} holds an unfinished fit of other data or options. Give those again "
             "to go on with it, --restart to discard it, or another --out."
         ) from error
+
+
+# -- a time budget ---------------------------------------------------------------------
+
+
+def plan_within(model, shape: tuple[int, int, int], seconds) -> planning.Plan:
+    """The plan for a fit into a store; measuring counts against the budget."""
+    start = time.perf_counter()
+    rates = planning.measure(model.machine, *shape[1:])
+    left = max(seconds - (time.perf_counter() - start), LEAST_SECONDS)
+    options = {"machine": model.machine, "n_jobs": model.n_jobs, "rates": rates}
+    if model.overlap != DEFAULT_OVERLAP:  # only the default may be lowered
+        options["overlap"] = model.overlap
+    return planning.plan(*shape, budget=left, into_store=True, **options)
+
+
+def describe(plan: planning.Plan, seconds):
+    """What a budget decided, in words; where the plan exceeds it, why."""
+    longest = max(plan.seconds, key=plan.seconds.__getitem__)
+    most = f"{STAGES[longest]}, {duration(plan.seconds[longest])}"
+    size = f"one machine on all {number(plan.n_samples)} rows"
+    if plan.n_subdomains > 1:
+        borrowed = percent(plan.overlap, 0)
+        size = f"subdomains of {plan.subdomain_size} rows, {borrowed} of them borrowed"
+    total = duration(plan.total_seconds)
+    if plan.fits:
+        return f"Planned: {size}, in about {total}; most of it for {most}."
+    return (
+        f"--budget {duration(seconds)} is too little: the least is about {total}, with "
+        f"{size}; most of it is for {most}."
+    )

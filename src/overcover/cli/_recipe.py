@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._markup import some
 from ..tables import (
     OUTPUT,
     as_numbers,
@@ -20,13 +21,10 @@ from ..tables import (
     place,
     read_frame,
 )
-from ._checks import check_input
-from ._mistakes import Cannot, Mistake
+from ._errors import Cannot, Mistake, check_input
 
 # More different words than this are names or free text, not categories.
 MOST_WORDS = 50
-# Columns to name in a message, at most.
-MOST_COLUMNS = 8
 
 
 class Recipe(NamedTuple):
@@ -57,11 +55,8 @@ class Recipe(NamedTuple):
         return next(sources, feature)
 
 
-def choose_columns(frame, targets, drop=()):
-    """Names of targets and features of a frame.
-
-    Without targets: y0, y1, ... as a .npz file has them.
-    """
+def choose_columns(frame, targets, drop=None):
+    """Names of targets and features; the default targets are y0, y1, ... of a .npz."""
     columns = list(frame.columns)
     targets, drop = split_names(targets, columns), split_names(drop, columns)
     if not targets:
@@ -77,13 +72,11 @@ def choose_columns(frame, targets, drop=()):
 def split_names(words, columns):
     """Names of columns, each checked; commas separate them unless they are in a name.
 
-    Examples
-    --------
     >>> split_names(["a,b", "c, d"], ["a", "b", "c, d"])
     ['a', 'b', 'c, d']
     """
     names = []
-    for word in words:
+    for word in words or ():
         parts = [word] if word in columns else [n.strip() for n in word.split(",")]
         names += [name for name in parts if name not in names]
     for name in names:
@@ -94,6 +87,7 @@ def split_names(words, columns):
 
 def possible_names(words):
     """All that `split_names` may make of words, before the columns are known."""
+    words = words or []
     return [*words, *(part.strip() for word in words for part in word.split(","))]
 
 
@@ -101,11 +95,7 @@ def possible_names(words):
 
 
 def learn_recipe(frame, features, one_hot=(), missing="refuse") -> Recipe:
-    """Find out how columns of a frame become numbers.
-
-    Columns in `one_hot` hold words (or numbers that are names) and become one column of
-    0 and 1 for each word. With missing="median" the recipe holds medians.
-    """
+    """Find out how columns of a frame become numbers, those in `one_hot` as words."""
     kinds, words, fill = {}, {}, {}
     for name in features:
         column = frame[name]
@@ -117,7 +107,13 @@ def learn_recipe(frame, features, one_hot=(), missing="refuse") -> Recipe:
         elif missing == "median":
             fill[name] = float(np.nanmedian(as_numbers(column, kind)))
     recipe = Recipe(kinds, words, fill)
-    _check_inputs(recipe)
+    inputs = recipe.inputs()
+    for i, name in enumerate(inputs):
+        if name in inputs[:i]:
+            raise Cannot(
+                f"--one-hot would make a column {name!r}, and there is another one of "
+                "this name. Rename it in the table, or leave one out with --drop."
+            )
     return recipe
 
 
@@ -137,17 +133,6 @@ def _words_of(column, is_wanted):
             f"most {MOST_WORDS}. Leave it out with --drop {name}."
         )
     return words
-
-
-def _check_inputs(recipe: Recipe):
-    """Refuse words that would make an input whose name is in use."""
-    inputs = recipe.inputs()
-    for i, name in enumerate(inputs):
-        if name in inputs[:i]:
-            raise Cannot(
-                f"--one-hot would make a column {name!r}, and there is another one of "
-                "this name. Rename it in the table, or leave one out with --drop."
-            )
 
 
 def _refuse_bad_cells(column):
@@ -185,7 +170,7 @@ def cook(frame, recipe: Recipe):
     lacking = [name for name in recipe.kinds if name not in frame]
     if lacking:
         near = near_names(lacking[0], frame.columns)
-        raise Cannot(f"the table lacks {_some(map(repr, lacking))}.{near}")
+        raise Cannot(f"the table lacks {some([*map(repr, lacking)])}.{near}")
     inputs: dict[str, object] = {}
     for name, kind in recipe.kinds.items():
         if kind == "words":
@@ -195,7 +180,17 @@ def cook(frame, recipe: Recipe):
         if name in recipe.fill:
             values = np.where(np.isnan(values), recipe.fill[name], values)
         inputs[name] = values
-    return pd.DataFrame(inputs, index=frame.index)
+    return refuse_infinite(pd.DataFrame(inputs, index=frame.index))
+
+
+def refuse_infinite(frame):
+    """The frame, if all its values are finite or missing."""
+    is_infinite = np.isinf(frame.to_numpy())
+    if is_infinite.any():
+        i, j = np.argwhere(is_infinite)[0]
+        where = place(frame.index, frame.index[i])
+        raise Cannot(f"column {frame.columns[j]!r} holds an infinite value in {where}.")
+    return frame
 
 
 def _one_hot(column, recipe):
@@ -224,50 +219,30 @@ def numeric_targets(frame, targets):
         if parsed(frame[name], "number")[1].all():
             raise Cannot(f"target {name!r} holds no numbers: only numbers are learned.")
         outputs[name] = as_numbers(frame[name], "number")
-    return pd.DataFrame(outputs, index=frame.index)
+    return refuse_infinite(pd.DataFrame(outputs, index=frame.index))
 
 
-def complete(X, Y, recipe: Recipe, missing="refuse"):
-    """Rows without gaps; gaps are refused unless rows may be dropped.
-
-    With missing="median", rows that lack a target or a word are dropped: neither has a
-    median.
-    """
-    gaps = {}
-    for name, column in [*X.items(), *Y.items()]:
-        if np.isinf(column).any():
-            where = place(column.index, column.index[np.isinf(column)][0])
-            raise Cannot(f"column {name!r} holds infinite values, first in {where}.")
-        if column.isna().any():
-            gaps[recipe.source_of(name)] = int(column.isna().sum())
-    if not gaps:
-        return X, Y
+def complete(X, Y, recipe: Recipe, missing):
+    """Rows without gaps; a target or a word has no median, so its row is dropped."""
     whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
-    if missing == "refuse":
-        counts = _some(f"{name} {count}" for name, count in gaps.items())
+    if not whole.all() and missing == "refuse":
+        gaps = {**X.isna().sum(), **Y.isna().sum()}
+        counts = {recipe.source_of(name): n for name, n in gaps.items() if n}
         raise Cannot(
-            f"values are missing ({counts}), first in "
-            f"{place(whole.index, whole.index[~whole][0])}. Leave such rows out with "
-            "--missing drop, or fill in medians with --missing median."
+            f"values are missing ({some([f'{k} {n}' for k, n in counts.items()])}), "
+            f"first in {place(whole.index, whole.index[~whole][0])}. Leave such rows "
+            "out with --missing drop, or fill in medians with --missing median."
         )
     if not whole.any():
         raise Cannot("every row lacks a value, so that none is left.")
     return X[whole], Y[whole]
 
 
-def _some(texts):
-    """The first few of some texts, and how many more there are."""
-    texts = list(texts)
-    more = f" and {len(texts) - MOST_COLUMNS} more" if texts[MOST_COLUMNS:] else ""
-    return ", ".join(texts[:MOST_COLUMNS]) + more
-
-
-def read_table(source, targets, drop=(), one_hot=(), missing="refuse", fills=True):
+def read_table(source, targets, drop=None, one_hot=None, missing="refuse", fills=True):
     """Inputs and outputs from a file as frames, and the recipe of the inputs.
 
-    Rows that are left out are counted in ``X.attrs["dropped"]``. ``fills=False`` leaves
-    NaN where "median" would fill in the medians of all rows, for a caller that fills in
-    medians of training rows.
+    ``X.attrs["dropped"]`` is the number of rows left out. ``fills=False`` leaves NaN
+    for a caller that fills in medians of training rows.
     """
     check_input(source)
     frame = read_frame(source, possible_names(one_hot))

@@ -1,4 +1,4 @@
-"""Tables, findings and progress for people; progress only on a terminal."""
+"""Tables, JSON and progress: results for people and programs."""
 
 import json
 import math
@@ -13,7 +13,7 @@ WIDTH = 200
 
 
 def is_watched():
-    """Whether standard error is a terminal."""
+    """Whether standard error is a terminal: only then there are bars."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
@@ -42,13 +42,13 @@ def print_json(answer):
 
 
 def finite_or_none(value):
-    """Plain values without infinities.
+    """Plain values without infinities; named tuples become dictionaries.
 
-    Examples
-    --------
     >>> finite_or_none({"a": [1.5, float("inf")], "b": "nan"})
     {'a': [1.5, None], 'b': 'nan'}
     """
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, dict):
         return {name: finite_or_none(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -75,37 +75,21 @@ def print_table(title, headings, rows, caption=None):
     Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
 
 
-def print_pairs(pairs):
-    """Names and values, one pair a line."""
-    width = max(len(name) for name, _ in pairs)
-    for name, value in pairs:
-        print(f"{name:<{width}}  {value}")
-
-
-def print_dropped(n_rows):
-    """How many rows were not used, if any."""
-    if n_rows:
-        are = "row lacks values and is" if n_rows == 1 else "rows lack values and are"
-        print(f"{number(n_rows)} {are} left out.")
-
-
-def print_findings(findings):
-    """Findings, one a line."""
+def print_remarks(n_dropped, findings=()):
+    """How many rows were left out, if any, and findings, one a line."""
+    if n_dropped:
+        are = (
+            "row lacks values and is" if n_dropped == 1 else "rows lack values and are"
+        )
+        print(f"{number(n_dropped)} {are} left out.")
     for finding in findings:
         print(finding)
 
 
-def maybe(value, form=number):
-    """A number in words; a dash where there is none."""
-    return "-" if value is None else form(value)
-
-
-def counted(n, word):
+def count(n, word):
     """So many things.
 
-    Examples
-    --------
-    >>> counted(1, "row"), counted(2000, "row")
+    >>> count(1, "row"), count(2000, "row")
     ('1 row', '2,000 rows')
     """
     return f"{number(n)} {word}{'' if n == 1 else 's'}"

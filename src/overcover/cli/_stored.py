@@ -1,4 +1,4 @@
-"""A stored model, and how rows of a table become its inputs."""
+"""A stored model, and how rows of a table become its inputs and predictions."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -9,14 +9,15 @@ from .. import load, store
 from ..alone import as_cover
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
-from ..tables import OUTPUT, as_numbers, place, read_chunks
-from ._checks import check_input
-from ._mistakes import Cannot, Mistake
-from ._recipe import Recipe, cook, possible_names, split_names
+from ..tables import OUTPUT, Chunks, place, read_chunks, with_gaps
+from ._errors import Cannot, Mistake, check_input
+from ._recipe import Recipe, cook, numeric_targets, possible_names, split_names
 
 # The name of the command line's notes in a store.
 NOTES = "table"
 KINDS = ("number", "date", "words")
+# Rows of a table that are read and predicted together.
+ROWS_AT_A_TIME = 2**15
 
 
 class Stored(NamedTuple):
@@ -28,15 +29,16 @@ class Stored(NamedTuple):
     has_names: bool
     """Whether the model knows the names of its inputs."""
 
+    def queries(self, X):
+        """Inputs as the model takes them, from a frame."""
+        return X if self.has_names else X.to_numpy()
+
 
 def facts_of(path):
-    """`overcover.store.inspect`, with messages for people who know no Python.
-
-    The size of subdomains is that of the fit: no larger than the number of rows.
-    """
+    """`overcover.store.inspect`, with messages for people who know no Python."""
     if not Path(path).exists():
         raise Mistake(f"there is no model {path}.")
-    is_finished = (Path(path) / "manifest.json").exists()
+    is_finished = (Path(path) / store.MANIFEST).exists()
     if not is_finished and any(Path(path).glob("data-*")):
         raise Cannot(
             f"the fit of {path} is not finished. Give the same overcover fit command "
@@ -52,27 +54,22 @@ def notes_of(recipe, targets):
 
 
 def open_model(path, jobs=None) -> Stored:
-    """Load a model, with the notes of ``overcover fit`` or without any.
-
-    A model that Python saved takes columns by the names it was fitted with, or in their
-    order, if it was fitted without names. `jobs` threads predict.
-    """
+    """Load a model, with the notes of ``overcover fit`` or without any."""
     notes = facts_of(path)["notes"].get(NOTES)
     model = as_cover(load(path))
     model.n_jobs = jobs
-    if notes is not None:
-        try:
-            recipe, targets = read_notes(notes, model)
-            return Stored(model, recipe, targets, True)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Cannot(
-                f"the notes in {path} on columns cannot be used: {error}. Fit it again."
-            ) from error
-    recipe = Recipe(dict.fromkeys(names_of_features(model), "number"), {}, {})
-    targets = [f"{OUTPUT}{j}" for j in range(model.n_outputs_)]
-    if len(targets) == 1:
-        targets = [OUTPUT]
-    return Stored(model, recipe, targets, hasattr(model, "feature_names_in_"))
+    if notes is None:
+        recipe = Recipe(dict.fromkeys(names_of_features(model), "number"), {}, {})
+        several = [f"{OUTPUT}{j}" for j in range(model.n_outputs_)]
+        targets = several if len(several) > 1 else [OUTPUT]
+        return Stored(model, recipe, targets, hasattr(model, "feature_names_in_"))
+    try:
+        recipe, targets = read_notes(notes, model)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Cannot(
+            f"the notes in {path} on columns cannot be used: {error}. Fit it again."
+        ) from error
+    return Stored(model, recipe, targets, True)
 
 
 def read_notes(notes, model):
@@ -87,20 +84,18 @@ def read_notes(notes, model):
     return recipe._replace(fill=fill), targets
 
 
-def rows_of(stored, source, n_rows, others=(), verbatim=False):
-    """A table in chunks of `n_rows` rows, its columns with the names of the inputs.
+def rows_of(stored, source, others=None, verbatim=False):
+    """A table in chunks, its columns with the names of the inputs, in any order.
 
-    Columns may come in any order, and there may be more. Where the file or the model
-    has no names, and there are as many columns as inputs, they are taken in order.
-    `others` are further columns, as the user writes them; `verbatim` leaves these as
-    they are in a text.
+    Where the file or the model has no names, and there are as many columns as inputs,
+    they are taken in order. `others` are further columns, copied as text if `verbatim`.
     """
     check_input(source)
-    recipe = stored.recipe
-    wanted = None if not stored.has_names else {*recipe.kinds, *possible_names(others)}
-    kept = possible_names(others) if verbatim else []
-    chunks = read_chunks(source, n_rows, list(recipe.words), wanted, kept)
-    names = list(recipe.kinds)
+    names, others = list(stored.recipe.kinds), possible_names(others)
+    wanted = {*names, *others} if stored.has_names else None
+    copied = others if verbatim else []
+    words = list(stored.recipe.words)
+    chunks = read_chunks(source, ROWS_AT_A_TIME, words, wanted, copied)
     unnamed = not (chunks.has_names and stored.has_names)
     if unnamed and len(chunks.columns) == len(names):
         frames = (frame.set_axis(names, axis=1) for frame in chunks.frames)
@@ -108,56 +103,39 @@ def rows_of(stored, source, n_rows, others=(), verbatim=False):
     return chunks
 
 
-def inputs_of(stored, frame):
-    """Inputs of the model, and which rows lack none of them."""
-    X = cook(frame, stored.recipe)
-    values = X.to_numpy()
-    if np.isinf(values).any():
-        i, j = np.argwhere(np.isinf(values))[0]
-        where = place(X.index, X.index[i])
-        raise Cannot(f"column {X.columns[j]!r} is infinite in {where}.")
-    whole = ~np.isnan(values).any(axis=1)
-    return (X if stored.has_names else values), whole
-
-
-def first_gap(index, names, values, recipe: Recipe):
+def first_gap(frame, recipe: Recipe):
     """The first row that lacks a value, and the column of the table."""
-    i, j = np.argwhere(np.isnan(np.asarray(values)))[0]
-    return place(index, index[i]), recipe.source_of(names[j])
+    i, j = np.argwhere(frame.isna().to_numpy())[0]
+    return place(frame.index, frame.index[i]), recipe.source_of(frame.columns[j])
 
 
-def read_observed(stored, source, names=(), missing="refuse"):
-    """Inputs and observed outputs of a whole table, and how many rows are left out.
+# -- rows to score a model on ----------------------------------------------------------
 
-    `names` are those of the outputs in this table, in the model's order; none if as in
-    training. Rows that lack a value are refused or dropped.
-    """
+
+def read_observed(stored, source, names=None, missing="refuse"):
+    """Inputs and observed outputs of a whole table, and how many rows are left out."""
     import pandas as pd
 
-    chunks = rows_of(stored, source, 2**15, [*stored.targets, *names])
+    chunks = rows_of(stored, source, [*stored.targets, *(names or [])])
     targets = targets_in(stored, chunks.columns, names)
     parts: list[tuple] = []
     n_dropped = 0
     for frame in chunks.frames:
-        X, whole = inputs_of(stored, frame)
-        values = {name: as_numbers(frame[name], "number") for name in targets}
-        Y = pd.DataFrame(values, index=frame.index)
-        both = whole & np.isfinite(Y.to_numpy()).all(axis=1)
-        if missing == "refuse" and not both.all():
-            gaps = (targets, Y) if whole.all() else (stored.recipe.inputs(), X)
-            row, column = first_gap(frame.index, *gaps, stored.recipe)
+        X, Y = cook(frame, stored.recipe), numeric_targets(frame, targets)
+        whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
+        if missing == "refuse" and not whole.all():
+            lacking = X if X.isna().any(axis=None) else Y
+            row, column = first_gap(lacking, stored.recipe)
             raise Cannot(
                 f"{row} lacks a value of {column!r}. Leave such rows out with "
                 "--missing drop."
             )
-        n_dropped += int((~both).sum())
-        parts.append((X[both], Y[both]))
-    Xs, Ys = zip(*parts)
-    join = pd.concat if stored.has_names else np.concatenate
-    Y = pd.concat(Ys).set_axis(stored.targets, axis=1)
+        n_dropped += int((~whole).sum())
+        parts.append((X[whole], Y[whole]))
+    X, Y = map(pd.concat, zip(*parts))
     if not len(Y):
         raise Cannot("every row lacks a value, so that none is left.")
-    return join(Xs), Y, n_dropped
+    return stored.queries(X), Y.set_axis(stored.targets, axis=1), n_dropped
 
 
 def targets_in(stored, columns, names):
@@ -177,3 +155,61 @@ def targets_in(stored, columns, names):
                 "has another name there, give that name with --target."
             )
     return stored.targets
+
+
+# -- predictions -----------------------------------------------------------------------
+
+
+def answers(stored: Stored, chunks: Chunks, keep, std, coverage, missing):
+    """Frames of copied columns and predictions, one for each chunk of rows."""
+    endings = ["", *(["_std"] if std else []), *(["_low", "_high"] if coverage else [])]
+    kept = names_kept(keep, [f"{t}{end}" for t in stored.targets for end in endings])
+    for frame in chunks.frames:
+        X = cook(with_gaps(frame, keep), stored.recipe)
+        whole = X.notna().all(axis=1).to_numpy()
+        if missing == "refuse" and not whole.all():
+            row, column = first_gap(X, stored.recipe)
+            has_median = column not in stored.recipe.words
+            raise Cannot(
+                f"{row} lacks a value of {column!r}. Leave such answers empty with "
+                f"--missing empty{', or fit with --missing median' * has_median}."
+            )
+        table = frame[list(kept)].rename(columns=kept)
+        parts = answer(stored.model, stored.queries(X[whole]), std, coverage)
+        for j, target in enumerate(stored.targets):
+            for end in endings:
+                column = np.full(len(frame), np.nan)
+                column[whole] = parts[end][:, j]
+                table[f"{target}{end}"] = column
+        yield table
+
+
+def names_kept(keep, answered):
+    """New names of copied columns: none is the name of an answer.
+
+    >>> names_kept(["id", "y_std"], ["y", "y_std"])
+    {'id': 'id', 'y_std': 'y_std_given'}
+    """
+    kept = {name: f"{name}_given" if name in answered else name for name in keep}
+    every = [*kept.values(), *answered]
+    for i, name in enumerate(every):
+        if name in every[:i]:
+            raise Mistake(
+                f"two columns of answers would be called {name!r}. Leave one of them "
+                "out: see --keep, --std and --interval."
+            )
+    return kept
+
+
+def answer(model, X, std, coverage):
+    """Predictions, shape (n_rows, n_outputs), by the endings of their names."""
+    shape = (len(X), model.n_outputs_)
+    if not len(X):
+        return dict.fromkeys(["", "_std", "_low", "_high"], np.empty(shape))
+    if not std and coverage is None:
+        return {"": model.predict(X).reshape(shape)}
+    mean, std = (part.reshape(shape) for part in model.predict(X, return_std=True))
+    if coverage is None:
+        return {"": mean, "_std": std}
+    half = model.errors_.half_width(coverage) * std
+    return {"": mean, "_std": std, "_low": mean - half, "_high": mean + half}

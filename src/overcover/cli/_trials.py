@@ -6,35 +6,23 @@ import typer
 
 from .._markup import number, percent
 from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
-from ._app import (
-    Data,
-    Drop,
-    Jobs,
-    Json,
-    Missing,
-    MissingValues,
-    OneHot,
-    Overlap,
-    Seed,
-    Target,
-    app,
-)
-from ._mistakes import Mistake
+from . import _app as option
+from ._app import app
+from ._errors import Mistake
 from ._recipe import read_table
-from ._show import bar, counted, maybe, print_dropped, print_json, print_table
+from ._show import bar, count, print_json, print_remarks, print_table
 
-Size = Annotated[int, typer.Option(min=1, help="Rows per machine.")]
 # Outputs whose errors are shown to people; programs get all.
 MOST_OUTPUTS = 12
 
 
 @app.command()
 def compare(
-    data: Data,
-    target: Target = None,
-    drop: Drop = None,
-    one_hot: OneHot = None,
-    missing: MissingValues = Missing.refuse,
+    data: option.Data,
+    target: option.Target = None,
+    drop: option.Drop = None,
+    one_hot: option.OneHot = None,
+    missing: option.FitGaps = option.InFit.refuse,
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method; may be repeated.")
     ] = None,
@@ -42,11 +30,13 @@ def compare(
     block: Annotated[
         int, typer.Option(min=1, help="Rows in sequence that stay together.")
     ] = 1,
-    subdomain_size: Size = DEFAULT_SIZE,
-    overlap: Overlap = DEFAULT_OVERLAP,
-    jobs: Jobs = 1,
-    seed: Seed = 0,
-    as_json: Json = False,
+    subdomain_size: Annotated[
+        int, typer.Option(min=1, help="Rows per machine.")
+    ] = DEFAULT_SIZE,
+    overlap: option.Overlap = DEFAULT_OVERLAP,
+    jobs: option.Jobs = 1,
+    seed: option.Seed = 0,
+    as_json: option.Json = False,
 ):
     """Compare methods on a table by cross-validation.
 
@@ -55,60 +45,32 @@ def compare(
     mean of the training rows. Rows of a time series resemble their neighbours: split
     them only in blocks, --block 100, or all errors will be too small.
     """
-    from ._compare import compare as compare_methods
+    from . import _compare
 
-    methods = chosen_methods(method)
-    columns = target or [], drop or [], one_hot or []
-    X, Y, _ = read_table(data, *columns, missing.value, fills=False)
-    check_folds(len(X), folds, block)
-    cover = {
-        "subdomain_size": subdomain_size,
-        "overlap": overlap,
-        "n_jobs": jobs,
-        "random_state": seed,
-    }
-    with bar("comparing", len(methods) * folds) as advance:
-        scores = compare_methods(
-            X.to_numpy(), Y.to_numpy(), methods, folds, cover, block, advance
-        )
-    if as_json:
-        print_json(
-            {
-                "rows": len(X),
-                "dropped": X.attrs["dropped"],
-                "features": list(X.columns),
-                "targets": list(Y.columns),
-                "folds": folds,
-                "block": block,
-                "seed": seed,
-                "jobs": jobs,
-                "scores": [score._asdict() for score in scores],
-            }
-        )
-        return
-    print_scores(X, Y, folds, scores)
-    print_dropped(X.attrs["dropped"])
-
-
-def chosen_methods(names):
-    """Names of methods in the order of all, each checked; all if there are none."""
-    from ._compare import methods
-
-    known = list(methods({}))
-    for name in names or []:
+    known = list(_compare.methods({}))
+    for name in method or []:
         if name not in known:
             raise Mistake(f"there is no method {name!r}. There are {', '.join(known)}.")
-    return [name for name in known if name in (names or known)]
-
-
-def check_folds(n_rows, folds, block):
-    """Refuse folds of too few rows."""
-    if n_rows < 10 * folds:
-        raise Mistake(f"{n_rows} rows are too few for {folds} folds of 10 at least.")
-    if n_rows <= block * (folds - 1):
-        raise Mistake(
-            f"{n_rows} rows are too few for {folds} folds of --block {block}."
-        )
+    methods = [name for name in known if name in (method or known)]
+    X, Y, _ = read_table(data, target, drop, one_hot, missing, fills=False)
+    if len(X) < 10 * folds:
+        raise Mistake(f"{len(X)} rows are too few for {folds} folds of 10 at least.")
+    if len(X) <= block * (folds - 1):
+        text = f"{len(X)} rows are too few for {folds} folds of --block {block}."
+        raise Mistake(text)
+    cover = {"subdomain_size": subdomain_size, "overlap": overlap}
+    cover |= {"n_jobs": jobs, "random_state": seed}
+    arrays = X.to_numpy(), Y.to_numpy()
+    with bar("comparing", len(methods) * folds) as advance:
+        scores = _compare.compare(*arrays, methods, folds, cover, block, advance)
+    if as_json:
+        answer = {"rows": len(X), "dropped": X.attrs["dropped"]}
+        answer |= {"features": list(X.columns), "targets": list(Y.columns)}
+        answer |= {"folds": folds, "block": block, "seed": seed, "jobs": jobs}
+        print_json(answer | {"scores": scores})
+        return
+    print_scores(X, Y, folds, scores)
+    print_remarks(X.attrs["dropped"])
 
 
 def print_scores(X, Y, folds, scores):
@@ -118,7 +80,7 @@ def print_scores(X, Y, folds, scores):
     if len(names) > 1:
         units = "NLPD in deviations of the outputs, mean |error| in their own units"
     print_table(
-        f"{counted(len(X), 'row')}, {counted(X.shape[1], 'input')}, {folds} folds",
+        f"{count(len(X), 'row')}, {count(X.shape[1], 'input')}, {folds} folds",
         ("method", "RMSE", "+-", "|error|", "R2", "NLPD", "95 %", "fit, s", "us/row"),
         [
             (
@@ -126,9 +88,9 @@ def print_scores(X, Y, folds, scores):
                 number(score.rmse, 3),
                 number(score.rmse_spread, 2),
                 number(score.mae, 3),
-                maybe(score.r2, "{:.3f}".format),
-                maybe(score.nlpd, "{:.2f}".format),
-                maybe(score.held, percent),
+                "-" if score.r2 is None else f"{score.r2:.3f}",
+                "-" if score.nlpd is None else f"{score.nlpd:.2f}",
+                percent(score.held),
                 f"{score.fit_seconds:.2f}",
                 number(score.microseconds, 2),
             )
@@ -154,8 +116,8 @@ def print_scores(X, Y, folds, scores):
 def demo(
     out: Annotated[str, typer.Option(help="Folder for the report.")] = "demo",
     frames: Annotated[int, typer.Option(min=200, help="Images, half to test.")] = 1200,
-    jobs: Jobs = 1,
-    as_json: Json = False,
+    jobs: option.Jobs = 1,
+    as_json: option.Json = False,
 ):
     """Estimate poses of people from silhouettes, and write a report, in a minute."""
     from ._demo import run_demo
@@ -163,21 +125,16 @@ def demo(
     with bar("demo", 5) as advance:
         data, results, report = run_demo(out, frames, jobs, advance)
     if as_json:
-        print_json(
-            {
-                "data": str(data),
-                "results": [result._asdict() for result in results],
-                "report": None if report is None else str(report),
-            }
-        )
+        path = None if report is None else str(report)
+        print_json({"data": str(data), "results": results, "report": path})
         return
     print(data)
     print_table(
         "Poses of people from silhouettes",
         ("method", "error, mm", "fit, s", "us per pose"),
         [
-            (r.method, f"{r.error:.1f}", f"{r.fit_seconds:.1f}", number(r.microseconds))
-            for r in results
+            (name, f"{error:.1f}", f"{seconds:.1f}", number(micro))
+            for name, error, seconds, micro in (result.values() for result in results)
         ],
     )
     print(report or "No report: pip install 'overcover[plot]' for its pictures.")

@@ -7,8 +7,7 @@ markers, line styles and lightness tell things apart, colour only helps.
 """
 
 from ._calibration import CalibrationDisplay
-from ._cover import CoverDisplay
-from ._overlap import OverlapDisplay
+from ._cover import CoverDisplay, OverlapDisplay
 from ._skeleton import SkeletonDisplay
 
 __all__ = ["CalibrationDisplay", "CoverDisplay", "OverlapDisplay", "SkeletonDisplay"]

@@ -6,7 +6,6 @@ from scipy.stats import binom, norm
 from .._drawing import FAINT, INK, axes_for
 from .._validation import check_observed
 
-LEVELS = np.append(np.linspace(0.05, 0.95, 19), 0.99)
 # Probability of the band in which calibrated intervals stay.
 BAND = 0.95
 
@@ -28,11 +27,8 @@ class CalibrationDisplay:
     ----------
     low, high : ndarray of shape (n_levels,)
         The band: calibrated intervals are inside with probability 95 % at each level.
-    line_ : matplotlib Line2D
-        All outputs together; only after `plot`.
-    band_ : matplotlib PolyCollection
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    line_, band_, ax_, figure_
+        Of matplotlib, after `plot`; the line is that of all outputs together.
 
     Examples
     --------
@@ -46,6 +42,8 @@ class CalibrationDisplay:
     >>> bool(np.all(np.abs(display.observed[:, 0] - display.nominal) < 0.05))
     True
     """
+
+    LEVELS = np.append(np.linspace(0.05, 0.95, 19), 0.99)
 
     def __init__(self, nominal, observed, n_rows):
         self.nominal = nominal
@@ -62,26 +60,18 @@ class CalibrationDisplay:
 
         Parameters
         ----------
-        model : estimator with ``predict_interval``
-            An `OverlappingCoverRegressor` or a machine, fitted.
+        model : OverlappingCoverRegressor or Machine
         X : array-like of shape (n_queries, n_features)
             Rows it has not been fitted on.
         y : array-like of shape (n_queries,) or (n_queries, n_outputs)
         levels : array-like of shape (n_levels,)
             Coverages to count.
-        per_output : bool, default=False
-            Also draw a thin line for every output.
-        ax : matplotlib Axes, default=None
-        **style
-            Of the line.
-
-        Returns
-        -------
-        CalibrationDisplay
+        per_output, ax, **style
+            As in `plot`.
         """
         mean, std = model.predict(X, return_std=True)
-        half = np.array([model.errors_.half_width(level) for level in levels])
-        return cls._counted(y, mean, std, levels, half).plot(per_output, ax=ax, **style)
+        display = cls._counted(y, mean, std, levels, model.errors_.half_width)
+        return display.plot(per_output, ax=ax, **style)
 
     @classmethod
     def from_predictions(
@@ -89,30 +79,23 @@ class CalibrationDisplay:
     ):
         """Count how often Gaussian intervals around predictions hold the observation.
 
-        Parameters
-        ----------
-        y, mean, std : array-like of shape (n_queries,) or (n_queries, n_outputs)
-        levels, per_output, ax, **style
-            As in `from_estimator`.
-
-        Returns
-        -------
-        CalibrationDisplay
+        `y`, `mean` and `std` have the shape (n_queries,) or (n_queries, n_outputs); the
+        others are as in `from_estimator`.
         """
-        half = norm.ppf(0.5 + 0.5 * np.asarray(levels, float))[:, None]
         mean, std = np.asarray(mean, float), np.asarray(std, float)
-        return cls._counted(y, mean, std, levels, half).plot(per_output, ax=ax, **style)
+        display = cls._counted(y, mean, std, levels, lambda p: norm.ppf(0.5 + 0.5 * p))
+        return display.plot(per_output, ax=ax, **style)
 
     @classmethod
-    def _counted(cls, y, mean, std, levels, half):
+    def _counted(cls, y, mean, std, levels, half_width):
         levels = np.asarray(levels, dtype=float)
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
             raise ValueError("levels must be probabilities between 0 and 1.")
         shape = (len(mean), -1)
         error = np.abs(check_observed(y, mean) - mean).reshape(shape)
         std = std.reshape(shape)
-        observed = np.array([np.mean(error <= h * std, axis=0) for h in half])
-        return cls(levels, observed, len(mean))
+        observed = [np.mean(error <= half_width(p) * std, axis=0) for p in levels]
+        return cls(levels, np.array(observed), len(mean))
 
     def plot(self, per_output=False, ax=None, **style):
         """Draw the curve, the diagonal and the band.
@@ -122,43 +105,28 @@ class CalibrationDisplay:
         per_output : bool, default=False
             Also draw a thin line for every output.
         ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
         **style
             Of the line.
-
-        Returns
-        -------
-        self
         """
-        self.ax_, self.figure_ = axes_for(ax, "CalibrationDisplay", figsize=(5.4, 5))
+        options = {"layout": "constrained", "figsize": (5.4, 5)}
+        self.ax_ = axes_for(ax, "CalibrationDisplay", **options)
+        self.figure_ = self.ax_.figure
+        label = f"sampling error of {self.n_rows:,} rows"
         self.band_ = self.ax_.fill_between(
-            self.nominal,
-            self.low,
-            self.high,
-            color="0.85",
-            lw=0,
-            label=f"sampling error of {self.n_rows:,} rows",
+            self.nominal, self.low, self.high, color="0.85", lw=0, label=label
         )
         self.ax_.plot([0, 1], [0, 1], ls="--", color=FAINT, lw=1.3, label="calibrated")
         if per_output and self.observed.shape[1] > 1:
-            thin = {"color": FAINT, "lw": 0.7}
-            lines = self.ax_.plot(self.nominal, self.observed, **thin)
+            lines = self.ax_.plot(self.nominal, self.observed, color=FAINT, lw=0.7)
             lines[0].set_label("each output")
-        look = {"color": INK, "lw": 1.6, "marker": "o", "ms": 4}
-        (self.line_,) = self.ax_.plot(
-            self.nominal,
-            self.observed.mean(axis=1),
-            **{**look, "label": "intervals", **style},
-        )
-        self.ax_.set(
-            xlabel="coverage promised",
-            ylabel="coverage observed",
-            xlim=(0, 1),
-            ylim=(0, 1),
-            aspect="equal",
-        )
-        self.ax_.text(0.03, 0.97, "too wide", va="top", transform=self.ax_.transAxes)
-        self.ax_.text(
-            0.97, 0.5, "too\nnarrow", ha="right", transform=self.ax_.transAxes
-        )
+        look = {"color": INK, "lw": 1.6, "marker": "o", "ms": 4, "label": "intervals"}
+        mean = self.observed.mean(axis=1)
+        (self.line_,) = self.ax_.plot(self.nominal, mean, **{**look, **style})
+        self.ax_.set(xlabel="coverage promised", ylabel="coverage observed")
+        self.ax_.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        place = {"transform": self.ax_.transAxes}
+        self.ax_.text(0.03, 0.97, "too wide", va="top", **place)
+        self.ax_.text(0.97, 0.5, "too\nnarrow", ha="right", **place)
         self.ax_.legend(loc="lower right", frameon=False)
         return self

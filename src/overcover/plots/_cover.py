@@ -1,11 +1,27 @@
-"""The cover as a picture: owners of rows, and the rows that one subdomain borrows."""
+"""A cover as a picture: its rows, one subdomain, and the rows that subdomains share."""
 
 import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.sparse import csr_array
+from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
-from .._drawing import ACCENT, INK, axes_for, light_map, plain, principal_plane, thinned
-from .._validation import check_queries
-from ..explain import names_of_features
+from .._drawing import (
+    ACCENT,
+    FAINT,
+    INK,
+    axes_for,
+    light_map,
+    plain,
+    principal_points,
+    thinned,
+)
+from .._validation import check_choice, check_queries
+from ..explain import extent, names_of_features
+
+KINDS = ("matrix", "graph", "sizes")
+# Lines from one subdomain of a graph: to the others that share most rows with it.
+N_LINES = 3
 
 
 class CoverDisplay:
@@ -21,7 +37,7 @@ class CoverDisplay:
     labels : (str, str)
         Of the axes.
     n_rows : int, default=5000
-        Draw at most so many rows, evenly spaced; those of the subdomain are all drawn.
+        Draw at most so many rows of other subdomains, evenly spaced.
 
     Attributes
     ----------
@@ -29,11 +45,9 @@ class CoverDisplay:
         The subdomain that owns each row.
     shown : ndarray of int
         Rows drawn as owned by other subdomains.
-    rows_, owned_, borrowed_ : matplotlib PathCollection
-        Rows of other subdomains, rows the subdomain owns, rows it borrows; only after
-        `plot`.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    rows_, owned_, borrowed_, ax_, figure_
+        Of matplotlib, after `plot`: rows of other subdomains, rows the subdomain owns,
+        rows it borrows.
 
     Examples
     --------
@@ -41,9 +55,8 @@ class CoverDisplay:
     >>> from overcover import GP, OverlappingCoverRegressor
     >>> from overcover.plots import CoverDisplay
     >>> X = np.random.default_rng(0).uniform(size=(400, 3))
-    >>> model = OverlappingCoverRegressor(
-    ...     GP(length_scale=1.0, noise=0.1), subdomain_size=50, random_state=0
-    ... ).fit(X, X[:, 0])
+    >>> model = OverlappingCoverRegressor(GP("rbf", 1.0, 0.1), subdomain_size=50)
+    >>> model = model.fit(X, X[:, 0])
     >>> from matplotlib.figure import Figure
     >>> display = CoverDisplay.from_estimator(model, X, ax=Figure().subplots())
     >>> display.points.shape, len(display.borrowed_.get_offsets())
@@ -69,25 +82,15 @@ class CoverDisplay:
         Parameters
         ----------
         model : OverlappingCoverRegressor
-            Fitted.
         X : array-like of shape (n_samples, n_features)
             The rows it was fitted on, in their order.
         features : pair of int or str, default=None
             Columns to draw over. None draws over the first two principal components in
             the machine's metric: a column counts as much as it matters to the machine.
         subdomain : int, default=None
-            The one to show with the rows it borrows; None takes the one nearest to the
-            middle.
-        n_rows : int, default=5000
-            Draw at most so many rows of others.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        **style
-            Of the rows, handed to ``ax.scatter``.
-
-        Returns
-        -------
-        CoverDisplay
+            None takes the one nearest to the middle.
+        n_rows, ax, **style
+            As for the class and in `plot`.
         """
         check_is_fitted(model)
         X = check_queries(model, X).astype(np.float64)
@@ -100,7 +103,11 @@ class CoverDisplay:
         cover = model.cover_
         X, cover = X[cover.among(len(X))], cover.compact()
         if features is None:
-            points, labels = over_principal_plane(X / model.length_scales_)
+            points, shares = principal_points(X / model.length_scales_)
+            labels = tuple(
+                f"{word} principal component ({share:.0%} of the spread)"
+                for word, share in zip(("first", "second"), shares)
+            )
         else:
             columns = [column_of(model, feature) for feature in features]
             if len(columns) != 2:
@@ -121,19 +128,10 @@ class CoverDisplay:
         return cls(points, cover, subdomain, labels, n_rows)
 
     def plot(self, ax=None, **style):
-        """Draw the rows.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-        **style
-            Of the rows, handed to ``ax.scatter``.
-
-        Returns
-        -------
-        self
-        """
-        self.ax_, self.figure_ = axes_for(ax, "CoverDisplay", figsize=(6.4, 5.6))
+        """Draw the rows on `ax`, or a new figure; `style` goes to ``ax.scatter``."""
+        options = {"layout": "constrained", "figsize": (6.4, 5.6)}
+        self.ax_ = axes_for(ax, "CoverDisplay", **options)
+        self.figure_ = self.ax_.figure
         members = self.cover.members[self.subdomain]
         n_owned = self.cover.n_owned[self.subdomain]
         # Neighbouring subdomains often have neighbouring numbers: shuffled lightness
@@ -149,32 +147,19 @@ class CoverDisplay:
             label="rows of other subdomains, a shade each",
             **{**look, **style},
         )
-        self.borrowed_ = self.ax_.scatter(
-            *self.points[members[n_owned:]].T,
-            s=15,
-            facecolor="white",
-            edgecolor=INK,
-            lw=0.8,
-            zorder=2,
-            label=f"{len(members) - n_owned:,} rows it borrows",
-        )
-        self.owned_ = self.ax_.scatter(
-            *self.points[members[:n_owned]].T,
-            s=20,
-            marker="D",
-            color=ACCENT,
-            edgecolor=INK,
-            lw=0.5,
-            zorder=3,
-            label=f"{n_owned:,} rows it owns",
-        )
+        look = {"s": 15, "fc": "white", "ec": INK, "lw": 0.8, "zorder": 2}
+        label = f"{len(members) - n_owned:,} rows it borrows"
+        borrowed = self.points[members[n_owned:]].T
+        self.borrowed_ = self.ax_.scatter(*borrowed, label=label, **look)
+        look = {"s": 20, "color": ACCENT, "ec": INK, "lw": 0.5, "zorder": 3}
+        label = f"{n_owned:,} rows it owns"
+        owned = self.points[members[:n_owned]].T
+        self.owned_ = self.ax_.scatter(*owned, marker="D", label=label, **look)
         self.ax_.set(xlabel=self.labels[0], ylabel=self.labels[1])
         self.ax_.set_title(f"Subdomain {self.subdomain} of {n_subdomains:,}")
-        handles = [self.owned_, self.borrowed_]
-        if len(self.shown):
-            handles.append(self.rows_)
+        others = [self.rows_] if len(self.shown) else []
         self.ax_.legend(
-            handles=handles,
+            handles=[self.owned_, self.borrowed_, *others],
             loc="upper center",
             bbox_to_anchor=(0.5, -0.13),
             frameon=False,
@@ -191,17 +176,6 @@ def owners_of(cover):
     return owners
 
 
-def over_principal_plane(Z):
-    """Rows in the plane in which they spread most, and labels of its axes."""
-    origin, directions, shares = principal_plane(Z)
-    words = ("first", "second")
-    labels = tuple(
-        f"{word} principal component ({share:.0%} of the spread)"
-        for word, share in zip(words, shares)
-    )
-    return (Z - origin) @ directions, labels
-
-
 def column_of(model, feature):
     """Index of a column by name or index."""
     names = names_of_features(model)
@@ -214,3 +188,164 @@ def column_of(model, feature):
     if not -len(names) <= feature < len(names):
         raise ValueError(f"feature {feature} must be below {len(names)}.")
     return feature
+
+
+class OverlapDisplay:
+    """Rows that subdomains share.
+
+    Parameters
+    ----------
+    shared : sparse array of shape (n_subdomains, n_subdomains)
+        How many rows two subdomains have in common; sizes on the diagonal.
+    n_owned : ndarray of shape (n_subdomains,)
+    holders : ndarray of shape (n_samples,)
+        How many subdomains hold each row.
+    means : ndarray of shape (n_subdomains, n_features)
+        Mean rows of the subdomains in the machine's metric, for the graph.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_subdomains,)
+        Rows of each subdomain.
+    order_ : ndarray of shape (n_subdomains,)
+        Order of the subdomains in a matrix: similar ones side by side; only after
+        ``plot("matrix")``.
+    artist_, ax_, figure_
+        Of matplotlib, after `plot`: the picture, the lines or the bars.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from overcover import GP, OverlappingCoverRegressor
+    >>> from overcover.plots import OverlapDisplay
+    >>> X = np.random.default_rng(0).uniform(size=(400, 3))
+    >>> model = OverlappingCoverRegressor(GP("rbf", 1.0, 0.1), subdomain_size=50)
+    >>> model = model.fit(X, X[:, 0])
+    >>> display = OverlapDisplay.from_estimator(model, ax=Figure().subplots())
+    >>> display.sizes.min(), display.sizes.max()
+    (np.int64(50), np.int64(50))
+    """
+
+    def __init__(self, shared, n_owned, holders, means):
+        self.shared = shared
+        self.n_owned = n_owned
+        self.holders = holders
+        self.means = means
+        self.sizes = shared.diagonal()
+
+    @classmethod
+    def from_estimator(cls, model, *, kind="matrix", ax=None):
+        """Draw how the subdomains of a fitted model overlap; see `plot`."""
+        check_is_fitted(model)
+        cover = model.cover_.compact()
+        rows = np.concatenate(cover.members)
+        ends = np.cumsum([0, *map(len, cover.members)])
+        n_samples = int(cover.n_owned.sum())
+        held = csr_array(
+            (np.ones(len(rows), dtype=np.int64), rows, ends),
+            shape=(len(cover.members), n_samples),
+        )
+        holders = np.bincount(rows, minlength=n_samples)
+        shared = (held @ held.T).tocsr()
+        display = cls(shared, cover.n_owned, holders, model.router_.means)
+        return display.plot(kind, ax=ax)
+
+    def plot(self, kind="matrix", ax=None):
+        """Draw one of three pictures.
+
+        Parameters
+        ----------
+        kind : {"matrix", "graph", "sizes"}, default="matrix"
+            "matrix": shared rows as a share of a subdomain, dark where many; memory
+            O(n_subdomains^2). "graph": subdomains at their means, in the plane where
+            these spread most, with lines to those they share most rows with, thick
+            where many. "sizes": how many rows are held by how many subdomains.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        """
+        check_choice("kind", kind, KINDS)
+        self.ax_ = axes_for(ax, "OverlapDisplay", layout="constrained")
+        self.figure_ = self.ax_.figure
+        {"matrix": self._matrix, "graph": self._graph, "sizes": self._sizes}[kind]()
+        return self
+
+    def _matrix(self):
+        share = self.shared.toarray() / np.maximum(self.sizes, 1)[:, None]
+        self.order_ = similar_first(share)
+        self.artist_ = self.ax_.imshow(
+            share[np.ix_(self.order_, self.order_)],
+            cmap="Greys",
+            vmin=0,
+            vmax=1,
+            interpolation="nearest" if len(share) < 300 else "antialiased",
+        )
+        bar = self.figure_.colorbar(self.artist_, ax=self.ax_, shrink=0.85)
+        bar.set_label("share of a subdomain's rows")
+        self.ax_.set(
+            xlabel="held by this subdomain too",
+            ylabel="subdomain, similar ones side by side",
+            title=f"Rows shared by {len(share):,} subdomains",
+            xticks=[],
+            yticks=[],
+        )
+
+    def _graph(self):
+        from matplotlib.collections import LineCollection
+
+        points, _ = principal_points(self.means)
+        if points.shape[1] == 1:
+            points = np.column_stack([points, np.zeros(len(points))])
+        pairs, share = strongest_pairs(self.shared, self.sizes, N_LINES)
+        self.artist_ = LineCollection(
+            points[pairs],
+            linewidths=0.3 + 3.0 * share,
+            colors=[str(0.75 - 0.65 * s) for s in share],
+            zorder=1,
+        )
+        self.ax_.add_collection(self.artist_)
+        self.ax_.scatter(*points.T, s=20, fc="white", ec=INK, lw=1, zorder=2)
+        self.ax_.autoscale_view()
+        self.ax_.set(
+            xlabel="first principal component of the means",
+            ylabel="second",
+            title=f"Thick dark lines: many shared rows\n(to {N_LINES} each, at most)",
+        )
+
+    def _sizes(self):
+        counts = np.bincount(self.holders)[1:]
+        at = np.arange(1, len(counts) + 1)
+        self.artist_ = self.ax_.bar(at, counts, color=FAINT, ec=INK, lw=0.6, width=0.9)
+        self.ax_.axvline(self.holders.mean(), color=INK, ls="--", lw=1.4)
+        self.ax_.set(
+            xlabel="subdomains that hold a row (dashed: mean)",
+            ylabel="rows",
+            title=f"Subdomains of {extent(self.sizes)} rows,\n"
+            f"{extent(self.n_owned)} of them owned",
+        )
+
+
+def similar_first(share):
+    """An order in which subdomains that share many rows stand side by side."""
+    if len(share) < 3:
+        return np.arange(len(share))
+    apart = 1.0 - 0.5 * (share + share.T)
+    np.fill_diagonal(apart, 0.0)
+    return leaves_list(linkage(squareform(np.maximum(apart, 0.0)), "average"))
+
+
+def strongest_pairs(shared, sizes, n_lines):
+    """Pairs of subdomains with many common rows, and shares of the smaller's rows.
+
+    From each subdomain to `n_lines` others at most.
+    """
+    strength = {}
+    for i in range(len(sizes)):
+        row = shared[[i]].tocoo()
+        others = row.coords[1] != i
+        columns, counts = row.coords[1][others], row.data[others]
+        for j in np.argsort(-counts, kind="stable")[:n_lines]:
+            k = int(columns[j])
+            strength[min(i, k), max(i, k)] = counts[j] / min(sizes[i], sizes[k])
+    pairs = np.array(sorted(strength), dtype=np.intp).reshape(-1, 2)
+    return pairs, np.array([strength[i, k] for i, k in pairs])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._drawing import ACCENT, INK, pyplot
+from .._drawing import ACCENT, INK, axes_for
 from .._validation import check_choice, check_count
 
 # How the axes of the data are drawn, the last one upwards.
@@ -27,10 +27,8 @@ class SkeletonDisplay:
     ----------
     errors : ndarray of shape (n_frames,) or None
         Mean distance between true and predicted joints.
-    true_, predicted_ : list of list of matplotlib Line3D
-        The bones of each frame; only after `plot`.
-    ax_ : ndarray of matplotlib Axes3D of shape (n_frames,)
-    figure_ : matplotlib Figure
+    true_, predicted_, ax_, figure_
+        Of matplotlib, after `plot`: the bones of each frame, and its axes.
 
     Examples
     --------
@@ -50,9 +48,7 @@ class SkeletonDisplay:
         self.frames = frames
         self.up = up
         n_joints = true.shape[1]
-        if self.bones.size and not (
-            self.bones.min() >= 0 and self.bones.max() < n_joints
-        ):
+        if not np.all((self.bones >= 0) & (self.bones < n_joints)):
             raise ValueError(
                 f"bones name joints {self.bones.min()} to {self.bones.max()}, but "
                 f"there are {n_joints}, counted from 0."
@@ -72,19 +68,11 @@ class SkeletonDisplay:
         Y : array-like of shape (n_rows, n_joints, 3) or (n_rows, 3 * n_joints)
             Joint by joint, x y z each.
         Y_predicted : array-like of Y's shape, default=None
-        bones : array-like of int of shape (n_bones, 2)
-            Pairs of joints.
+        bones, up, ax
+            As for the class and in `plot`.
         frames : sequence of int, default=None
             Rows to draw; None takes `n_frames` of them, evenly spaced.
         n_frames : int, default=4
-        up : {"z", "y", "x"}, default="z"
-            The axis of the data that points upwards.
-        ax : sequence of matplotlib Axes3D, default=None
-            One for every frame; None makes a new figure.
-
-        Returns
-        -------
-        SkeletonDisplay
         """
         Y = as_joints(Y)
         check_count("n_frames", n_frames, 1)
@@ -112,22 +100,14 @@ class SkeletonDisplay:
             One for every frame; None makes a new figure.
         elevation, azimuth : float
             Where to look from, in degrees.
-
-        Returns
-        -------
-        self
         """
         n_frames = len(self.true)
-        if ax is None:
-            figure, ax = pyplot("SkeletonDisplay").subplots(
-                1,
-                n_frames,
-                figsize=(2.5 * n_frames + 0.8, 4.2),
-                subplot_kw={"projection": "3d"},
-                squeeze=False,
-            )
-            # Axes in space are square and a pose is tall: let their margins overlap.
-            figure.subplots_adjust(0.0, 0.06, 1.0, 0.88, wspace=-0.2)
+        # Axes in space are square and a pose is tall: let their margins overlap.
+        margins = {"left": 0.0, "bottom": 0.06, "right": 1.0, "top": 0.88}
+        options = {"subplot_kw": {"projection": "3d"}, "squeeze": False}
+        options |= {"gridspec_kw": {**margins, "wspace": -0.2}}
+        options |= {"figsize": (2.5 * n_frames + 0.8, 4.2)}
+        ax = axes_for(ax, "SkeletonDisplay", 1, n_frames, **options)
         self.ax_ = np.asarray(ax, dtype=object).ravel()
         if len(self.ax_) != n_frames:
             raise ValueError(
@@ -136,37 +116,36 @@ class SkeletonDisplay:
         self.figure_ = self.ax_[0].figure
         self.true_, self.predicted_ = [], []
         for i, axes in enumerate(self.ax_):
-            self.true_.append(
-                self._draw(axes, self.true[i], "true", INK, "-", "o", 2.2)
-            )
+            look = {"color": INK, "ls": "-", "marker": "o", "lw": 2.2}
+            self.true_.append(self._draw(axes, self.true[i], "true", look))
             if self.predicted is not None:
-                pose = self.predicted[i]
-                self.predicted_.append(
-                    self._draw(
-                        axes, pose, "predicted", ACCENT, (0, (2.2, 1.2)), "s", 1.5
-                    )
-                )
+                look = {
+                    "color": ACCENT,
+                    "ls": (0, (2.2, 1.2)),
+                    "marker": "s",
+                    "lw": 1.5,
+                }
+                lines = self._draw(axes, self.predicted[i], "predicted", look)
+                self.predicted_.append(lines)
             self._frame(axes, i, elevation, azimuth)
         handles = [lines[0] for lines in (self.true_[0], *self.predicted_[:1]) if lines]
         if handles:
-            self.figure_.legend(
-                handles=handles, loc="lower center", ncols=2, frameon=False
-            )
+            options = {"loc": "lower center", "ncols": 2, "frameon": False}
+            self.figure_.legend(handles=handles, **options)
         return self
 
-    def _draw(self, axes, pose, name, color, style, marker, width):
+    def _draw(self, axes, pose, name, look):
         pose = pose[:, UPWARDS[self.up]]
-        look = {"color": color, "ls": style, "lw": width, "marker": marker, "ms": 3.5}
-        return [
-            axes.plot(*pose[bone].T, label=name if i == 0 else None, **look)[0]
-            for i, bone in enumerate(self.bones)
-        ]
+        lines = [axes.plot(*pose[bone].T, ms=3.5, **look)[0] for bone in self.bones]
+        for line in lines[:1]:  # one entry of a legend for all bones
+            line.set_label(name)
+        return lines
 
     def _frame(self, axes, i, elevation, azimuth):
         """One box for true and predicted, as wide as high as deep; no clutter."""
-        drawn = [part[i] for part in (self.true, self.predicted) if part is not None]
-        poses = np.concatenate(drawn)[:, UPWARDS[self.up]]
-        low, high = poses.min(axis=0), poses.max(axis=0)
+        poses = [part[i] for part in (self.true, self.predicted) if part is not None]
+        joints = np.concatenate(poses)[:, UPWARDS[self.up]]
+        low, high = joints.min(axis=0), joints.max(axis=0)
         # A pose is mostly tall: the box follows it, so that it fills its place.
         extent = np.maximum(high - low, 0.25 * (high - low).max() + 1e-12)
         middle = 0.5 * (low + high)

@@ -12,38 +12,27 @@ import numpy as np
 
 from .._drawing import require_matplotlib
 from .._validation import check_observed, check_queries
-from ..advice import (
-    Assessment,
-    Finding,
-    assess,
-    findings,
-    names_of_outputs,
-    with_notes,
-)
+from ..advice import Assessment, Finding, assess, findings, names_of_outputs, with_notes
 from ..alone import as_cover
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
 from . import _answers, _model
-from ._page import Section, page
+from ._page import page
 
 __all__ = ["write_report"]
 
 
 class Subject(NamedTuple):
-    """The subject of a report; every section reads it, none changes it."""
+    """The subject of a report: a model, its training rows and names, and findings."""
 
     model: OverlappingCoverRegressor
     X: np.ndarray
-    """Training rows, shape (n_samples, n_features)."""
-
     Y: np.ndarray
-    """Shape (n_samples, n_outputs)."""
-
     features: list[str]
     outputs: list[str]
     assessment: Assessment | None
     findings: list[Finding]
-    dates: frozenset[str] = frozenset()
+    dates: frozenset[str]
     """Features that are days since 1970."""
 
 
@@ -65,15 +54,13 @@ def write_report(
         Fitted.
     path : str or Path
         The file; an existing one is replaced when the new one is whole.
-    X : array-like of shape (n_samples, n_features), default=None
+    X, y : array-like, default=None
         The rows it was fitted on; None takes them from the model, which holds them, up
         to rounding. Then findings do not cover rows that repeat, or columns that make
         no difference.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-    X_test : array-like of shape (n_queries, n_features), default=None
+    X_test, y_test : array-like, default=None
         Rows it was not fitted on. Without them the report has no errors: errors on
         training rows are too small.
-    y_test : array-like of shape (n_queries,) or (n_queries, n_outputs), default=None
     title : str
     dates : collection of str, default=()
         Names of inputs that are days since 1970, which the report shows as dates.
@@ -88,23 +75,22 @@ def write_report(
     >>> from overcover import GP, OverlappingCoverRegressor
     >>> from overcover.report import write_report
     >>> X = np.random.default_rng(0).uniform(size=(300, 2))
-    >>> model = OverlappingCoverRegressor(
-    ...     GP(length_scale=1.0, noise=0.1), subdomain_size=50, random_state=0
-    ... ).fit(X[:200], X[:200, 0])
+    >>> model = OverlappingCoverRegressor(GP("rbf", 1.0, 0.1), subdomain_size=50)
+    >>> model = model.fit(X[:200], X[:200, 0])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_report(
-    ...         model, f"{folder}/report.html", X[:200], X[:200, 0], X[200:], X[200:, 0]
-    ...     )
+    ...     rows = {"X_test": X[200:], "y_test": X[200:, 0]}
+    ...     path = write_report(model, f"{folder}/report.html", **rows)
     ...     path.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
     """
     require_matplotlib("write_report")
-    subject = make_subject(model, X, y, X_test, y_test)
-    subject = subject._replace(dates=frozenset(dates))
+    subject = make_subject(model, X, y, X_test, y_test, dates)
     sections = [
-        *_model.sections(subject),
+        ("summary", "Summary", _model.summary(subject)),
+        ("data", "Data", _model.data(subject)),
+        ("cover", "The cover", _model.cover(subject)),
         *_answers.sections(subject),
-        Section("settings", "Settings and timings", _model.settings(subject)),
+        ("settings", "Settings and timings", _model.settings(subject)),
     ]
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,31 +103,33 @@ def write_report(
     return path
 
 
-def make_subject(model, X, y, X_test=None, y_test=None) -> Subject:
+def make_subject(model, X, y, X_test, y_test, dates) -> Subject:
     """Check the data, predict for the test rows, collect findings."""
     model = as_cover(model, X)
-    if (X_test is None) != (y_test is None):
-        raise ValueError("Give both X_test and y_test, or neither.")
+    assessment = assess(model, X_test, y_test)
     if (X is None) != (y is None):
         raise ValueError("Give both X and y, or neither.")
-    seen = None if X_test is None else assess(model, X_test, y_test)
     if X is None:
-        rows, Y = recalled_rows(model)
-        names = names_of_outputs(Y, Y) if seen is None else seen.names
-        known = model, rows, Y, names_of_features(model), names, seen
-        return Subject(*known, with_notes(model, findings(model, None, None, seen)))
-    rows = check_queries(model, X).astype(np.float64)
-    Y = check_observed(y, np.empty((len(rows), model.n_outputs_)))
-    used = model.cover_.among(len(rows))
-    rows, Y = rows[used], Y[used]
+        X, Y = recalled_rows(model)
+        outputs = names_of_outputs(Y, Y) if assessment is None else assessment.names
+        remarks = findings(model, None, None, assessment)
+    else:
+        X = check_queries(model, X).astype(np.float64)
+        Y = check_observed(y, np.empty((len(X), model.n_outputs_)))
+        rows = model.cover_.among(len(X))
+        X, Y, outputs = X[rows], Y[rows], names_of_outputs(y, Y)
+        remarks = findings(model, X, Y, assessment)
+    if assessment is not None:  # names of test outputs may be missing
+        assessment = assessment._replace(names=outputs)
     return Subject(
         model,
-        rows,
+        X,
         Y,
         names_of_features(model),
-        names_of_outputs(y, Y),
-        seen,
-        with_notes(model, findings(model, rows, Y, seen)),
+        outputs,
+        assessment,
+        with_notes(model, remarks),
+        frozenset(dates),
     )
 
 

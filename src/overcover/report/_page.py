@@ -3,62 +3,35 @@
 import base64
 import io
 from importlib import resources
-from typing import NamedTuple
+from string import Template
 
-from .._markup import element, escape, html_table
-
-STYLE = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
-
-
-class Section(NamedTuple):
-    """A part of the page with a heading of the second order."""
-
-    name: str
-    """Its address within the page, a word."""
-
-    title: str
-    body: str
-    """HTML."""
+from .._markup import element, escape, html_table, number
 
 
 def page(title, sections):
-    """The whole document."""
+    """The whole document; sections have an address, a title and a body of HTML.
+
+    Its policy forbids to load or run anything, whatever a column is called.
+    """
     from .. import __version__
 
     links = "".join(
-        f"<li>{element('a', section.title, href=f'#{section.name}')}</li>"
-        for section in sections
+        f"<li>{element('a', heading, href=f'#{name}')}</li>"
+        for name, heading, _ in sections
     )
     parts = "\n".join(
-        f'<section aria-labelledby="{section.name}">\n'
-        f"{element('h2', section.title, id=section.name)}\n{section.body}\n</section>"
-        for section in sections
+        f'<section aria-labelledby="{name}">\n'
+        f"{element('h2', heading, id=name)}\n{body}\n</section>"
+        for name, heading, body in sections
     )
-    # Nothing may be loaded and nothing may run, whatever a column is called.
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="generator" content="overcover {escape(__version__)}">
-<title>{escape(title)}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<header>
-{element("h1", title)}
-<nav aria-label="Sections"><ul>{links}</ul></nav>
-</header>
-<main>
-{parts}
-</main>
-<footer>Written by overcover {escape(__version__)}. Everything is in this file: it loads
-nothing and runs nothing.</footer>
-</body>
-</html>
-"""
+    files = resources.files(__package__)
+    return Template((files / "page.html").read_text(encoding="utf-8")).substitute(
+        title=escape(title),
+        style=(files / "page.css").read_text(encoding="utf-8"),
+        version=escape(__version__),
+        links=links,
+        sections=parts,
+    )
 
 
 def paragraph(text):
@@ -66,9 +39,15 @@ def paragraph(text):
     return element("p", text)
 
 
-def table(header, rows, caption, words=False):
-    """A table of words or numbers, which scrolls where the screen is narrow."""
-    text = html_table(header, rows, caption)
+def table(columns, caption, words=False):
+    """A table that scrolls where the screen is narrow, from its columns by heading.
+
+    Cells are texts, or numbers that are written with four digits.
+    """
+    cells = (
+        [c if isinstance(c, str) else number(c) for c in x] for x in columns.values()
+    )
+    text = html_table(columns, zip(*cells), caption)
     if words:
         text = text.replace("<table>", '<table class="words">', 1)
     # What scrolls must be reachable by keyboard, and have a name.
@@ -77,29 +56,33 @@ def table(header, rows, caption, words=False):
 
 
 def facts(pairs):
-    """A few numbers with their names, large."""
+    """A few numbers by their names, large."""
     cells = "".join(
         f"<div>{element('dt', name)}{element('dd', value)}</div>"
-        for name, value in pairs
+        for name, value in pairs.items()
     )
     return f'<dl class="facts">{cells}</dl>'
 
 
-def picture(figure, alt, caption, kind="svg"):
-    """A drawn figure, inside the page.
+def new_axes(height=4.6):
+    """Axes of a new figure, which pyplot does not know."""
+    from matplotlib.figure import Figure
 
-    `alt` describes it for people who do not see it; "png" suits many points, "svg"
-    lines.
-    """
+    return Figure(figsize=(5.2, height)).subplots()
+
+
+def picture(figure, alt, caption, is_dense=False):
+    """A drawn figure, inside the page; `alt` is for people who do not see it."""
     file = io.BytesIO()
-    if kind == "svg":
-        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
-    else:
+    if is_dense:  # many points take less space as a bitmap
+        kind = "png"
         figure.savefig(file, format="png", bbox_inches="tight", dpi=150)
+    else:
+        kind = "svg+xml"
+        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     data = base64.b64encode(file.getvalue()).decode("ascii")
-    source = "image/svg+xml" if kind == "svg" else "image/png"
     return (
-        f'<figure><img src="data:{source};base64,{data}" alt="{escape(alt)}">'
+        f'<figure><img src="data:image/{kind};base64,{data}" alt="{escape(alt)}">'
         f"{element('figcaption', caption)}</figure>"
     )
 
