@@ -29,6 +29,8 @@ OUTSIDE = {"note": 0.01, "warning": 0.05, "problem": 0.3}
 # without.
 HARDLY = 0.01
 MANY_DUPLICATES = {"note": 0.1, "warning": 0.5}
+# Rows that a finding names at most.
+MOST_LISTED = 20
 # With fewer test rows than this, errors are not judged.
 FEW_QUERIES = 20
 
@@ -140,7 +142,7 @@ model. GP alone does the same.
 def findings(model, X=None, y=None, assessment=None):
     """`advise` for test rows that are predicted already."""
     about_model = about_variance if is_alone(model) else about_cover
-    texts = [*map(str, about_model(model)), *about_noise(model)]
+    texts = [*map(str, about_model(model)), *about_noise(model), *about_rows(model)]
     if X is not None:
         texts += about_inputs(model, np.asarray(X, dtype=np.float64))
     if y is not None:
@@ -236,6 +238,23 @@ def about_columns(model, slow, spread):
         f"predicted as well without {them}. Left out, a fit is faster. If {they} "
         "should matter, give shorter length scales."
     )
+
+
+def about_rows(model):
+    """Rows whose outputs all rows around them contradict."""
+    if not model.machine_.is_robust_:
+        return
+    places = map(model.machine_.contradicted, model.states_)
+    members = [rows[i] for rows, i in zip(model.cover_.members, places)]
+    rows = np.sort(np.concatenate(members))
+    if len(rows):
+        some = ", ".join(map(str, rows[:MOST_LISTED]))
+        more = len(rows) - MOST_LISTED
+        yield (
+            f"warning: The outputs of {number(len(rows))} rows look like outliers: all "
+            "rows around them say otherwise. They count for next to nothing. Look at "
+            f"row {some}{f', ... ({more} more)' if more > 0 else ''} (the first is 0)."
+        )
 
 
 def about_outputs(y):

@@ -170,8 +170,13 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def calibrate(self, states) -> None:
         """Set what is learned from all subdomains together (variance factors)."""
 
-    # Rows that follow each other and depend on each other.
-    run_length_ = 1
+    def contradicted(self, state) -> np.ndarray:
+        """Places of owned rows that all others contradict, if `is_robust_`."""
+        return np.empty(0, dtype=np.intp)
+
+    # Rows that follow each other and depend on each other; whether contradicted rows
+    # are looked for.
+    run_length_, is_robust_ = 1, False
 
     def groups_to_leave_out(self, groups, rows):
         """The group of every row for `fit_state`, shape (n_samples,), or None.

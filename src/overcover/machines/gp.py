@@ -205,9 +205,6 @@ class GP(CalibratedMachine):
         if self.is_robust_ and self._is_auto(self.robust):
             warn_of_outliers()
 
-    # A store of an older version has neither: then each output is alone, or none.
-    run_length_, is_robust_ = 1, False
-
     def _kernel_of(self, group):
         """The kernel in use for a group of outputs."""
         used = getattr(self, "used_kernel_", self.kernel)
@@ -452,6 +449,11 @@ class GP(CalibratedMachine):
             Y[:, j] += kernels.gram(kernel, A)[rows] @ state.alpha[:, j]
             Y[:, j] += row_noise[:, None] * state.alpha[rows][:, j]
         return Y
+
+    def contradicted(self, state):
+        """Places of owned rows that were made light, see `is_robust_`."""
+        n_owned = state.ratios.shape[1]
+        return np.flatnonzero(state.weights[:n_owned] < 10 * LIGHT)
 
     def keeps_factors(self, n_subdomains, size):
         """Whether states hold their factors, given how many there will be."""
