@@ -92,9 +92,11 @@ def climb_bound(method, machine, X, Y, weights, points, n_jobs):
     # bound is in the thousands, and the first step from there would be arbitrary.
     wide = start.copy()
     wide[-1] = max(start[-1], np.log(START_NOISE)) if problem.free[-1] else start[-1]
-    wide = descend(problem, wide, objective, True, TIED_ITER)
+    tied = problem.directions(np.zeros(len(start) - 1, dtype=bool))
+    wide = descend(problem, wide, objective, tied, TIED_ITER)
     better = min(start, wide, key=lambda theta: objective(theta)[0])
-    return restore(descend(problem, better, objective, False, MAX_ITER))
+    each = problem.directions()
+    return restore(descend(problem, better, objective, each, MAX_ITER))
 
 
 def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
