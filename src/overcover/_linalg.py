@@ -5,8 +5,9 @@ rows of one machine, ``n_queries`` that of a batch of queries.
 """
 
 import numpy as np
-from numba import njit
 from scipy.linalg import lapack
+
+from ._compiled import compiled_loosely as compiled_loosely
 
 # Values to try on the diagonal, relative to its mean. The first is about the rounding
 # of a kernel matrix with n = 1000; one beyond the last would change the model.
@@ -27,9 +28,6 @@ WIDE = 12
 CLOSE = 1e-6
 # Products with this number, and with its square root, fit float64.
 FARTHEST_SQ = 1e300
-
-# Vectorised sums need another order of additions; nothing else is relaxed.
-compiled_loosely = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
 
 def squared_distances(A, B):
@@ -112,7 +110,10 @@ def squared_differences(A, B):
     if len(A) > len(B):
         return squared_differences(B, A).T
     dist_sq = np.empty((len(A), len(B)))
-    _fill_squared_differences(A, np.ascontiguousarray(B.T), dist_sq)
+    # One order of memory, so that one version is compiled.
+    _fill_squared_differences(
+        np.ascontiguousarray(A), np.ascontiguousarray(B.T), dist_sq
+    )
     return dist_sq
 
 

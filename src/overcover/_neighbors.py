@@ -9,16 +9,14 @@ from collections.abc import Callable
 
 import numpy as np
 from joblib import effective_n_jobs
-from numba import njit
 
+from ._compiled import compiled
 from ._linalg import WIDE
 from ._parallel import run_tasks
 from ._streams import center_of, slices_of
 
-compiled = njit(cache=True, nogil=True)
-
+# Distances held at once by each worker: 2 MB, so that a block stays in cache.
 BLOCK_ELEMENTS = 2**18
-"""Distances held at once by each worker: 2 MB, so that a block stays in cache."""
 
 
 def block_rows(n_columns: int) -> int:
@@ -47,36 +45,20 @@ def for_each_block(
 
 
 @compiled
-def insert_sorted(ids, dist_sq, n_kept, new_id, new_dist_sq):
-    """Keep the nearest ``len(ids)`` in order; return the number of entries.
-
-    Equal distances keep the order of insertion: the lower index first.
-    """
-    if n_kept == len(ids):
-        if new_dist_sq >= dist_sq[n_kept - 1]:
-            return n_kept
-        n_kept -= 1
-    slot = n_kept
-    while slot > 0 and dist_sq[slot - 1] > new_dist_sq:
-        dist_sq[slot] = dist_sq[slot - 1]
-        ids[slot] = ids[slot - 1]
-        slot -= 1
-    dist_sq[slot] = new_dist_sq
-    ids[slot] = new_id
-    return n_kept + 1
-
-
-@compiled
 def _keep_nearest(row, ids, dist_sq):
-    """The smallest entries of `row`, in order."""
-    n_kept = 0
-    for k in range(len(ids)):
-        n_kept = insert_sorted(ids, dist_sq, n_kept, k, row[k])
-    farthest = dist_sq[-1]
-    for k in range(len(ids), len(row)):
-        if row[k] < farthest:
-            insert_sorted(ids, dist_sq, n_kept, k, row[k])
-            farthest = dist_sq[-1]
+    """The smallest entries of `row`, in order; of equal ones the lower index first."""
+    n_kept, last = 0, len(ids) - 1
+    for k in range(len(row)):
+        if n_kept > last and row[k] >= dist_sq[last]:
+            continue
+        slot = min(n_kept, last)
+        while slot > 0 and dist_sq[slot - 1] > row[k]:
+            dist_sq[slot] = dist_sq[slot - 1]
+            ids[slot] = ids[slot - 1]
+            slot -= 1
+        dist_sq[slot] = row[k]
+        ids[slot] = k
+        n_kept += 1
 
 
 @compiled
@@ -159,18 +141,6 @@ def nearest_centers(
     return ids, dist_sq
 
 
-@compiled
-def _keep_nearest_so_far(scores, first, ids, dist_sq, n_kept):
-    """Insert the rows of a block, numbered from `first`, where they are nearer."""
-    for i in range(len(scores)):
-        for j in range(scores.shape[1]):
-            if n_kept[i] == ids.shape[1] and scores[i, j] >= dist_sq[i, -1]:
-                continue
-            n_kept[i] = insert_sorted(
-                ids[i], dist_sq[i], n_kept[i], first + j, scores[i, j]
-            )
-
-
 def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
     """Rows nearest to each query, in one pass over rows that may be mapped.
 
@@ -205,32 +175,23 @@ def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
     # Around the mean of the queries, products of near rows do not cancel.
     origin = B.mean(axis=0)
     lifted_q = np.column_stack([-2.0 * (B - origin), np.ones(len(B))])
-    blocks = list(slices_of(n_rows, max(len(B), X.shape[1])))
 
-    def walk(part):
-        ids = np.zeros((len(B), n_neighbors), dtype=np.int64)
-        dist_sq = np.full((len(B), n_neighbors), np.inf)
-        n_kept = np.zeros(len(B), dtype=np.int64)
-        for block in part:
-            A = X[block] if rows is None else X[rows[block]]
-            A = A / scale - origin
-            lifted = np.column_stack([A, np.einsum("ij,ij->i", A, A)])
-            # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of rows.
-            _keep_nearest_so_far(lifted_q @ lifted.T, block.start, ids, dist_sq, n_kept)
-        # With fewer rows than `n_neighbors`, some places stay at infinity.
-        return ids, dist_sq
+    def nearest_of(block):
+        A = X[block] if rows is None else X[rows[block]]
+        A = A / scale - origin
+        lifted = np.column_stack([A, np.einsum("ij,ij->i", A, A)])
+        # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of rows.
+        scores = lifted_q @ lifted.T
+        columns = smallest_columns(scores, min(n_neighbors, len(A)))
+        return block.start + columns, np.take_along_axis(scores, columns, axis=1)
 
-    n_workers = max(1, min(effective_n_jobs(n_jobs), len(blocks)))
-    parts = ((blocks[worker::n_workers],) for worker in range(n_workers))
-    return _merge_nearest(list(run_tasks(walk, parts, n_workers)), n_neighbors)
-
-
-def _merge_nearest(walks, n_neighbors):
-    """The nearest rows of several walks, whatever the division of rows among them."""
-    ids = np.concatenate([numbers for numbers, _ in walks], axis=1)
-    dist_sq = np.concatenate([distances for _, distances in walks], axis=1)
-    order = np.lexsort((ids, dist_sq), axis=1)[:, :n_neighbors]
-    return np.sort(np.take_along_axis(ids, order, axis=1), axis=1)
+    near = np.empty((len(B), 0), dtype=np.intp), np.empty((len(B), 0))
+    blocks = slices_of(n_rows, max(len(B), X.shape[1]))
+    for block in run_tasks(nearest_of, zip(blocks), n_jobs):
+        ids, scores = (np.hstack(parts) for parts in zip(near, block))
+        order = np.lexsort((ids, scores), axis=1)[:, :n_neighbors]
+        near = tuple(np.take_along_axis(part, order, axis=1) for part in (ids, scores))
+    return np.sort(near[0], axis=1)
 
 
 class BruteIndex:

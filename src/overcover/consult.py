@@ -33,11 +33,11 @@ from .machines import Answer, Machine, Prediction
 
 # Values of the parameter `combine`; see `rule_of` for "auto".
 CHOICES = ("auto", *combination.RULES)
-# What the answers to a round may occupy; and where factors need not be made again, how
-# many queries there are for each subdomain, because more of them would gain little.
+# Bytes of the answers to a round. Where factors are kept, a round has at most so many
+# queries for each subdomain, because more would gain little.
 ROUND_BYTES, ROUND_QUERIES = 2**27, 512
-# Queries of a task, with which handing it to a thread takes no time to speak of; fewer
-# where there would be less than this many tasks for each thread.
+# Queries of a task, enough to outweigh the start of a task; fewer if there would be
+# less than this many tasks for each thread.
 TASK_QUERIES, TASKS_EACH = 64, 8
 # For fewer queries than this, threads take longer to start than to answer.
 FEW_QUERIES = 9
@@ -88,7 +88,6 @@ class Consultation(NamedTuple):
     """Which subdomains answered some queries, their answers, and their weights."""
 
     route: routing.Route
-
     answers: Answer
     """With an axis for the consulted, see `ask`."""
 
@@ -100,9 +99,7 @@ class Consultation(NamedTuple):
 
     def prediction(self) -> Prediction:
         """The answers as one; with a std where the answers have variances."""
-        return combination.mixture(
-            self.weights, self.answers.mean, self.answers.variance
-        )
+        return combination.mixture(self.weights, *self.answers[:2])
 
     def homes(self) -> np.ndarray:
         """The subdomain with the largest weight, shape (n_queries,)."""
@@ -111,13 +108,7 @@ class Consultation(NamedTuple):
 
 
 def panel_of(model) -> Panel:
-    """The subdomains of a model, by its parameters as they are now.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted; `n_consulted`, `combine` and `n_jobs` may have been changed since.
-    """
+    """The subdomains of a fitted model, whose parameters may have been changed since."""
     check_consulted(model.n_consulted, model.n_subdomains_)
     check_rule(model.combine, model.machine_)
     return Panel(
@@ -172,7 +163,7 @@ def check_consulted(n_consulted, n_subdomains) -> None:
 
 
 def rounds(panel, X, variance):
-    """Consult the subdomains about all queries, round by round.
+    """Yield a slice of queries and their `Consultation`, round by round.
 
     Parameters
     ----------
@@ -181,12 +172,6 @@ def rounds(panel, X, variance):
         float32 or float64.
     variance : bool
         Whether answers should have variances.
-
-    Yields
-    ------
-    rows : slice
-        The queries of the round.
-    consultation : Consultation
     """
     step = panel.rows_per_round
     for start in range(0, len(X), step):
@@ -231,14 +216,9 @@ def consult(panel, X, variance) -> Consultation:
 
 
 def ask_variances(machine, states, X, route, n_jobs=None) -> np.ndarray:
-    """The posterior variances of all candidates on a route.
+    """Posterior variances of all candidates, shape (n_queries, n_candidates, 1).
 
-    Parameters as in `ask`.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_candidates, 1), infinite for no candidate; zeros for
-    a query's only candidate, which is not asked
+    Infinite for no candidate; zero for a query's only candidate, which is not asked.
     """
     is_alone = (route.subdomains >= 0).sum(axis=1) == 1
     undecided = np.where(is_alone[:, None], -1, route.subdomains)
@@ -256,21 +236,9 @@ def ask_variances(machine, states, X, route, n_jobs=None) -> np.ndarray:
 def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
     """Ask every subdomain on a route about all its queries at once.
 
-    Parameters
-    ----------
-    machine : Machine
-    states : sequence of states
-    X : ndarray of shape (n_queries, n_features)
-    route : Route
-    variance : bool
-    n_jobs : int or None
-
-    Returns
-    -------
-    Answer
-        With an axis for the consulted: mean and variance of shape (n_queries,
-        n_consulted, n_outputs), posterior of shape (n_queries, n_consulted, 1),
-        infinite for no candidate.
+    The `Answer` has an axis for the consulted: mean and variance have shape (n_queries,
+    n_consulted, n_outputs), posterior has shape (n_queries, n_consulted, 1). They are
+    infinite for no candidate.
     """
     shape = route.subdomains.shape
     wholes: list[np.ndarray] = []
@@ -290,19 +258,7 @@ def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
 
 
 def ask_each(ask_one, subdomains, n_jobs):
-    """``ask_one(k, where)`` for every subdomain k of a route, several to a task.
-
-    Parameters
-    ----------
-    ask_one : callable
-    subdomains : ndarray of shape (n_queries, n_consulted)
-        See `routing.grouped`.
-    n_jobs : int or None
-
-    Yields
-    ------
-    the results of `ask_one`, in the order of subdomains
-    """
+    """Yield ``ask_one(k, where)`` of `routing.grouped`, in order, several to a task."""
     n_questions = int(np.sum(subdomains >= 0))
     n_tasks = TASKS_EACH * effective_n_jobs(n_jobs)
     least = min(TASK_QUERIES, -(-n_questions // n_tasks))

@@ -31,12 +31,10 @@ DEFAULT_SIZE, DEFAULT_OVERLAP, DEFAULT_SPREAD = 800, 0.9, 3.0
 CEILING_GUARD = 1e-9
 # Sizes to choose among.
 SIZES = (100, 150, 200, 300, 400, 600, 800, 1200, 1600)
-# "auto": multiply-adds of all machines (a minute or two of one core), and the size
-# below which a local machine knows too little to be worth the haste.
-AUTO_WORK, LEAST_AUTO = 1e12, 400
-# Up to this size, times the root of 1 / (1 - p), the full model takes no more work than
-# a cover.
-WHOLE = 800
+# "auto": multiply-adds of all machines (a minute or two of one core); the size below
+# which a local machine is too inaccurate; and the size up to which, times the root of
+# 1 / (1 - p), the full model takes no more work than a cover.
+AUTO_WORK, LEAST_AUTO, WHOLE = 1e12, 400, 800
 # Bytes of the factors of all subdomains together that a fit may keep unless told to.
 KEPT_BYTES = 4 * 2**30
 
@@ -64,22 +62,10 @@ class CoverShape(NamedTuple):
 
     @classmethod
     def of(cls, model, n_samples, n_outputs=1) -> "CoverShape":
-        """The shape that the parameters of a model decide.
+        """The shape that the parameters of a model decide; refuses wrong ones.
 
-        Parameters
-        ----------
-        model : OverlappingCoverRegressor
-            Or anything with its `subdomain_size`, `overlap`, `spread` and `machine`.
-        n_samples, n_outputs : int
-
-        Returns
-        -------
-        CoverShape
-
-        Raises
-        ------
-        ValueError
-            If a parameter makes no sense.
+        `model` is an `OverlappingCoverRegressor`, or anything with its
+        `subdomain_size`, `overlap`, `spread` and `machine`.
 
         Examples
         --------
@@ -96,9 +82,8 @@ class CoverShape(NamedTuple):
     @classmethod
     def at(cls, n_samples, size, overlap=DEFAULT_OVERLAP, spread=DEFAULT_SPREAD):
         """The shape of a cover whose size is a number."""
-        size = min(size, n_samples)
         n_subdomains = count_subdomains(n_samples, size, overlap)
-        return cls(n_samples, size, overlap, spread, n_subdomains)
+        return cls(n_samples, min(size, n_samples), overlap, spread, n_subdomains)
 
 
 def check_cover_options(subdomain_size, overlap, spread=DEFAULT_SPREAD):
@@ -137,16 +122,6 @@ def auto_size(n_samples, n_outputs=1, overlap=DEFAULT_OVERLAP, machine=None) -> 
        `GP`), unless ``keep_factors=True``, with which M falls to 100 if need be.
 
     G is one, or the number of outputs with ``GP(per_output=True)``.
-
-    Parameters
-    ----------
-    n_samples, n_outputs : int
-    overlap : float in [0, 1)
-    machine : Machine, str or None
-
-    Returns
-    -------
-    int
 
     Examples
     --------
@@ -197,21 +172,9 @@ class Cover(NamedTuple):
         return np.sort(np.concatenate([rows[:n_owned] for rows, n_owned in pairs]))
 
     def among(self, n_rows):
-        """Which of `n_rows` rows this is a cover of, if they are those of the fit.
+        """Which of `n_rows` rows this is a cover of, an array of int.
 
-        Parameters
-        ----------
-        n_rows : int
-            All rows of the fit's X, or those alone that it used.
-
-        Returns
-        -------
-        ndarray of int
-
-        Raises
-        ------
-        ValueError
-            If they cannot be.
+        These are all rows of the fit's X, or only those that it used.
         """
         rows = self.rows()
         if n_rows == len(rows):
@@ -258,23 +221,11 @@ def count_lenders(overlap, spread, n_subdomains):
 
 
 def quotas(distances, capacities, wanted):
-    """How many rows each lender gives, nearest lender first.
+    """How many rows each lender gives, nearest lender first; the sum is `wanted`.
 
-    Shares go by inverse distance, rounded down; what rounding left goes one each to
-    the nearest. A lender gives at most what it has, the excess passes to the others,
-    nearest first.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_lenders,)
-        To the borrowing centre, ascending.
-    capacities : ndarray of shape (n_lenders,)
-        Together at least `wanted`.
-    wanted : int
-
-    Returns
-    -------
-    ndarray of shape (n_lenders,), summing to `wanted`
+    Shares are in proportion to the inverse of `distances` (ascending), rounded down;
+    the nearest lenders give one more each for the rest. A lender gives at most its
+    capacity; the others give the excess, nearest first.
 
     Examples
     --------
@@ -300,22 +251,9 @@ def quotas(distances, capacities, wanted):
 def lenders_of(i, centers, sizes, wanted, nearest):
     """Clusters that lend to cluster i, nearest first, and their distances.
 
-    Parameters
-    ----------
-    i : int
-    centers : ndarray of shape (n_clusters, n_features)
-    sizes : ndarray of shape (n_clusters,)
-    wanted : int
-    nearest : ndarray of int
-        The clusters to begin with, nearest first; if they hold too few rows, the next
-        nearest are let in.
-
-    Returns
-    -------
-    lenders : ndarray of int
-    distances : ndarray of lenders' shape
+    These are `nearest`, and the next nearest if they have fewer than `wanted` rows.
     """
-    lenders = nearest[nearest != i]
+    lenders = nearest
     if sizes[lenders].sum() < wanted:
         dist_sq = np.sum((centers - centers[i]) ** 2, axis=1)
         order = np.argsort(dist_sq, kind="stable")
@@ -367,20 +305,7 @@ def lending_of(centers, sizes, size, overlap, spread) -> Lending:
 
 
 def borrow(center, clusters, lenders, counts):
-    """The rows that lenders give: of each its nearest to `center`.
-
-    Parameters
-    ----------
-    center : ndarray of shape (n_features,)
-    clusters : Clusters
-    lenders : ndarray of int
-    counts : ndarray of int
-        How many rows each lender gives.
-
-    Returns
-    -------
-    ndarray of shape (sum of counts,)
-    """
+    """The rows that lenders give: of each its nearest to `center`, so many as counts."""
     loans = []
     for lender, count in zip(lenders, counts):
         numbers = clusters.numbers(lender)
@@ -392,25 +317,11 @@ def borrow(center, clusters, lenders, counts):
 
 
 def extend_clusters(clusters, lending, start, stop, n_jobs=None):
-    """The subdomains of some clusters.
+    """Row numbers of the subdomains of clusters `start` to `stop`, as a list.
 
-    Memory: one lender's rows for each worker, `n_lenders` numbers per cluster.
-
-    Parameters
-    ----------
-    clusters : Clusters
-        Of all rows.
-    lending : Lending
-    start, stop : int
-        The first cluster, and the one after the last. `start` is a multiple of
-        ``block_rows(n_clusters)`` (see `overcover._neighbors`), then results do not
-        depend on the range.
-    n_jobs : int or None
-
-    Returns
-    -------
-    list of ndarray
-        Row numbers of every subdomain, the owned ones first.
+    If `start` is a multiple of ``block_rows(n_clusters)`` (see `overcover._neighbors`),
+    results do not depend on the range. Memory: one lender's rows for each worker,
+    `n_lenders` numbers per cluster.
     """
     centers, sizes, size, n_lenders = lending
     if size == 0:
@@ -433,23 +344,10 @@ def extend_clusters(clusters, lending, start, stop, n_jobs=None):
 
 
 def cover_partition(X, partition: Partition, size, overlap, spread, n_jobs=None):
-    """Extend every cluster to a subdomain of `size` rows.
+    """Extend every cluster to a subdomain of `size` rows; returns a `Cover`.
 
     With ``overlap=0`` the cover is the partition. Memory: the members, `size` indices
     per subdomain; rows are read one cluster at a time, so X may be mapped.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    partition : Partition
-    size : int
-    overlap : float in [0, 1)
-    spread : float >= 1
-    n_jobs : int or None
-
-    Returns
-    -------
-    Cover
 
     Examples
     --------

@@ -243,13 +243,13 @@ default="auto"
 
     @property
     def plan_(self):
-        """What came of the fit, as `overcover.planning.Plan`."""
+        """The result of the fit as a `overcover.planning.Plan`."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError("plan_ is there after fit; overcover.plan before.")
         return describe_fit(self)
 
     def _html_repr(self):
-        # scikit-learn's diagram, and what came of the fit.
+        # scikit-learn's diagram, and a summary of the fit.
         diagram = super()._html_repr()
         if not self.__sklearn_is_fitted__():
             return diagram

@@ -25,13 +25,8 @@ from sklearn.utils import check_random_state
 
 from .._neighbors import distance_flops
 from .._records import finite, record, whole
-from ._arrays import (
-    N_COMPONENTS,
-    cluster_means,
-    clusters_of,
-    principal_rows,
-    standardize,
-)
+from ._arrays import N_COMPONENTS, cluster_means, clusters_of
+from ._arrays import principal_rows, standardize
 from ._kmeans import EqualSizeKMeans
 from ._projection import RecursiveProjection
 from ._seeds import MANY_SEEDS, N_STARTS
@@ -104,10 +99,6 @@ default="kmeans"
     n_jobs : int or None, default=None
     random_state : int, RandomState or None, default=None
 
-    Returns
-    -------
-    Partition
-
     Examples
     --------
     >>> X = np.array([[0.0], [5.0], [1.0], [6.0]])
@@ -137,7 +128,6 @@ default="kmeans"
         return Partition(clusterer.labels_, clusterer.cluster_centers_)
     # Labels of a foreign clusterer may skip numbers, or mark noise by -1.
     distinct, labels = np.unique(raw_labels, return_inverse=True)
-    labels = labels.astype(np.intp, copy=False)
     rows, mean, scale = standardize(X)
     return Partition(labels, cluster_means(rows, labels, len(distinct)) * scale + mean)
 
@@ -187,17 +177,8 @@ def partition_cost(
 ) -> PartitionCost:
     """Operations and bytes of a partition.
 
-    Parameters
-    ----------
-    n_samples, n_features, n_clusters : int
-    n_jobs : int
-        Threads: so many shards are in memory together.
-    n_shards : int or None
-        None is as many as "kmeans" makes.
-
-    Returns
-    -------
-    PartitionCost
+    `n_jobs` shards are in memory together. For `n_shards`, None is as many as "kmeans"
+    makes.
     """
     width = n_features if n_features <= MOST_COLUMNS else N_COMPONENTS
     if n_shards is None and n_clusters > MANY_CLUSTERS:

@@ -32,14 +32,11 @@ from ._arrays import clusters_of, standardize
 from ._kmeans import EqualSizeKMeans
 from ._seeds import proportional_shares
 
-SHARD_ROWS, SHARD_BYTES = 50_000, 2**28
-"""Limits of "auto" on the rows of a shard, and on their bytes in float64."""
-
-LEAST_CLUSTERS = 8
-"""Least number of clusters per shard with "auto"."""
-
+# Limits of "auto" on the rows of a shard, on their bytes in float64, and the least
+# number of clusters per shard.
+SHARD_ROWS, SHARD_BYTES, LEAST_CLUSTERS = 50_000, 2**28, 8
+# Rows of the sample per shard.
 SAMPLED_ROWS = 256
-"""Rows of the sample per shard."""
 
 
 class Coarse(NamedTuple):
@@ -117,17 +114,7 @@ def count_shards(n_shards, n_samples, n_features, n_clusters):
 def split_sample(X, n_shards, rng, n_jobs=None) -> Coarse:
     """Centres of equal-size k-means of ``SAMPLED_ROWS * n_shards`` rows at most.
 
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Only the rows of the sample are read.
-    n_shards : int
-    rng : numpy RandomState
-    n_jobs : int or None
-
-    Returns
-    -------
-    Coarse
+    Only the rows of the sample are read.
     """
     n_sampled = min(SAMPLED_ROWS * n_shards, len(X))
     sample = X[np.sort(sample_without_replacement(len(X), n_sampled, random_state=rng))]
@@ -146,16 +133,7 @@ def nearest_shards(rows, coarse, n_jobs=None):
 def share_clusters(counts, centers, n_clusters) -> Shares:
     """Divide the clusters among the shards, and find the moves that fill them.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_shards,)
-        Rows nearest to each centre.
-    centers : ndarray of shape (n_shards, n_features)
-    n_clusters : int, at most the sum of counts
-
-    Returns
-    -------
-    Shares
+    `counts` are the numbers of rows nearest to each of the centres.
 
     Examples
     --------
@@ -195,14 +173,8 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
 def spanning_tree(centers):
     """The shortest tree that joins all centres, with centre 0 as its root.
 
-    Memory: O(n_centers); time: O(n_centers^2 n_features).
-
-    Returns
-    -------
-    order : list of int
-        Every centre comes after its parent.
-    parents : ndarray of shape (n_centers,)
-        -1 for centre 0.
+    Returns the centres in an order where each comes after its parent, and the parents
+    of all, -1 for centre 0. Memory: O(n_centers); time: O(n_centers^2 n_features).
 
     Examples
     --------
@@ -251,17 +223,8 @@ def _filled(capacities, total):
 def movers_of(group, coarse, shares) -> Movers:
     """The rows of a block with the smallest losses, for every move.
 
-    Parameters
-    ----------
-    group : callable
-        ``group(shard)`` returns the rows of the block that are nearest to the shard:
-        their numbers, ascending, and the rows, shape (n_rows, n_features).
-    coarse : Coarse
-    shares : Shares
-
-    Returns
-    -------
-    Movers
+    ``group(shard)`` returns the rows of the block that are nearest to the shard: their
+    numbers, ascending, and the rows, shape (n_rows, n_features).
     """
     lists = [_no_movers()]
     for move, (source, target, _) in enumerate(shares.moves):
@@ -310,21 +273,9 @@ def least_losses(lists: Iterable[Movers], shares) -> Movers:
 def settle(X, movers, coarse, shares):
     """Move rows, along one edge of the tree after the other.
 
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Only rows that may move are read.
-    movers : Movers
-        The result of `least_losses` for all blocks.
-    coarse : Coarse
-    shares : Shares
-
-    Returns
-    -------
-    rows : ndarray of int, ascending
-        Rows that leave their nearest shard.
-    shards : ndarray of the same shape
-        Their new shards.
+    `movers` is the result of `least_losses` for all blocks; only their rows of X are
+    read. Returns the rows that leave their nearest shard, ascending, and their new
+    shards.
     """
     rows, first = np.unique(movers.rows, return_index=True)
     nearest = shares.moves[movers.moves[first], 0]
