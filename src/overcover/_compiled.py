@@ -6,6 +6,7 @@ compiled code is kept in numba's cache on the disk, for the next process.
 
 from functools import partial, update_wrapper
 from threading import RLock
+from typing import Any
 
 _lock = RLock()
 
@@ -24,7 +25,7 @@ class Compiled:
     def __init__(self, function, **options):
         update_wrapper(self, function)
         self.function, self.options = function, options
-        self.dispatcher = None
+        self.dispatcher: Any = None
 
     def __call__(self, *args):
         if self.dispatcher is None:

@@ -5,8 +5,6 @@ have a fixed size and each runs on one BLAS thread: results are equal bit by bit
 every ``n_jobs``. Ties go to the lower index.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from joblib import effective_n_jobs
 
@@ -22,26 +20,6 @@ BLOCK_ELEMENTS = 2**18
 def block_rows(n_columns: int) -> int:
     """Number of rows in a block of distances with `n_columns` columns."""
     return max(1, BLOCK_ELEMENTS // max(1, n_columns))
-
-
-def for_each_block(
-    work: Callable[[int, int], None], n_rows: int, n_columns: int, n_jobs: int | None
-) -> None:
-    """Call ``work(start, stop)`` for blocks of rows, in threads.
-
-    Blocks depend on the shape only, never on `n_jobs`.
-    """
-    step = block_rows(n_columns)
-    starts = range(0, n_rows, step)
-
-    def run(batch: range) -> None:
-        for start in batch:
-            work(start, min(start + step, n_rows))
-
-    n_workers = max(1, min(effective_n_jobs(n_jobs), len(starts)))
-    batches = ((starts[worker::n_workers],) for worker in range(n_workers))
-    for _ in run_tasks(run, batches, n_workers):
-        pass
 
 
 @compiled
@@ -93,19 +71,8 @@ def nearest_centers(
 
     Memory beyond the two results: ``BLOCK_ELEMENTS`` numbers per worker.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    centers : ndarray of shape (n_clusters, n_features)
-    n_nearest : int, at most n_clusters
-    n_jobs : int or None
-    rows : ndarray of shape (n_rows,) or None
-        Rows of X to use; None for all.
-
-    Returns
-    -------
-    ids : ndarray of shape (n_rows, n_nearest), int32
-    dist_sq : ndarray of shape (n_rows, n_nearest)
+    The results have shape (n_rows, n_nearest), the indices are int32. `rows` are the
+    rows of X to use; None is all.
 
     Examples
     --------
@@ -137,7 +104,17 @@ def nearest_centers(
         dist += np.einsum("ij,ij->i", block, block)[:, None]
         np.maximum(dist, 0.0, out=dist)
 
-    for_each_block(work, n_rows, len(centers), n_jobs)
+    def work_on(batch: range) -> None:
+        for start in batch:
+            work(start, min(start + step, n_rows))
+
+    # Blocks depend on the shape only, never on `n_jobs`.
+    step = block_rows(len(centers))
+    starts = range(0, n_rows, step)
+    n_workers = max(1, min(effective_n_jobs(n_jobs), len(starts)))
+    batches = (starts[worker::n_workers] for worker in range(n_workers))
+    for _ in run_tasks(work_on, zip(batches), n_workers):
+        pass
     return ids, dist_sq
 
 
@@ -152,13 +129,9 @@ def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
     X : array of shape (n_samples, n_features)
         In memory, mapped, or `overcover._streams.Rows`.
     queries : ndarray of shape (n_queries, n_features)
-        In the units of X.
-    n_neighbors : int, at most the number of rows
-    n_jobs : int or None
+        In the units of X; distances are those in ``X / scale``.
     rows : ndarray of int, ascending, or None
         Rows of X to use; None for all.
-    scale : ndarray of shape (n_features,) or float
-        Distances are those in ``X / scale``.
 
     Returns
     -------
@@ -185,23 +158,18 @@ def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
         columns = smallest_columns(scores, min(n_neighbors, len(A)))
         return block.start + columns, np.take_along_axis(scores, columns, axis=1)
 
-    near = np.empty((len(B), 0), dtype=np.intp), np.empty((len(B), 0))
+    ids, scores = np.empty((len(B), 0), dtype=np.intp), np.empty((len(B), 0))
     blocks = slices_of(n_rows, max(len(B), X.shape[1]))
-    for block in run_tasks(nearest_of, zip(blocks), n_jobs):
-        ids, scores = (np.hstack(parts) for parts in zip(near, block))
+    for more_ids, more_scores in run_tasks(nearest_of, zip(blocks), n_jobs):
+        ids, scores = np.hstack([ids, more_ids]), np.hstack([scores, more_scores])
         order = np.lexsort((ids, scores), axis=1)[:, :n_neighbors]
-        near = tuple(np.take_along_axis(part, order, axis=1) for part in (ids, scores))
-    return np.sort(near[0], axis=1)
+        ids = np.take_along_axis(ids, order, axis=1)
+        scores = np.take_along_axis(scores, order, axis=1)
+    return np.sort(ids, axis=1)
 
 
 class BruteIndex:
-    """Nearest rows by one matrix product for a block of queries.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_features)
-        In the metric of the distances.
-    """
+    """Nearest rows by one matrix product for a block of queries."""
 
     def __init__(self, rows):
         self.origin = center_of(rows)
@@ -210,18 +178,9 @@ class BruteIndex:
         self.lifted_t = np.vstack([-2.0 * centred.T, norms_sq])
 
     def nearest(self, queries, n_neighbors):
-        """Rows nearest to each query; ties go to the lower index.
+        """Rows nearest to each query, ascending, shape (n_queries, n_neighbors).
 
-        Memory: ``n_queries * n_samples`` distances.
-
-        Parameters
-        ----------
-        queries : ndarray of shape (n_queries, n_features)
-        n_neighbors : int, at most n_samples
-
-        Returns
-        -------
-        ndarray of shape (n_queries, n_neighbors), each row ascending
+        Ties go to the lower index. Memory: ``n_queries * n_samples`` distances.
         """
         lifted = np.column_stack([queries - self.origin, np.ones(len(queries))])
         # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of its rows.
@@ -229,20 +188,10 @@ class BruteIndex:
 
 
 def smallest_columns(values, n_smallest):
-    """Columns of the smallest values of each row.
+    """Columns of the smallest values of each row, ascending; of equal ones the lower.
 
     A sample of the columns gives an upper bound, so that only about
     ``sqrt(n_columns * n_smallest)`` columns must be ranked.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_columns)
-    n_smallest : int, at most n_columns
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_smallest)
-        Ascending; among equal values the lower columns.
 
     Examples
     --------

@@ -6,7 +6,7 @@
 The one place where routing, machines and combination meet: predictions, explanations,
 advice, reports and clusters all consult the subdomains of a model here.
 
-Which subdomains answer, and with which weights, follows one rule for all machines:
+One rule decides which subdomains answer, and with which weights:
 
 1. The router gives `n_consulted` subdomains for every query, or, if certainty decides
    (`Router.certainty_decides`), candidates: at least `n_consulted`, often more.
@@ -48,16 +48,10 @@ class Panel(NamedTuple):
     """The subdomains of a fitted model, and how queries consult them."""
 
     machine: Machine
-    states: Sequence[Any]
-    """Of the machine on every subdomain."""
-
+    states: Sequence[Any]  # Of the machine on every subdomain
     router: routing.Router
-    length_scales: np.ndarray
-    """The machine's metric, shape (n_features,)."""
-
-    rule: str
-    """One of `combination.RULES`."""
-
+    length_scales: np.ndarray  # The machine's metric, shape (n_features,)
+    rule: str  # One of `combination.RULES`
     n_consulted: int
     n_outputs: int
     subdomain_size: int
@@ -88,14 +82,9 @@ class Consultation(NamedTuple):
     """Which subdomains answered some queries, their answers, and their weights."""
 
     route: routing.Route
-    answers: Answer
-    """With an axis for the consulted, see `ask`."""
-
-    weights: np.ndarray
-    """Shares, shape (n_queries, n_consulted, 1 or n_outputs)."""
-
-    measure: str
-    """What the distances of the route are."""
+    answers: Answer  # With an axis for the consulted, see `ask`
+    weights: np.ndarray  # Shares, shape (n_queries, n_consulted, 1 or n_outputs)
+    measure: str  # What the distances of the route are
 
     def prediction(self) -> Prediction:
         """The answers as one; with a std where the answers have variances."""
@@ -108,7 +97,7 @@ class Consultation(NamedTuple):
 
 
 def panel_of(model) -> Panel:
-    """The subdomains of a fitted model, whose parameters may have been changed since."""
+    """The subdomains of a fitted model, by its parameters as they are now."""
     check_consulted(model.n_consulted, model.n_subdomains_)
     check_rule(model.combine, model.machine_)
     return Panel(
@@ -129,13 +118,6 @@ def rule_of(combine, router, n_consulted) -> str:
 
     "auto" is "certainty" where certainty decides which one subdomain a query consults,
     else "inverse-distance".
-
-    Examples
-    --------
-    >>> rule_of("auto", routing.VarianceRouter, 1)
-    'certainty'
-    >>> rule_of("auto", routing.VarianceRouter, 3)
-    'inverse-distance'
     """
     if combine != "auto":
         return combine

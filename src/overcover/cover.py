@@ -43,17 +43,10 @@ class CoverShape(NamedTuple):
     """All sizes of a cover, known before it is made."""
 
     n_samples: int
-    size: int
-    """M: rows of a subdomain, at most `n_samples`."""
-
-    overlap: float
-    """p: share of a subdomain's rows that other clusters own."""
-
-    spread: float
-    """t: how many times the least number of neighbouring clusters lend."""
-
-    n_subdomains: int
-    """K."""
+    size: int  # M: rows of a subdomain, at most n_samples
+    overlap: float  # p: share of a subdomain's rows that other clusters own
+    spread: float  # t: how many times the least number of neighbouring clusters lend
+    n_subdomains: int  # K
 
     @property
     def n_lenders(self) -> int:
@@ -62,10 +55,7 @@ class CoverShape(NamedTuple):
 
     @classmethod
     def of(cls, model, n_samples, n_outputs=1) -> "CoverShape":
-        """The shape that the parameters of a model decide; refuses wrong ones.
-
-        `model` is an `OverlappingCoverRegressor`, or anything with its
-        `subdomain_size`, `overlap`, `spread` and `machine`.
+        """The shape that the parameters of a regressor decide; refuses wrong ones.
 
         Examples
         --------
@@ -195,13 +185,7 @@ class Cover(NamedTuple):
 
 
 def count_subdomains(n_samples, size, overlap):
-    """K = ceil(N / ((1 - p) M)), at least 1; 1 if one subdomain can hold everything.
-
-    Examples
-    --------
-    >>> count_subdomains(36000, 800, 0.9), count_subdomains(500, 800, 0.9)
-    (450, 1)
-    """
+    """K = ceil(N / ((1 - p) M)), or 1 if one subdomain can hold everything."""
     if n_samples <= size:
         return 1
     owned = max(1.0, (1.0 - overlap) * size)
@@ -209,13 +193,7 @@ def count_subdomains(n_samples, size, overlap):
 
 
 def count_lenders(overlap, spread, n_subdomains):
-    """r = ceil(t p / (1 - p)), at most all other clusters.
-
-    Examples
-    --------
-    >>> count_lenders(0.9, 1.0, 450), count_lenders(0.9, 2.0, 450)
-    (9, 18)
-    """
+    """r = ceil(t p / (1 - p)), at most all other clusters."""
     r = int(np.ceil(spread * overlap / (1.0 - overlap) - CEILING_GUARD))
     return min(r, n_subdomains - 1)
 
@@ -249,28 +227,25 @@ def quotas(distances, capacities, wanted):
 
 
 def lenders_of(i, centers, sizes, wanted, nearest):
-    """Clusters that lend to cluster i, nearest first, and their distances.
+    """The `nearest` clusters, and the next nearest if they have too few rows.
 
-    These are `nearest`, and the next nearest if they have fewer than `wanted` rows.
+    Returns their distances, too.
     """
     lenders = nearest
     if sizes[lenders].sum() < wanted:
         dist_sq = np.sum((centers - centers[i]) ** 2, axis=1)
         order = np.argsort(dist_sq, kind="stable")
         order = order[order != i]
-        enough = 1 + int(np.searchsorted(np.cumsum(sizes[order]), wanted))
-        lenders = order[: max(len(lenders), enough)]
+        n_enough = 1 + int(np.searchsorted(np.cumsum(sizes[order]), wanted))
+        lenders = order[: max(len(lenders), n_enough)]
     return lenders, np.sqrt(np.sum((centers[lenders] - centers[i]) ** 2, axis=1))
 
 
 class Clusters(NamedTuple):
     """Rows by cluster, read when they are needed."""
 
-    X: np.ndarray
-    """Shape (n_samples, n_features); may be mapped."""
-
-    members: Sequence[np.ndarray]
-    """Row numbers of every cluster, ascending."""
+    X: np.ndarray  # shape (n_samples, n_features); may be mapped
+    members: Sequence[np.ndarray]  # row numbers of every cluster, ascending
 
     def numbers(self, k):
         """Row numbers of cluster k."""
@@ -284,15 +259,9 @@ class Clusters(NamedTuple):
 class Lending(NamedTuple):
     """All that decides who lends to whom, and how much."""
 
-    centers: np.ndarray
-    """Means of the clusters, shape (n_clusters, n_features)."""
-
-    sizes: np.ndarray
-    """Rows of every cluster, shape (n_clusters,)."""
-
-    size: int
-    """Rows of a subdomain; 0 where no cluster borrows."""
-
+    centers: np.ndarray  # means of the clusters, shape (n_clusters, n_features)
+    sizes: np.ndarray  # rows of every cluster, shape (n_clusters,)
+    size: int  # rows of a subdomain; 0 where no cluster borrows
     n_lenders: int
 
 
@@ -305,7 +274,7 @@ def lending_of(centers, sizes, size, overlap, spread) -> Lending:
 
 
 def borrow(center, clusters, lenders, counts):
-    """The rows that lenders give: of each its nearest to `center`, so many as counts."""
+    """The rows that lenders give: of each the `counts` rows nearest to `center`."""
     loans = []
     for lender, count in zip(lenders, counts):
         numbers = clusters.numbers(lender)

@@ -28,9 +28,7 @@ class Recipe(NamedTuple):
     """What a fit depends on besides its rows: parameters, and sizes as numbers."""
 
     machine: Any
-    shape: CoverShape
-    """M, p, t, and how many clusters the partition is to have."""
-
+    shape: CoverShape  # M, p, t, and how many clusters the partition is to have
     partition: Any
     router: str
     random_state: Any
@@ -86,9 +84,6 @@ class Fit:
         """The rows of subdomain k, by the caller's numbers."""
         members, rows = self.cover.members[k], self.data.rows
         return members if rows is None else rows[members]
-
-
-# -- the stages ----------------------------------------------------------------------
 
 
 def tune(fit):
@@ -166,9 +161,6 @@ STAGES = {
         Stage("calibrate", ("tune", "machines"), calibrate, is_kept=False),
     )
 }
-
-
-# -- the runner ----------------------------------------------------------------------
 
 
 class InMemory:

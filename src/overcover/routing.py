@@ -241,19 +241,10 @@ ROUTERS: dict[str, type[Router]] = {
 
 
 def make_router(name, X, cover, labels, n_jobs=None, means=None) -> Router:
-    """Summarise the subdomains for the router called `name`.
+    """Summarise the subdomains for the router called `name`, one of `ROUTERS`.
 
-    Parameters
-    ----------
-    name : a name in `ROUTERS`
-    X : ndarray of shape (n_samples, n_features)
-        Training rows in the machine's metric; may be mapped.
-    cover : Cover
-    labels : ndarray of shape (n_samples,)
-        The cluster that owns each row.
-    n_jobs : int or None
-    means : ndarray of shape (n_subdomains, n_features) or None
-        The result of `subdomain_means`, if it is known.
+    X are the training rows in the machine's metric, `labels` the clusters that own
+    them; `means` is the result of `subdomain_means`, if it is known.
     """
     means = subdomain_means(X, cover.members) if means is None else means
     return ROUTERS[name].summarize(X, cover, labels, means, n_jobs)
@@ -298,8 +289,8 @@ def _whitener(Z):
 def grouped(subdomains):
     """Yield ``k, (queries, slots)``: a subdomain, and where `subdomains` names it.
 
-    `subdomains` has shape (n_queries, n_consulted); queries are its rows, ascending, and
-    slots its columns.
+    `subdomains` has shape (n_queries, n_consulted); queries are its rows, ascending,
+    and slots its columns.
 
     Examples
     --------
@@ -318,21 +309,10 @@ def grouped(subdomains):
 
 
 def most_certain(route, variances, n_consulted):
-    """The candidates with the smallest posterior variances.
+    """The candidates with the smallest posterior variances, and their old columns.
 
-    Parameters
-    ----------
-    route : Route
-    variances : ndarray of shape (n_queries, n_candidates, 1)
-        Infinite for no candidate.
-    n_consulted : int
-
-    Returns
-    -------
-    route : Route
-        With posterior standard deviations, the roots of `variances`, as distances.
-    columns : ndarray of shape (n_queries, n_consulted, 1)
-        Which columns of the old route these are.
+    `variances` has shape (n_queries, n_candidates, 1), infinite for no candidate. The
+    distances of the new route are posterior standard deviations.
     """
     columns = np.argsort(variances, axis=1, kind="stable")[:, :n_consulted]
     subdomains = np.take_along_axis(route.subdomains, columns[..., 0], axis=1)

@@ -25,8 +25,13 @@ from sklearn.utils import check_random_state
 
 from .._neighbors import distance_flops
 from .._records import finite, record, whole
-from ._arrays import N_COMPONENTS, cluster_means, clusters_of
-from ._arrays import principal_rows, standardize
+from ._arrays import (
+    N_COMPONENTS,
+    cluster_means,
+    clusters_of,
+    principal_rows,
+    standardize,
+)
 from ._kmeans import EqualSizeKMeans
 from ._projection import RecursiveProjection
 from ._seeds import MANY_SEEDS, N_STARTS
@@ -106,11 +111,6 @@ default="kmeans"
     >>> sorted(rows.tolist() for rows in partition.clusters())
     [[0, 2], [1, 3]]
 
-    Any scikit-learn clusterer works:
-
-    >>> from sklearn.cluster import AgglomerativeClustering
-    >>> len(partition_rows(X, 4, AgglomerativeClustering()).centers)
-    4
     """
     random_state = check_random_state(random_state)
     clusterer = resolve(method, n_clusters, n_jobs, random_state)

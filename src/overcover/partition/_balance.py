@@ -18,6 +18,7 @@ from ._arrays import cluster_means
 MOST_CANDIDATES = 8
 # Nearest clusters with which a cluster exchanges rows.
 MOST_NEIGHBORS = 64
+GAVE = 2
 
 
 def target_sizes(counts: np.ndarray) -> np.ndarray:
@@ -38,13 +39,10 @@ def assign_and_balance(X, centers, n_jobs=None):
     """Assign each row to its nearest centre, then fill small clusters from large ones.
 
     In each step, the row with the smallest distance moves, among all distances between
-    a row of a cluster that is too large and the centre of one that is too small. A
-    cluster that has reached its size takes no further part.
+    a row of a cluster that is too large and the centre of one that is too small.
 
     Examples
     --------
-    Three of the four rows are nearest to the first centre; the rightmost must leave:
-
     >>> X, centers = np.array([[0.0], [2.0], [1.0], [9.0]]), np.array([[0.0], [8.0]])
     >>> assign_and_balance(X, centers).tolist()
     [0, 1, 0, 1]
@@ -142,25 +140,14 @@ def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
     half the difference of its squared distances. The row of a with the largest s is
     exchanged for the row of b with the smallest, while the former is larger. A larger
     cluster may also give one row to a smaller one. Then both means change. Every step
-    lowers J, so the sweeps over all pairs end. No improving exchange is left then,
-    unless `max_sweeps` ends them earlier.
+    lowers J, so the sweeps over all pairs end, or `max_sweeps` ends them.
 
     Pairs that are too far apart, :math:`\lVert\mu_a - \mu_b\rVert \ge R_a + R_b` with
     radii R, have nothing to exchange and are skipped. A cluster exchanges rows only
     with its ``MOST_NEIGHBORS`` nearest clusters. Memory: one copy of X.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    labels : ndarray of shape (n_samples,)
-        Clusters whose sizes differ by at most one.
-    n_clusters, max_sweeps : int
-    n_jobs : int or None
-
-    Returns
-    -------
-    labels : ndarray of shape (n_samples,)
-    n_sweeps : int
+    The sizes of the clusters differ by at most one. Returns new labels, and the number
+    of sweeps.
 
     Examples
     --------
@@ -177,9 +164,7 @@ def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
     for sweep in range(max_sweeps):
         neighbors, _ = nearest_centers(centers, centers, n_neighbors, n_jobs)
         pairs = _pairs_of(neighbors)
-        _sweep_pairs(
-            blocks, rows, sizes, centers, radii, pairs, changed, sweep, sides
-        )
+        _sweep_pairs(blocks, rows, sizes, centers, radii, pairs, changed, sweep, sides)
         if not (changed == sweep).any():
             break
     labels = np.empty_like(labels)
@@ -214,57 +199,85 @@ def _pairs_of(neighbors):
 @compiled
 def _sweep_pairs(blocks, rows, sizes, centers, radii, pairs, changed, sweep, sides):
     """Visit every pair of neighbouring clusters that may have changed."""
+    side_a, side_b = sides[0], sides[1]
     if sweep == 0:
         for k in range(len(rows)):
-            _measure(blocks, sizes, centers, radii, k, sides[0])
+            radii[k] = _measure(blocks[k], sizes[k], centers[k], side_a)
     for pair in range(len(pairs)):
         a, b = pairs[pair, 0], pairs[pair, 1]
+        if sizes[a] < sizes[b]:  # the larger cluster is a
+            a, b = b, a
         # Neither has changed since the visit in the sweep before.
         if max(changed[a], changed[b]) < sweep - 1:
             continue
         reach = radii[a] + radii[b]
-        if sizes[a] != sizes[b]:  # one may also give a row to the other
+        if sizes[a] > sizes[b]:  # a may also give a row to b
             reach = 2 * max(radii[a], radii[b])
         dist_sq = 0.0
         for f in range(centers.shape[1]):
             dist_sq += (centers[a, f] - centers[b, f]) ** 2
         if dist_sq >= reach**2:
             continue
-        if _exchange_pair(blocks, rows, sizes, centers, a, b, sides[0], sides[1]):
+        _project(blocks[a], sizes[a], centers[a], centers[b], side_a)
+        _project(blocks[b], sizes[b], centers[a], centers[b], side_b)
+        moved = _exchange_pair(
+            blocks[a], blocks[b], rows[a], rows[b], sizes[a], sizes[b], side_a, side_b
+        )
+        if moved > 0:
             changed[a] = changed[b] = sweep
-            _measure(blocks, sizes, centers, radii, a, sides[0])
-            _measure(blocks, sizes, centers, radii, b, sides[0])
+            if moved == GAVE:
+                sizes[a] -= 1
+                sizes[b] += 1
+            radii[a] = _measure(blocks[a], sizes[a], centers[a], side_a)
+            radii[b] = _measure(blocks[b], sizes[b], centers[b], side_a)
 
 
 @compiled
-def _measure(blocks, sizes, centers, radii, k, dist_sq):
-    """Update the mean and the radius of cluster k; `dist_sq` is scratch memory."""
-    n, farthest_sq = sizes[k], 0.0
+def _measure(block, n, center, dist_sq):
+    """Update the mean of a cluster of n rows; returns its radius."""
     for j in range(n):
         dist_sq[j] = 0.0
-    for f in range(blocks.shape[1]):
+    for f in range(len(block)):
         total = 0.0
         for j in range(n):
-            total += blocks[k, f, j]
-        center = centers[k, f] = total / n
+            total += block[f, j]
+        center[f] = total / n
         for j in range(n):
-            dist_sq[j] += (blocks[k, f, j] - center) ** 2
+            dist_sq[j] += (block[f, j] - center[f]) ** 2
+    farthest_sq = 0.0
     for j in range(n):
         farthest_sq = max(farthest_sq, dist_sq[j])
-    radii[k] = np.sqrt(farthest_sq)
+    return np.sqrt(farthest_sq)
 
 
 @compiled
-def _exchange_pair(blocks, rows, sizes, centers, a, b, side_a, side_b):
-    """Exchange the best movers of a and b; True if any row moved."""
-    n_a, n_b = sizes[a], sizes[b]
-    low_a, high_a = _project(blocks, centers, a, b, a, n_a, side_a)
-    low_b, high_b = _project(blocks, centers, a, b, b, n_b, side_b)
+def _project(block, n, center_a, center_b, side):
+    """The s of the n rows of a cluster."""
+    offset = 0.0
+    for f in range(len(block)):
+        offset += (center_b[f] - center_a[f]) * (center_a[f] + center_b[f])
+    for j in range(n):
+        side[j] = -(offset / 2)
+    for f in range(len(block)):
+        direction = center_b[f] - center_a[f]
+        for j in range(n):
+            side[j] += block[f, j] * direction
+
+
+@compiled
+def _exchange_pair(block_a, block_b, rows_a, rows_b, n_a, n_b, side_a, side_b):
+    """Exchange the best movers of a and b; 0 if no row moved, `GAVE` if a gave one."""
+    low_a, high_a, low_b, high_b = side_a[0], side_a[0], side_b[0], side_b[0]
+    for i in range(n_a):
+        low_a, high_a = min(low_a, side_a[i]), max(high_a, side_a[i])
+    for j in range(n_b):
+        low_b, high_b = min(low_b, side_b[j]), max(high_b, side_b[j])
     # A gain must exceed rounding, or two pairs could undo each other's exchange
     # forever.
     least = 1e-12 * max(high_b - low_b, high_a - low_a)
-    moved = high_a - low_b > least
-    if moved:
+    moved = 0
+    if high_a - low_b > least:
+        moved = 1
         movers_a = [(-side_a[i], i) for i in range(n_a) if side_a[i] > low_b]
         movers_b = [(side_b[j], j) for j in range(n_b) if side_b[j] < high_a]
         heapq.heapify(movers_a)
@@ -274,49 +287,21 @@ def _exchange_pair(blocks, rows, sizes, centers, a, b, side_a, side_b):
             if side_a[i] - side_b[j] <= least:
                 break
             side_a[i], side_b[j] = side_b[j], side_a[i]
-            _swap(blocks, rows, a, i, b, j)
-    if n_a == n_b:
-        return moved
-    # The larger cluster may give the row that gains most.
-    source, target, side, sign = a, b, side_a, 1.0
-    if n_b > n_a:
-        source, target, side, sign = b, a, side_b, -1.0
-    i = 0
-    for j in range(1, sizes[source]):
-        if sign * side[j] > sign * side[i]:
-            i = j
-    if sign * side[i] > least:
-        _swap(blocks, rows, source, i, target, sizes[target])
-        _swap(blocks, rows, source, i, source, sizes[source] - 1)
-        sizes[source] -= 1
-        sizes[target] += 1
-        moved = True
+            _swap(block_a, rows_a, i, block_b, rows_b, j)
+    if n_a > n_b:
+        best = 0
+        for i in range(n_a):
+            best = i if side_a[i] > side_a[best] else best
+        if side_a[best] > least:
+            moved = GAVE
+            _swap(block_a, rows_a, best, block_b, rows_b, n_b)  # a spare slot
+            _swap(block_a, rows_a, best, block_a, rows_a, n_a - 1)
     return moved
 
 
 @compiled
-def _project(blocks, centers, a, b, k, n, side):
-    """The s of the n rows of cluster k, which is a or b; their least and largest."""
-    offset = 0.0
-    for f in range(blocks.shape[1]):
-        offset += (centers[b, f] - centers[a, f]) * (centers[a, f] + centers[b, f])
-    for j in range(n):
-        side[j] = -(offset / 2)
-    for f in range(blocks.shape[1]):
-        direction = centers[b, f] - centers[a, f]
-        for j in range(n):
-            side[j] += blocks[k, f, j] * direction
-    low = high = side[0]
-    for j in range(n):
-        low, high = min(low, side[j]), max(high, side[j])
-    return low, high
-
-
-@compiled
-def _swap(blocks, rows, a, i, b, j):
-    """Exchange row i of cluster a and row j of cluster b."""
-    rows[a, i], rows[b, j] = rows[b, j], rows[a, i]
-    for f in range(blocks.shape[1]):
-        x = blocks[a, f, i]
-        blocks[a, f, i] = blocks[b, f, j]
-        blocks[b, f, j] = x
+def _swap(block_a, rows_a, i, block_b, rows_b, j):
+    """Exchange row i of one cluster and row j of another."""
+    rows_a[i], rows_b[j] = rows_b[j], rows_a[i]
+    for f in range(len(block_a)):
+        block_a[f, i], block_b[f, j] = block_b[f, j], block_a[f, i]

@@ -111,10 +111,6 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
     inertia_ : float
         J, the sum of squared distances of the rows to their cluster's mean.
     n_iter_ : int
-        Number of iterations.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        If X was a data frame with string column names.
 
     Notes
     -----

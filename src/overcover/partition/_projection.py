@@ -59,15 +59,8 @@ class RecursiveProjection(ClusterMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Means of the clusters.
-    inertia_ : float
-        J, the sum of squared distances of the rows to their cluster's mean.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        If X was a data frame with string column names.
+    labels_, cluster_centers_, inertia_
+        As in `EqualSizeKMeans`.
 
     Examples
     --------

@@ -63,31 +63,17 @@ class TwoLevelKMeans(EqualSizeKMeans):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        At most the number of rows.
+    n_clusters, balance, max_iter, n_jobs, random_state
+        As in `EqualSizeKMeans`.
     n_shards : "auto" or int, default="auto"
         "auto" chooses shards of about 50,000 rows, or 256 MB if rows are wide, and at
         least 8 clusters. There is at most one shard per cluster.
-    balance, max_iter
-        As in `EqualSizeKMeans`, for every shard.
-    n_jobs : int or None, default=None
-        Threads, one shard each; as in joblib. Results do not depend on it.
-    random_state : int, RandomState or None, default=None
-        Determines the sample and all seeds. With an int, fits are equal bit by bit.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; clusters of one shard have consecutive numbers.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Means of the clusters.
-    inertia_ : float
-        J, the sum of squared distances of the rows to their cluster's mean.
-    n_iter_ : int
-        Number of iterations in the shard that needed most.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        If X was a data frame with string column names.
+    labels_, cluster_centers_, inertia_, n_iter_
+        As in `EqualSizeKMeans`. Clusters of one shard have consecutive numbers; the
+        iterations are those of the shard that needed most.
 
     Examples
     --------

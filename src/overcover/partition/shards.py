@@ -15,10 +15,9 @@ at most. From shard s to shard t move the rows with the smallest loss
 
 .. math:: \lVert x - c_t \rVert^2 - \lVert x - c_s \rVert^2.
 
-Functions of this module use a sample, a block or a shard of rows, never all rows, so
-they serve both a loop on one computer and the tasks of `overcover.distributed`. Blocks
-depend on the shape of X only, because the rounding of a distance may depend on its
-block.
+These functions use a sample, a block or a shard of rows, never all rows, so they serve
+both a loop on one computer and the tasks of `overcover.distributed`. Blocks depend on
+the shape of X only, because the rounding of a distance may depend on its block.
 """
 
 from collections.abc import Iterable
@@ -42,17 +41,10 @@ SAMPLED_ROWS = 256
 class Coarse(NamedTuple):
     """The centres of the shards."""
 
-    centers: np.ndarray
-    """Shape (n_shards, n_features), in standard units."""
-
-    mean: np.ndarray
-    """Mean of the sample, shape (n_features,)."""
-
-    scale: float
-    """Rows are ``(X - mean) / scale`` in standard units."""
-
-    seeds: np.ndarray
-    """Random seed of every shard, shape (n_shards,)."""
+    centers: np.ndarray  # Shape (n_shards, n_features), in standard units
+    mean: np.ndarray  # Mean of the sample, shape (n_features,)
+    scale: float  # Rows are ``(X - mean) / scale`` in standard units
+    seeds: np.ndarray  # Random seed of every shard, shape (n_shards,)
 
     def standard(self, rows):
         """Rows in standard units."""
@@ -62,12 +54,8 @@ class Coarse(NamedTuple):
 class Shares(NamedTuple):
     """The clusters and rows of every shard, and the moves that lead to them."""
 
-    n_clusters: np.ndarray
-    """Shape (n_shards,); zero for a shard that is dissolved."""
-
-    sizes: np.ndarray
-    """Number of rows, shape (n_shards,)."""
-
+    n_clusters: np.ndarray  # Shape (n_shards,); zero for a shard that is dissolved
+    sizes: np.ndarray  # Number of rows, shape (n_shards,)
     moves: np.ndarray
     """Shape (n_moves, 3): source shard, target shard, number of rows. A shard receives
     rows before it passes rows on."""
@@ -89,9 +77,7 @@ class Movers(NamedTuple):
     """Rows that may move."""
 
     rows: np.ndarray
-    moves: np.ndarray
-    """Index of the move of each row."""
-
+    moves: np.ndarray  # Index of the move of each row
     losses: np.ndarray
 
 
@@ -100,10 +86,8 @@ def count_shards(n_shards, n_samples, n_features, n_clusters):
 
     Examples
     --------
-    >>> count_shards("auto", 10**6, 8, 12_500), count_shards("auto", 20_000, 8, 250)
-    (20, 1)
-    >>> count_shards(4, 100, 8, 3)
-    3
+    >>> count_shards("auto", 10**6, 8, 12_500), count_shards(4, 100, 8, 3)
+    (20, 3)
     """
     if n_shards != "auto":
         return min(n_shards, n_clusters)
@@ -249,14 +233,6 @@ def least_losses(lists: Iterable[Movers], shares) -> Movers:
     For each move, as many rows as leave its shard in all moves together, so that enough
     remain when other moves take some of them. Ties go to the lower row number. Memory:
     the result, and one list.
-
-    Examples
-    --------
-    >>> some = Movers(np.array([3, 5, 7]), np.array([0, 0, 1]), np.array([2., 1., 4.]))
-    >>> more = Movers(np.array([8, 9]), np.array([0, 1]), np.array([1.0, 3.0]))
-    >>> shares = Shares(np.ones(3), np.ones(3), np.array([[0, 2, 2], [1, 2, 1]]))
-    >>> least_losses([some, more], shares).rows.tolist()
-    [5, 8, 9]
     """
     most = shares.n_leaving[shares.moves[:, 0]]
     kept = _no_movers()
