@@ -38,11 +38,6 @@ def squared_distances(A, B):
     farther from the origin than from each other: such pairs are computed again as
     differences. Callers centre A and B on a common point, so that such pairs are few.
     Distances are never negative, and 0 between equal rows.
-
-    Examples
-    --------
-    >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])).tolist()
-    [[25.0]]
     """
     if A.shape[1] < WIDE:
         return squared_differences(A, B)
@@ -121,12 +116,6 @@ def cholesky(A, name="The kernel matrix"):
 
     The jitter, nearly always 0, is added to the diagonal. Only the lower triangle of A
     is read; `name` is its name in the error message.
-
-    Examples
-    --------
-    >>> L, jitter = cholesky(np.array([[4.0, 0.0], [0.0, 9.0]]))
-    >>> np.diag(L).tolist(), jitter
-    ([2.0, 3.0], 0.0)
     """
     scale = float(np.mean(np.diag(A)))
     if np.isfinite(scale) and scale > 0:

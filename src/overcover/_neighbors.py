@@ -73,12 +73,6 @@ def nearest_centers(
 
     The results have shape (n_rows, n_nearest), the indices are int32. `rows` are the
     rows of X to use; None is all.
-
-    Examples
-    --------
-    >>> ids, dist_sq = nearest_centers(np.array([[1.0]]), np.array([[0.0], [3.0]]), 2)
-    >>> ids.tolist(), dist_sq.tolist()
-    ([[0, 1]], [[1.0, 4.0]])
     """
     n_rows = len(X) if rows is None else len(rows)
     ids = np.empty((n_rows, n_nearest), dtype=np.int32)
@@ -121,27 +115,10 @@ def nearest_centers(
 def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
     """Rows nearest to each query, in one pass over rows that may be mapped.
 
-    Memory: per worker a block of rows and its distances, and ``n_neighbors`` numbers
-    per query.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        In memory, mapped, or `overcover._streams.Rows`.
-    queries : ndarray of shape (n_queries, n_features)
-        In the units of X; distances are those in ``X / scale``.
-    rows : ndarray of int, ascending, or None
-        Rows of X to use; None for all.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_neighbors)
-        Positions in `rows` (in X if that is None), ascending; ties go to the lower.
-
-    Examples
-    --------
-    >>> nearest_rows(np.array([[0.0], [5.0], [2.0]]), np.array([[1.5]]), 2).tolist()
-    [[0, 2]]
+    Queries are in the units of X; distances are those in ``X / scale``. `rows` are the
+    rows of X to use, ascending; None is all. Returns positions in `rows`, ascending,
+    shape (n_queries, n_neighbors); ties go to the lower. Memory: per worker a block of
+    rows and its distances, and ``n_neighbors`` numbers per query.
     """
     n_rows = len(X) if rows is None else len(rows)
     B = queries / scale
@@ -192,11 +169,6 @@ def smallest_columns(values, n_smallest):
 
     A sample of the columns gives an upper bound, so that only about
     ``sqrt(n_columns * n_smallest)`` columns must be ranked.
-
-    Examples
-    --------
-    >>> smallest_columns(np.array([[3.0, 1.0, 2.0, 1.0]]), 2).tolist()
-    [[1, 3]]
     """
     n_columns = values.shape[1]
     if n_smallest == n_columns:

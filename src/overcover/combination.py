@@ -40,8 +40,8 @@ def weights_of(rule, distances, variances=None, certainties=None):
     distances : ndarray of shape (n_queries, n_consulted)
         Nearest first.
     variances : ndarray of shape (n_queries, n_consulted, n_outputs) or None
-        Predictive variances, for "precision"; the result then has this shape, and
-        (n_queries, n_consulted, 1) for other rules.
+        Predictive variances, for "precision": the shape of the result, which else is
+        that of `certainties`.
     certainties : ndarray of shape (n_queries, n_consulted, 1) or None
         Posterior variances, for "certainty"; infinite for no candidate.
 

@@ -48,10 +48,10 @@ class Panel(NamedTuple):
     """The subdomains of a fitted model, and how queries consult them."""
 
     machine: Machine
-    states: Sequence[Any]  # Of the machine on every subdomain
+    states: Sequence[Any]  # of the machine on every subdomain
     router: routing.Router
-    length_scales: np.ndarray  # The machine's metric, shape (n_features,)
-    rule: str  # One of `combination.RULES`
+    length_scales: np.ndarray  # the machine's metric, shape (n_features,)
+    rule: str  # one of `combination.RULES`
     n_consulted: int
     n_outputs: int
     subdomain_size: int
@@ -82,9 +82,9 @@ class Consultation(NamedTuple):
     """Which subdomains answered some queries, their answers, and their weights."""
 
     route: routing.Route
-    answers: Answer  # With an axis for the consulted, see `ask`
-    weights: np.ndarray  # Shares, shape (n_queries, n_consulted, 1 or n_outputs)
-    measure: str  # What the distances of the route are
+    answers: Answer  # with an axis for the consulted, see `ask`
+    weights: np.ndarray  # shares, shape (n_queries, n_consulted, 1 or n_outputs)
+    measure: str  # what the distances of the route are
 
     def prediction(self) -> Prediction:
         """The answers as one; with a std where the answers have variances."""
@@ -145,15 +145,9 @@ def check_consulted(n_consulted, n_subdomains) -> None:
 
 
 def rounds(panel, X, variance):
-    """Yield a slice of queries and their `Consultation`, round by round.
+    """Yield a slice of the queries X and their `Consultation`, round by round.
 
-    Parameters
-    ----------
-    panel : Panel
-    X : ndarray of shape (n_queries, n_features)
-        float32 or float64.
-    variance : bool
-        Whether answers should have variances.
+    X may be float32 or float64; `variance` is whether answers should have variances.
     """
     step = panel.rows_per_round
     for start in range(0, len(X), step):
@@ -253,14 +247,7 @@ def ask_each(ask_one, subdomains, n_jobs):
 
 
 def tasks_of(subdomains, least):
-    """Groups of `routing.grouped`, as many together as have `least` queries.
-
-    Examples
-    --------
-    >>> tasks = tasks_of(np.array([[1, 0], [1, 2], [4, 5]]), 2)
-    >>> [[k for k, where in task] for task in tasks]
-    [[0, 1], [2, 4], [5]]
-    """
+    """Groups of `routing.grouped`, as many together as have `least` queries."""
     task, n_queries = [], 0
     for group in routing.grouped(subdomains):
         task.append(group)

@@ -57,22 +57,18 @@ class Route(NamedTuple):
 class Router:
     """Base of all routers. To add one, write a subclass with a name in `ROUTERS`."""
 
+    # The arguments of its constructor, arrays that a store keeps, and their shapes: K
+    # subdomains, N rows, d features, s directions.
     shapes: ClassVar[dict[str, str]]
-    """The arguments of its constructor, arrays that a store keeps, and their shapes:
-    K subdomains, N rows, d features, s directions."""
-
+    # Mean of the rows of every subdomain, shape (n_subdomains, n_features).
     means: np.ndarray
-    """Mean of the rows of every subdomain, shape (n_subdomains, n_features)."""
-
+    # What its distances are, in a few words for people.
     measure: ClassVar[str] = "distance as the router measures it"
-    """What its distances are, in a few words for people."""
-
+    # Whether it lists candidates, of which the most certain answer.
     certainty_decides: ClassVar[bool] = False
-    """Whether it lists candidates, of which the most certain answer."""
-
+    # Candidates that it compares for each query, at least `n_consulted`: decides how
+    # much memory a query takes.
     n_listed: ClassVar[int] = 1
-    """Candidates that it compares for each query, at least `n_consulted`: decides how
-    much memory a query takes."""
 
     @classmethod
     def summarize(cls, X, cover, labels, means, n_jobs=None) -> "Router":
@@ -130,14 +126,9 @@ class GaussianRouter(Router):
     """By each subdomain's own covariance, in a common principal subspace."""
 
     means: np.ndarray
-    directions: np.ndarray
-    """Orthonormal columns."""
-
-    whiteners: np.ndarray
-    """``L_k^-1`` of the projected covariances."""
-
-    log_volumes: np.ndarray
-    """``log |Sigma_k|`` if it counts, else zeros."""
+    directions: np.ndarray  # orthonormal columns
+    whiteners: np.ndarray  # ``L_k^-1`` of the projected covariances
+    log_volumes: np.ndarray  # ``log |Sigma_k|`` if it counts, else zeros
 
     shapes = {"means": "K d", "directions": "d s"}
     shapes |= {"whiteners": "K s s", "log_volumes": "K"}
@@ -230,6 +221,7 @@ class NeighborsRouter(Router):
         return Route(subdomains, distances)
 
 
+# Every router, by the name that users give.
 ROUTERS: dict[str, type[Router]] = {
     "variance": VarianceRouter,
     "mahalanobis": GaussianRouter,
@@ -237,7 +229,6 @@ ROUTERS: dict[str, type[Router]] = {
     "neighbors": NeighborsRouter,
     "density": DensityRouter,
 }
-"""Every router, by the name that users give."""
 
 
 def make_router(name, X, cover, labels, n_jobs=None, means=None) -> Router:

@@ -36,7 +36,7 @@ class Inducing(NamedTuple):
 
     L: np.ndarray  # Cholesky factor of their kernel matrix, shape (m, m)
     noise: float
-    least_noise: float  # Lower limit of the diagonal of Lambda
+    least_noise: float  # lower limit of the diagonal of Lambda
 
     def cross(self, A):
         """``K_nm``, shape (n, m)."""
@@ -79,9 +79,9 @@ class Projected(NamedTuple):
     """fic, dtc, sor: the inducing points represent the rows; no row is kept."""
 
     inducing: Inducing
-    L_B: np.ndarray  # Shape (m, m)
+    L_B: np.ndarray  # shape (m, m)
     alpha: np.ndarray  # ``L^-T b``, shape (m, n_outputs)
-    is_degenerate: bool  # Whether the prior variance is that of Q, as in sor
+    is_degenerate: bool  # whether the prior variance is that of Q, as in sor
 
     def answer(self, A, X_metric, variance):
         """Mean and variance of queries, before the amplitude."""
@@ -101,7 +101,7 @@ class Nystrom(NamedTuple):
     inducing: Inducing
     L_B: np.ndarray
     A: np.ndarray
-    lam: np.ndarray  # Diagonal of Lambda, shape (n,)
+    lam: np.ndarray  # diagonal of Lambda, shape (n,)
     P: np.ndarray  # ``(Q + Lambda)^-1 Y``, shape (n, n_outputs)
 
     def answer(self, A, X_metric, variance):

@@ -54,10 +54,10 @@ LEAST_SHARE = 1e-12
 class Expert(NamedTuple):
     """A GP on some rows."""
 
-    A: np.ndarray  # Rows in units of the kernel, shape (size, n_features)
-    alpha: np.ndarray  # Shape (size, n_outputs)
-    factor: np.ndarray  # Packed ``L^-1``, shape (packed_size(size),)
-    amplitude_sq: np.ndarray  # Sum of squared whitened outputs, shape (n_outputs,)
+    A: np.ndarray  # rows in units of the kernel, shape (size, n_features)
+    alpha: np.ndarray  # shape (size, n_outputs)
+    factor: np.ndarray  # packed ``L^-1``, shape (packed_size(size),)
+    amplitude_sq: np.ndarray  # sum of squared whitened outputs, shape (n_outputs,)
 
 
 class CommitteeGP(SharedKernelGP):

@@ -45,13 +45,13 @@ CONTROL_JITTER = 1e-10
 class Cell(NamedTuple):
     """A GP on the rows of one cell, and its posterior at its control points."""
 
-    A: np.ndarray  # Rows in units of the kernel, shape (size, n_features)
+    A: np.ndarray  # rows in units of the kernel, shape (size, n_features)
     L: np.ndarray  # Cholesky factor of the kernel matrix with noise, shape (size, size)
     whitened: np.ndarray  # ``L^-1 Y``, shape (size, n_outputs)
-    control: np.ndarray  # Indices of its control points, shape (n_control,)
-    B: np.ndarray  # Their positions, shape (n_control, n_features)
+    control: np.ndarray  # indices of its control points, shape (n_control,)
+    B: np.ndarray  # their positions, shape (n_control, n_features)
     half: np.ndarray  # ``L^-1 K_xB``, shape (size, n_control)
-    means: np.ndarray  # Posterior mean there, shape (n_control, n_outputs)
+    means: np.ndarray  # posterior mean there, shape (n_control, n_outputs)
     L_control: np.ndarray
     """Cholesky factor of the posterior covariance there, (n_control, n_control)."""
 

@@ -218,13 +218,7 @@ def answer(method, A, Z, B):
 
 
 def inverse_square_weights(dist_sq):
-    """Weights in proportion to 1 / d^2; rows at distance zero take all the weight.
-
-    Examples
-    --------
-    >>> inverse_square_weights(np.array([[1.0, 4.0], [0.0, 4.0]])).tolist()
-    [[0.8, 0.2], [1.0, 0.0]]
-    """
+    """Weights in proportion to 1 / d^2; rows at distance zero take all the weight."""
     nearest = dist_sq.min(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = np.where(nearest > 0, nearest / dist_sq, dist_sq == 0)

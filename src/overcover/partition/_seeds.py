@@ -37,11 +37,6 @@ def proportional_shares(counts: np.ndarray, total: int) -> np.ndarray:
     """Split `total` in proportion to `counts`, by largest remainder.
 
     No share exceeds its count if `total` does not exceed the sum.
-
-    Examples
-    --------
-    >>> proportional_shares(np.array([5, 3, 0]), 4).tolist()
-    [3, 1, 0]
     """
     # With integers, equal counts have exactly equal remainders.
     shares, remainders = np.divmod(counts * total, counts.sum())

@@ -41,10 +41,10 @@ SAMPLED_ROWS = 256
 class Coarse(NamedTuple):
     """The centres of the shards."""
 
-    centers: np.ndarray  # Shape (n_shards, n_features), in standard units
-    mean: np.ndarray  # Mean of the sample, shape (n_features,)
-    scale: float  # Rows are ``(X - mean) / scale`` in standard units
-    seeds: np.ndarray  # Random seed of every shard, shape (n_shards,)
+    centers: np.ndarray  # shape (n_shards, n_features), in standard units
+    mean: np.ndarray  # mean of the sample, shape (n_features,)
+    scale: float  # rows are ``(X - mean) / scale`` in standard units
+    seeds: np.ndarray  # random seed of every shard, shape (n_shards,)
 
     def standard(self, rows):
         """Rows in standard units."""
@@ -54,8 +54,8 @@ class Coarse(NamedTuple):
 class Shares(NamedTuple):
     """The clusters and rows of every shard, and the moves that lead to them."""
 
-    n_clusters: np.ndarray  # Shape (n_shards,); zero for a shard that is dissolved
-    sizes: np.ndarray  # Number of rows, shape (n_shards,)
+    n_clusters: np.ndarray  # shape (n_shards,); zero for a shard that is dissolved
+    sizes: np.ndarray  # number of rows, shape (n_shards,)
     moves: np.ndarray
     """Shape (n_moves, 3): source shard, target shard, number of rows. A shard receives
     rows before it passes rows on."""
@@ -77,18 +77,12 @@ class Movers(NamedTuple):
     """Rows that may move."""
 
     rows: np.ndarray
-    moves: np.ndarray  # Index of the move of each row
+    moves: np.ndarray  # index of the move of each row
     losses: np.ndarray
 
 
 def count_shards(n_shards, n_samples, n_features, n_clusters):
-    """The number of shards: `n_shards`, but at most one per cluster.
-
-    Examples
-    --------
-    >>> count_shards("auto", 10**6, 8, 12_500), count_shards(4, 100, 8, 3)
-    (20, 3)
-    """
+    """The number of shards: `n_shards`, but at most one per cluster."""
     if n_shards != "auto":
         return min(n_shards, n_clusters)
     rows = max(1, min(SHARD_ROWS, SHARD_BYTES // (8 * n_features)))
@@ -118,15 +112,6 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
     """Divide the clusters among the shards, and find the moves that fill them.
 
     `counts` are the numbers of rows nearest to each of the centres.
-
-    Examples
-    --------
-    Eleven rows are five clusters of two or three:
-
-    >>> centers = np.array([[0.0], [1.0], [2.0]])
-    >>> n_clusters, sizes, moves = share_clusters(np.array([6, 4, 1]), centers, 5)
-    >>> n_clusters.tolist(), sizes.tolist(), moves.tolist()
-    ([3, 2, 0], [6, 5, 0], [[2, 1, 1]])
     """
     order, parents = spanning_tree(centers)
     branches = counts.copy()  # rows of a shard and of its subtree
@@ -159,12 +144,6 @@ def spanning_tree(centers):
 
     Returns the centres in an order where each comes after its parent, and the parents
     of all, -1 for centre 0. Memory: O(n_centers); time: O(n_centers^2 n_features).
-
-    Examples
-    --------
-    >>> order, parents = spanning_tree(np.array([[0.0], [5.0], [2.0]]))
-    >>> order, parents.tolist()
-    ([0, 2, 1], [-1, 2, 0])
     """
     parents = np.full(len(centers), -1)
     nearest_sq, order = np.full(len(centers), np.inf), [0]
