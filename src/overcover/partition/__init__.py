@@ -110,7 +110,6 @@ default="kmeans"
     >>> partition = partition_rows(X, 2, random_state=0)
     >>> sorted(rows.tolist() for rows in partition.clusters())
     [[0, 2], [1, 3]]
-
     """
     random_state = check_random_state(random_state)
     clusterer = resolve(method, n_clusters, n_jobs, random_state)
@@ -161,14 +160,10 @@ def resolve(method, n_clusters, n_jobs, random_state):
 
 
 class PartitionCost(NamedTuple):
-    """What `partition_rows` takes by "kmeans"."""
+    """What `partition_rows` takes by "kmeans"; operations as in `dense_flops`."""
 
-    distances: float
-    """Operations (see `overcover._linalg.dense_flops`) that threads share."""
-
-    exchanges: float
-    """Operations of one thread: rows that clusters exchange until sizes are equal."""
-
+    distances: float  # operations that threads share
+    exchanges: float  # operations of one thread, to make sizes equal
     n_bytes: float
 
 
