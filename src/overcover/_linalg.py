@@ -207,16 +207,18 @@ def _few_column_norms_sq(packed, n, block, columns, norms_sq):
     for top in range(0, n, block):
         bottom = min(top + block, n)
         for i in range(top, bottom, 4):
-            n_rows = min(4, bottom - i)
-            rows = packed[start : start + n_rows * bottom].reshape(n_rows, bottom)
-            start += n_rows * bottom
             # If fewer than four rows are left, the last one stands in for the rest.
-            a, b = rows[0], rows[min(1, n_rows - 1)]
-            c, d = rows[min(2, n_rows - 1)], rows[min(3, n_rows - 1)]
+            last = min(3, bottom - i - 1)
+            a, b = packed[start:], packed[start + min(1, last) * bottom :]
+            c, d = (
+                packed[start + min(2, last) * bottom :],
+                packed[start + last * bottom :],
+            )
+            start += (last + 1) * bottom
             for q in range(0, n_columns, 2):
                 x, y = columns[q], columns[min(q + 1, n_columns - 1)]
                 s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = zero
-                for k in range(i + n_rows):  # the rest is zero
+                for k in range(i + last + 1):  # the rest is zero
                     s0 += a[k] * x[k]
                     t0 += a[k] * y[k]
                     s1 += b[k] * x[k]
@@ -225,11 +227,11 @@ def _few_column_norms_sq(packed, n, block, columns, norms_sq):
                     t2 += c[k] * y[k]
                     s3 += d[k] * x[k]
                     t3 += d[k] * y[k]
-                if n_rows < 2:
+                if last < 1:
                     s1 = t1 = zero
-                if n_rows < 3:
+                if last < 2:
                     s2 = t2 = zero
-                if n_rows < 4:
+                if last < 3:
                     s3 = t3 = zero
                 norms_sq[q] += np.float64(s0) ** 2 + np.float64(s1) ** 2
                 norms_sq[q] += np.float64(s2) ** 2 + np.float64(s3) ** 2

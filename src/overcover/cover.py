@@ -218,12 +218,8 @@ def quotas(distances, capacities, wanted):
     counts = np.floor(wanted * share / share.sum()).astype(np.intp)
     counts[: wanted - counts.sum()] += 1
     counts = np.minimum(counts, capacities)
-    for lender in range(len(counts)):
-        missing = wanted - counts.sum()
-        if missing == 0:
-            break
-        counts[lender] += min(missing, capacities[lender] - counts[lender])
-    return counts
+    spare, n_missing = capacities - counts, wanted - counts.sum()
+    return counts + np.clip(n_missing - (np.cumsum(spare) - spare), 0, spare)
 
 
 def lenders_of(i, centers, sizes, wanted, nearest):

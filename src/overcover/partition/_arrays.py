@@ -69,12 +69,17 @@ def cluster_means(X, labels, n_clusters):
     return np.column_stack(sums) / np.bincount(labels, minlength=n_clusters)[:, None]
 
 
-def inertia(X, labels, centers):
-    """J, the sum of squared distances of the rows to their centres."""
+def squared_offsets(X, labels, centers):
+    """Squared distances of the rows to their centres, without a copy of X."""
     dist_sq = np.zeros(len(X))
     for column, center in zip(X.T, centers.T):
         dist_sq += (column - center[labels]) ** 2
-    return float(dist_sq.sum())
+    return dist_sq
+
+
+def inertia(X, labels, centers):
+    """J, the sum of squared distances of the rows to their centres."""
+    return float(squared_offsets(X, labels, centers).sum())
 
 
 def clusters_of(labels: np.ndarray, n_clusters: int) -> list[NDArray[np.intp]]:

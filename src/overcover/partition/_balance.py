@@ -12,7 +12,7 @@ import numpy as np
 
 from .._compiled import compiled
 from .._neighbors import nearest_centers
-from ._arrays import cluster_means
+from ._arrays import cluster_means, squared_offsets
 
 # Candidate centres of a row that may move; when all are full, all centres are searched.
 MOST_CANDIDATES = 8
@@ -140,7 +140,9 @@ def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
     sizes = np.bincount(labels, minlength=n_clusters)
     rows, blocks = _group_rows(X, labels, sizes)
     centers = cluster_means(X, labels, n_clusters)
-    radii, sides = np.empty(n_clusters), np.empty((2, rows.shape[1]))
+    radii_sq, sides = np.zeros(n_clusters), np.empty((2, rows.shape[1]))
+    np.maximum.at(radii_sq, labels, squared_offsets(X, labels, centers))
+    radii = np.sqrt(radii_sq)
     changed = np.full(n_clusters, -1)
     n_neighbors = min(n_clusters, MOST_NEIGHBORS + 1)
     for sweep in range(max_sweeps):
@@ -181,10 +183,6 @@ def _pairs_of(neighbors):
 @compiled
 def _sweep_pairs(blocks, rows, sizes, centers, radii, pairs, changed, sweep, sides):
     """Visit every pair of neighbouring clusters that may have changed."""
-    side_a, side_b = sides[0], sides[1]
-    if sweep == 0:
-        for k in range(len(rows)):
-            radii[k] = _measure(blocks[k], sizes[k], centers[k], side_a)
     for pair in range(len(pairs)):
         a, b = pairs[pair, 0], pairs[pair, 1]
         if sizes[a] < sizes[b]:  # the larger cluster is a
@@ -200,18 +198,21 @@ def _sweep_pairs(blocks, rows, sizes, centers, radii, pairs, changed, sweep, sid
             dist_sq += (centers[a, f] - centers[b, f]) ** 2
         if dist_sq >= reach**2:
             continue
-        _project(blocks[a], sizes[a], centers[a], centers[b], side_a)
-        _project(blocks[b], sizes[b], centers[a], centers[b], side_b)
+        for i in range(2):
+            k = b if i else a
+            _project(blocks[k], sizes[k], centers[a], centers[b], sides[i])
         moved = _exchange_pair(
-            blocks[a], blocks[b], rows[a], rows[b], sizes[a], sizes[b], side_a, side_b
+            blocks[a], blocks[b], rows[a], rows[b], sizes[a], sizes[b], sides
         )
-        if moved > 0:
-            changed[a] = changed[b] = sweep
-            if moved == GAVE:
-                sizes[a] -= 1
-                sizes[b] += 1
-            radii[a] = _measure(blocks[a], sizes[a], centers[a], side_a)
-            radii[b] = _measure(blocks[b], sizes[b], centers[b], side_a)
+        if moved == 0:
+            continue
+        if moved == GAVE:
+            sizes[a] -= 1
+            sizes[b] += 1
+        for i in range(2):
+            k = b if i else a
+            changed[k] = sweep
+            radii[k] = _measure(blocks[k], sizes[k], centers[k], sides[0])
 
 
 @compiled
@@ -247,8 +248,9 @@ def _project(block, n, center_a, center_b, side):
 
 
 @compiled
-def _exchange_pair(block_a, block_b, rows_a, rows_b, n_a, n_b, side_a, side_b):
+def _exchange_pair(block_a, block_b, rows_a, rows_b, n_a, n_b, sides):
     """Exchange the best movers of a and b; 0 if no row moved, `GAVE` if a gave one."""
+    side_a, side_b = sides[0], sides[1]
     low_a, high_a, low_b, high_b = side_a[0], side_a[0], side_b[0], side_b[0]
     for i in range(n_a):
         low_a, high_a = min(low_a, side_a[i]), max(high_a, side_a[i])
