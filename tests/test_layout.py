@@ -101,6 +101,29 @@ assert np.isfinite(model.fit(X, X[:, 0]).predict(X, return_std=True)).all()
     assert done.returncode == 0, done.stderr
 
 
+def test_dependencies_are_imported_when_they_are_used():
+    """A name loads scikit-learn, the first compiled loop numba."""
+    code = """
+import sys
+import overcover
+assert not {"numpy", "sklearn", "numba"} & set(sys.modules)
+assert overcover.metrics and overcover.GP and overcover.store.load is overcover.load
+assert "sklearn" in sys.modules and "numba" not in sys.modules
+from overcover._linalg import squared_differences
+import numpy as np
+assert squared_differences(np.zeros((1, 2)), np.ones((1, 2))) == 2
+assert "numba" in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_package_lists_its_names_and_refuses_others():
+    assert set(overcover.__all__) <= set(dir(overcover))
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+        overcover.no_such_name  # noqa: B018
+
+
 def test_no_module_imports_an_extra_at_its_top():
     for file in set(ROOT.rglob("*.py")) - COMMANDS:
         for node in ast.parse(file.read_text(encoding="utf-8")).body:

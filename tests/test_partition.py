@@ -402,7 +402,7 @@ def test_a_number_of_clusters_that_is_no_count_is_refused(clusterer, n_clusters)
 def test_unknown_options_are_refused_with_the_known_ones():
     with pytest.raises(ValueError, match="'ab', 'imda', 'refined'"):
         EqualSizeKMeans(2, balance="best").fit(np.eye(3))
-    with pytest.raises(ValueError, match="max_iter=0 must be an integer of at least 1"):
+    with pytest.raises(ValueError, match="max_iter=0 must be an integer >= 1"):
         EqualSizeKMeans(2, max_iter=0).fit(np.eye(3))
 
 

@@ -9,26 +9,33 @@ joints, angles and intervals) and `overcover.datasets` (loaders). Everything not
 here is private.
 """
 
-from . import _interrupts, datasets, metrics  # noqa: F401, interrupts first
-from .baselines import (
-    CommitteeGP,
-    DomainDecompositionGP,
-    NeighborhoodRegressor,
-    SparseGP,
-    StructuredNeighbors,
-)
-from .density_ratio import RelativeDensityRatio
-from .machines import (
-    GP,
-    AnyRegressor,
-    ImportanceWeightedTwinGP,
-    SharmaMittalTwinGP,
-    TwinGP,
-)
-from .partition import EqualSizeKMeans, RecursiveProjection, TwoLevelKMeans
-from .planning import plan
-from .regressor import OverlappingCoverRegressor
-from .store import load
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from . import _interrupts  # noqa: F401, first of all
+
+if TYPE_CHECKING:
+    from . import datasets, metrics
+    from .baselines import (
+        CommitteeGP,
+        DomainDecompositionGP,
+        NeighborhoodRegressor,
+        SparseGP,
+        StructuredNeighbors,
+    )
+    from .density_ratio import RelativeDensityRatio
+    from .machines import (
+        GP,
+        AnyRegressor,
+        ImportanceWeightedTwinGP,
+        SharmaMittalTwinGP,
+        TwinGP,
+    )
+    from .partition import EqualSizeKMeans, RecursiveProjection, TwoLevelKMeans
+    from .planning import plan
+    from .regressor import OverlappingCoverRegressor
+    from .store import load
 
 __version__ = "0.1.0"
 
@@ -53,3 +60,20 @@ __all__ = [
     "metrics",
     "plan",
 ]
+# Where the names come from, those first that need the others least.
+_HOMES: tuple[str, ...] = ("partition", "machines", "density_ratio", "regressor")
+_HOMES += ("planning", "store", "baselines")
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn takes a second to import, so it waits until a name is used.
+    if not name.startswith("_") and find_spec(f"{__name__}.{name}"):
+        return import_module(f"{__name__}.{name}")
+    if name in __all__:
+        homes = (import_module(f"{__name__}.{home}") for home in _HOMES)
+        return next(getattr(home, name) for home in homes if hasattr(home, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,8 +5,9 @@ rows of one machine, ``n_queries`` that of a batch of queries.
 """
 
 import numpy as np
-from numba import njit
 from scipy.linalg import lapack
+
+from ._compiled import compiled_loosely as compiled_loosely
 
 # Values to try on the diagonal, relative to its mean. The first is about the rounding
 # of a kernel matrix with n = 1000; one beyond the last would change the model.
@@ -18,7 +19,7 @@ BLOCK = 64
 # Up to this many columns a product that reads the factor once beats BLAS (measured at
 # n = 800: twice as fast for 9 columns, equal for 60; in float32 it is never beaten).
 FEW_COLUMNS = 60
-# This many columns fit in cache beside six rows of the factor.
+# This many columns fit in cache beside four rows of the factor.
 CACHED_COLUMNS = 128
 
 # From this many columns on, a matrix product is faster than differences.
@@ -28,9 +29,6 @@ CLOSE = 1e-6
 # Products with this number, and with its square root, fit float64.
 FARTHEST_SQ = 1e300
 
-# Vectorised sums need another order of additions; nothing else is relaxed.
-compiled_loosely = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-
 
 def squared_distances(A, B):
     """Squared Euclidean distances between the rows of A and of B.
@@ -39,20 +37,7 @@ def squared_distances(A, B):
     + |b|^2 - 2 a.b``. The product cancels where rows nearly coincide, or lie much
     farther from the origin than from each other: such pairs are computed again as
     differences. Callers centre A and B on a common point, so that such pairs are few.
-
-    Parameters
-    ----------
-    A : ndarray of shape (n, d)
-    B : ndarray of shape (m, d)
-
-    Returns
-    -------
-    ndarray of shape (n, m), non-negative, 0 between equal rows
-
-    Examples
-    --------
-    >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])).tolist()
-    [[25.0]]
+    Distances are never negative, and 0 between equal rows.
     """
     if A.shape[1] < WIDE:
         return squared_differences(A, B)
@@ -91,28 +76,17 @@ def _recompute_close(A, B, close_A, close_B, dist_sq):
 def squared_differences(A, B):
     """Squared Euclidean distances as squared differences: for few columns.
 
-    Nothing cancels, and no entry depends on the others. From a dozen columns on, the
-    product of `squared_distances` is faster. Distances that would not fit float64
-    become `FARTHEST_SQ`, so that every function of distances has a value.
-
-    Parameters
-    ----------
-    A : ndarray of shape (n, d)
-    B : ndarray of shape (m, d)
-
-    Returns
-    -------
-    ndarray of shape (n, m), the longer axis contiguous
-
-    Examples
-    --------
-    >>> squared_differences(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])).tolist()
-    [[25.0]]
+    Nothing cancels, and no entry depends on the others. Distances that would not fit
+    float64 become `FARTHEST_SQ`, so that every function of distances has a value. The
+    longer axis of the result is contiguous.
     """
     if len(A) > len(B):
         return squared_differences(B, A).T
     dist_sq = np.empty((len(A), len(B)))
-    _fill_squared_differences(A, np.ascontiguousarray(B.T), dist_sq)
+    # One order of memory, so that one version is compiled.
+    _fill_squared_differences(
+        np.ascontiguousarray(A), np.ascontiguousarray(B.T), dist_sq
+    )
     return dist_sq
 
 
@@ -138,31 +112,10 @@ def add_to_diagonal(A, values):
 
 
 def cholesky(A, name="The kernel matrix"):
-    """Lower Cholesky factor of A, with the smallest jitter that succeeds.
+    """Lower Cholesky factor of A, and the jitter: the smallest with which it exists.
 
-    Parameters
-    ----------
-    A : ndarray of shape (n, n)
-        Symmetric; only its lower triangle is read.
-    name : str
-        The name of A in the error message.
-
-    Returns
-    -------
-    L : ndarray of shape (n, n), lower triangular
-    jitter : float
-        The number added to the diagonal, nearly always 0.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If A is not positive definite even with the largest jitter.
-
-    Examples
-    --------
-    >>> L, jitter = cholesky(np.array([[4.0, 0.0], [0.0, 9.0]]))
-    >>> np.diag(L).tolist(), jitter
-    ([2.0, 3.0], 0.0)
+    The jitter, nearly always 0, is added to the diagonal. Only the lower triangle of A
+    is read; `name` is its name in the error message.
     """
     scale = float(np.mean(np.diag(A)))
     if np.isfinite(scale) and scale > 0:
@@ -183,48 +136,19 @@ def cholesky(A, name="The kernel matrix"):
 
 
 def solve_cholesky(L, B):
-    """Solve ``L L^T x = b`` for every column of B.
-
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-    B : ndarray of shape (n, m)
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-    """
+    """Solve ``L L^T x = b`` for every column of B."""
     x, _ = lapack.dpotrs(L.T, B, lower=0)
     return x
 
 
 def solve_lower(L, B):
-    """Solve ``L x = b`` for every column of B.
-
-    Parameters
-    ----------
-    L : ndarray of shape (n, n), lower triangular
-    B : ndarray of shape (n, m)
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-    """
+    """Solve ``L x = b`` for every column of B; L is lower triangular."""
     x, _ = lapack.dtrtrs(L.T, B, lower=0, trans=1)
     return x
 
 
 def inverse_from_cholesky(L):
-    """``(L L^T)^-1`` with both triangles, for gradients.
-
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-    """
+    """``(L L^T)^-1`` with both triangles, for gradients."""
     upper, _ = lapack.dpotri(L.T, lower=0)
     lower = np.tril(upper.T)
     return lower + np.tril(lower, -1).T
@@ -236,14 +160,6 @@ def inverse_factor(L):
     Machines keep it instead of L: its columns give the leave-one-out variances, and a
     product with its packed blocks is as fast as a triangular solve, with half the
     bytes.
-
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-
-    Returns
-    -------
-    ndarray of shape (n, n), lower triangular
     """
     inverse, _ = lapack.dtrtri(L.T, lower=0)
     return inverse.T
@@ -253,26 +169,12 @@ def pack_lower(A, dtype=np.float64):
     """The lower triangle of A as one vector of row blocks.
 
     Block b holds rows ``b * BLOCK`` onwards, up to its last column on the diagonal:
-    ``n^2 / 2 + n * BLOCK / 2`` numbers at most instead of ``n^2``.
-
-    Parameters
-    ----------
-    A : ndarray of shape (n, n)
-    dtype : numpy dtype
-        float64 or float32.
-
-    Returns
-    -------
-    ndarray of shape (packed_size(n),)
+    ``n^2 / 2 + n * BLOCK / 2`` numbers at most instead of ``n^2``. The dtype is float64
+    or float32.
     """
-    n = len(A)
-    packed = np.empty(packed_size(n), dtype)
-    start = 0
-    for top in range(0, n, BLOCK):
-        bottom = min(top + BLOCK, n)
-        stop = start + (bottom - top) * bottom
-        packed[start:stop].reshape(bottom - top, bottom)[:] = A[top:bottom, :bottom]
-        start = stop
+    packed = np.empty(packed_size(len(A)), dtype)
+    for rows, bottom, block in _packed_blocks(packed, len(A)):
+        block[:] = A[rows, :bottom]
     return packed
 
 
@@ -283,51 +185,40 @@ def packed_size(n):
     return int(np.sum((bottoms - tops) * bottoms))
 
 
-@compiled_loosely
-def _sum_of_squares(n_counted, a, b, c, d, e, f):
-    """Sum of squares of the first `n_counted` of six values, in float64."""
-    total = np.float64(a) ** 2
-    if n_counted > 1:
-        total += np.float64(b) ** 2
-    if n_counted > 2:
-        total += np.float64(c) ** 2
-    if n_counted > 3:
-        total += np.float64(d) ** 2
-    if n_counted > 4:
-        total += np.float64(e) ** 2
-    if n_counted > 5:
-        total += np.float64(f) ** 2
-    return total
+def _packed_blocks(packed, n):
+    """Yield the rows of each block, the end of its columns, and a view of it."""
+    start = 0
+    for top in range(0, n, BLOCK):
+        bottom = min(top + BLOCK, n)
+        stop = start + (bottom - top) * bottom
+        yield slice(top, bottom), bottom, packed[start:stop].reshape(-1, bottom)
+        start = stop
 
 
 @compiled_loosely
 def _few_column_norms_sq(packed, n, block, columns, norms_sq):
     """`packed_column_norms_sq` for few columns, which are the rows of `columns`.
 
-    Six rows of A times two columns of B keep twelve sums in registers; another order of
-    the loops would not fit. A matrix product would first copy A, which costs more than
-    the product with a few columns. The result of one column does not depend on the
-    others.
+    Four rows of A times two columns of B keep eight sums in registers. A matrix product
+    would first copy A, which costs more than the product with a few columns. The result
+    of one column does not depend on the others.
     """
     n_columns, start, zero = len(columns), 0, packed.dtype.type(0)
     for top in range(0, n, block):
         bottom = min(top + block, n)
-        for i in range(top, bottom, 6):
-            n_rows = min(6, bottom - i)
-            rows = packed[start : start + n_rows * bottom].reshape(n_rows, bottom)
-            start += n_rows * bottom
-            # If fewer than six rows are left, the last one stands in for the rest.
-            a, b, c = rows[0], rows[min(1, n_rows - 1)], rows[min(2, n_rows - 1)]
-            d, e, f = (
-                rows[min(3, n_rows - 1)],
-                rows[min(4, n_rows - 1)],
-                rows[min(5, n_rows - 1)],
+        for i in range(top, bottom, 4):
+            # If fewer than four rows are left, the last one stands in for the rest.
+            last = min(3, bottom - i - 1)
+            a, b = packed[start:], packed[start + min(1, last) * bottom :]
+            c, d = (
+                packed[start + min(2, last) * bottom :],
+                packed[start + last * bottom :],
             )
+            start += (last + 1) * bottom
             for q in range(0, n_columns, 2):
                 x, y = columns[q], columns[min(q + 1, n_columns - 1)]
-                s0 = s1 = s2 = s3 = s4 = s5 = zero
-                t0 = t1 = t2 = t3 = t4 = t5 = zero
-                for k in range(i + n_rows):  # the rest is zero
+                s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = zero
+                for k in range(i + last + 1):  # the rest is zero
                     s0 += a[k] * x[k]
                     t0 += a[k] * y[k]
                     s1 += b[k] * x[k]
@@ -336,32 +227,25 @@ def _few_column_norms_sq(packed, n, block, columns, norms_sq):
                     t2 += c[k] * y[k]
                     s3 += d[k] * x[k]
                     t3 += d[k] * y[k]
-                    s4 += e[k] * x[k]
-                    t4 += e[k] * y[k]
-                    s5 += f[k] * x[k]
-                    t5 += f[k] * y[k]
-                norms_sq[q] += _sum_of_squares(n_rows, s0, s1, s2, s3, s4, s5)
+                if last < 1:
+                    s1 = t1 = zero
+                if last < 2:
+                    s2 = t2 = zero
+                if last < 3:
+                    s3 = t3 = zero
+                norms_sq[q] += np.float64(s0) ** 2 + np.float64(s1) ** 2
+                norms_sq[q] += np.float64(s2) ** 2 + np.float64(s3) ** 2
                 if q + 1 < n_columns:
-                    norms_sq[q + 1] += _sum_of_squares(n_rows, t0, t1, t2, t3, t4, t5)
+                    norms_sq[q + 1] += np.float64(t0) ** 2 + np.float64(t1) ** 2
+                    norms_sq[q + 1] += np.float64(t2) ** 2 + np.float64(t3) ** 2
 
 
 def packed_column_norms_sq(packed, B):
     """Squared norms of the columns of ``A @ B`` for a packed lower triangular A.
 
     With ``A = L^-1`` and ``B = K_xq`` this is the variance that the data explain,
-    ``k_q^T (L L^T)^-1 k_q``. Products have the precision of A; sums of squares are in
-    float64.
-
-    Parameters
-    ----------
-    packed : ndarray of shape (packed_size(n),)
-        float64 or float32.
-    B : ndarray of shape (n, n_queries)
-        Fastest if its columns are contiguous.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
+    ``k_q^T (L L^T)^-1 k_q``, shape (n_queries,). Products have the precision of A; sums
+    of squares are in float64. It is fastest if the columns of B are contiguous.
     """
     n, n_columns = B.shape
     norms_sq = np.zeros(n_columns)
@@ -371,13 +255,9 @@ def packed_column_norms_sq(packed, B):
             some = slice(i, i + CACHED_COLUMNS)
             _few_column_norms_sq(packed, n, BLOCK, columns[some], norms_sq[some])
         return norms_sq
-    start = 0
-    for top in range(0, n, BLOCK):
-        bottom = min(top + BLOCK, n)
-        stop = start + (bottom - top) * bottom
-        product = packed[start:stop].reshape(bottom - top, bottom) @ B[:bottom]
+    for _, bottom, block in _packed_blocks(packed, n):
+        product = block @ B[:bottom]
         norms_sq += np.einsum("ij,ij->j", product, product)
-        start = stop
     return norms_sq
 
 
@@ -389,16 +269,6 @@ def dense_flops(n_rows, by_entry=0):
     """Operations of a kernel matrix, its factor and its inverse.
 
     One operation is one of a large matrix product. An entry of a kernel matrix, which
-    is read and written several times, counts as many.
-
-    Parameters
-    ----------
-    n_rows : int
-    by_entry : float
-        More operations for every entry.
-
-    Returns
-    -------
-    float
+    is read and written several times, counts as many, and as `by_entry` more.
     """
     return n_rows**2 * (n_rows + float(ENTRY_FLOPS) + by_entry)

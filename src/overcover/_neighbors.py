@@ -5,20 +5,16 @@ have a fixed size and each runs on one BLAS thread: results are equal bit by bit
 every ``n_jobs``. Ties go to the lower index.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from joblib import effective_n_jobs
-from numba import njit
 
+from ._compiled import compiled
 from ._linalg import WIDE
 from ._parallel import run_tasks
 from ._streams import center_of, slices_of
 
-compiled = njit(cache=True, nogil=True)
-
+# Distances held at once by each worker: 2 MB, so that a block stays in cache.
 BLOCK_ELEMENTS = 2**18
-"""Distances held at once by each worker: 2 MB, so that a block stays in cache."""
 
 
 def block_rows(n_columns: int) -> int:
@@ -26,57 +22,21 @@ def block_rows(n_columns: int) -> int:
     return max(1, BLOCK_ELEMENTS // max(1, n_columns))
 
 
-def for_each_block(
-    work: Callable[[int, int], None], n_rows: int, n_columns: int, n_jobs: int | None
-) -> None:
-    """Call ``work(start, stop)`` for blocks of rows, in threads.
-
-    Blocks depend on the shape only, never on `n_jobs`.
-    """
-    step = block_rows(n_columns)
-    starts = range(0, n_rows, step)
-
-    def run(batch: range) -> None:
-        for start in batch:
-            work(start, min(start + step, n_rows))
-
-    n_workers = max(1, min(effective_n_jobs(n_jobs), len(starts)))
-    batches = ((starts[worker::n_workers],) for worker in range(n_workers))
-    for _ in run_tasks(run, batches, n_workers):
-        pass
-
-
-@compiled
-def insert_sorted(ids, dist_sq, n_kept, new_id, new_dist_sq):
-    """Keep the nearest ``len(ids)`` in order; return the number of entries.
-
-    Equal distances keep the order of insertion: the lower index first.
-    """
-    if n_kept == len(ids):
-        if new_dist_sq >= dist_sq[n_kept - 1]:
-            return n_kept
-        n_kept -= 1
-    slot = n_kept
-    while slot > 0 and dist_sq[slot - 1] > new_dist_sq:
-        dist_sq[slot] = dist_sq[slot - 1]
-        ids[slot] = ids[slot - 1]
-        slot -= 1
-    dist_sq[slot] = new_dist_sq
-    ids[slot] = new_id
-    return n_kept + 1
-
-
 @compiled
 def _keep_nearest(row, ids, dist_sq):
-    """The smallest entries of `row`, in order."""
-    n_kept = 0
-    for k in range(len(ids)):
-        n_kept = insert_sorted(ids, dist_sq, n_kept, k, row[k])
-    farthest = dist_sq[-1]
-    for k in range(len(ids), len(row)):
-        if row[k] < farthest:
-            insert_sorted(ids, dist_sq, n_kept, k, row[k])
-            farthest = dist_sq[-1]
+    """The smallest entries of `row`, in order; of equal ones the lower index first."""
+    n_kept, last = 0, len(ids) - 1
+    for k in range(len(row)):
+        if n_kept > last and row[k] >= dist_sq[last]:
+            continue
+        slot = min(n_kept, last)
+        while slot > 0 and dist_sq[slot - 1] > row[k]:
+            dist_sq[slot] = dist_sq[slot - 1]
+            ids[slot] = ids[slot - 1]
+            slot -= 1
+        dist_sq[slot] = row[k]
+        ids[slot] = k
+        n_kept += 1
 
 
 @compiled
@@ -111,25 +71,8 @@ def nearest_centers(
 
     Memory beyond the two results: ``BLOCK_ELEMENTS`` numbers per worker.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    centers : ndarray of shape (n_clusters, n_features)
-    n_nearest : int, at most n_clusters
-    n_jobs : int or None
-    rows : ndarray of shape (n_rows,) or None
-        Rows of X to use; None for all.
-
-    Returns
-    -------
-    ids : ndarray of shape (n_rows, n_nearest), int32
-    dist_sq : ndarray of shape (n_rows, n_nearest)
-
-    Examples
-    --------
-    >>> ids, dist_sq = nearest_centers(np.array([[1.0]]), np.array([[0.0], [3.0]]), 2)
-    >>> ids.tolist(), dist_sq.tolist()
-    ([[0, 1]], [[1.0, 4.0]])
+    The results have shape (n_rows, n_nearest), the indices are int32. `rows` are the
+    rows of X to use; None is all.
     """
     n_rows = len(X) if rows is None else len(rows)
     ids = np.empty((n_rows, n_nearest), dtype=np.int32)
@@ -155,92 +98,55 @@ def nearest_centers(
         dist += np.einsum("ij,ij->i", block, block)[:, None]
         np.maximum(dist, 0.0, out=dist)
 
-    for_each_block(work, n_rows, len(centers), n_jobs)
+    def work_on(batch: range) -> None:
+        for start in batch:
+            work(start, min(start + step, n_rows))
+
+    # Blocks depend on the shape only, never on `n_jobs`.
+    step = block_rows(len(centers))
+    starts = range(0, n_rows, step)
+    n_workers = max(1, min(effective_n_jobs(n_jobs), len(starts)))
+    batches = (starts[worker::n_workers] for worker in range(n_workers))
+    for _ in run_tasks(work_on, zip(batches), n_workers):
+        pass
     return ids, dist_sq
-
-
-@compiled
-def _keep_nearest_so_far(scores, first, ids, dist_sq, n_kept):
-    """Insert the rows of a block, numbered from `first`, where they are nearer."""
-    for i in range(len(scores)):
-        for j in range(scores.shape[1]):
-            if n_kept[i] == ids.shape[1] and scores[i, j] >= dist_sq[i, -1]:
-                continue
-            n_kept[i] = insert_sorted(
-                ids[i], dist_sq[i], n_kept[i], first + j, scores[i, j]
-            )
 
 
 def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
     """Rows nearest to each query, in one pass over rows that may be mapped.
 
-    Memory: per worker a block of rows and its distances, and ``n_neighbors`` numbers
-    per query.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        In memory, mapped, or `overcover._streams.Rows`.
-    queries : ndarray of shape (n_queries, n_features)
-        In the units of X.
-    n_neighbors : int, at most the number of rows
-    n_jobs : int or None
-    rows : ndarray of int, ascending, or None
-        Rows of X to use; None for all.
-    scale : ndarray of shape (n_features,) or float
-        Distances are those in ``X / scale``.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_neighbors)
-        Positions in `rows` (in X if that is None), ascending; ties go to the lower.
-
-    Examples
-    --------
-    >>> nearest_rows(np.array([[0.0], [5.0], [2.0]]), np.array([[1.5]]), 2).tolist()
-    [[0, 2]]
+    Queries are in the units of X; distances are those in ``X / scale``. `rows` are the
+    rows of X to use, ascending; None is all. Returns positions in `rows`, ascending,
+    shape (n_queries, n_neighbors); ties go to the lower. Memory: per worker a block of
+    rows and its distances, and ``n_neighbors`` numbers per query.
     """
     n_rows = len(X) if rows is None else len(rows)
     B = queries / scale
     # Around the mean of the queries, products of near rows do not cancel.
     origin = B.mean(axis=0)
     lifted_q = np.column_stack([-2.0 * (B - origin), np.ones(len(B))])
-    blocks = list(slices_of(n_rows, max(len(B), X.shape[1])))
 
-    def walk(part):
-        ids = np.zeros((len(B), n_neighbors), dtype=np.int64)
-        dist_sq = np.full((len(B), n_neighbors), np.inf)
-        n_kept = np.zeros(len(B), dtype=np.int64)
-        for block in part:
-            A = X[block] if rows is None else X[rows[block]]
-            A = A / scale - origin
-            lifted = np.column_stack([A, np.einsum("ij,ij->i", A, A)])
-            # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of rows.
-            _keep_nearest_so_far(lifted_q @ lifted.T, block.start, ids, dist_sq, n_kept)
-        # With fewer rows than `n_neighbors`, some places stay at infinity.
-        return ids, dist_sq
+    def nearest_of(block):
+        A = X[block] if rows is None else X[rows[block]]
+        A = A / scale - origin
+        lifted = np.column_stack([A, np.einsum("ij,ij->i", A, A)])
+        # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of rows.
+        scores = lifted_q @ lifted.T
+        columns = smallest_columns(scores, min(n_neighbors, len(A)))
+        return block.start + columns, np.take_along_axis(scores, columns, axis=1)
 
-    n_workers = max(1, min(effective_n_jobs(n_jobs), len(blocks)))
-    parts = ((blocks[worker::n_workers],) for worker in range(n_workers))
-    return _merge_nearest(list(run_tasks(walk, parts, n_workers)), n_neighbors)
-
-
-def _merge_nearest(walks, n_neighbors):
-    """The nearest rows of several walks, whatever the division of rows among them."""
-    ids = np.concatenate([numbers for numbers, _ in walks], axis=1)
-    dist_sq = np.concatenate([distances for _, distances in walks], axis=1)
-    order = np.lexsort((ids, dist_sq), axis=1)[:, :n_neighbors]
-    return np.sort(np.take_along_axis(ids, order, axis=1), axis=1)
+    ids, scores = np.empty((len(B), 0), dtype=np.intp), np.empty((len(B), 0))
+    blocks = slices_of(n_rows, max(len(B), X.shape[1]))
+    for more_ids, more_scores in run_tasks(nearest_of, zip(blocks), n_jobs):
+        ids, scores = np.hstack([ids, more_ids]), np.hstack([scores, more_scores])
+        order = np.lexsort((ids, scores), axis=1)[:, :n_neighbors]
+        ids = np.take_along_axis(ids, order, axis=1)
+        scores = np.take_along_axis(scores, order, axis=1)
+    return np.sort(ids, axis=1)
 
 
 class BruteIndex:
-    """Nearest rows by one matrix product for a block of queries.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_features)
-        In the metric of the distances.
-    """
+    """Nearest rows by one matrix product for a block of queries."""
 
     def __init__(self, rows):
         self.origin = center_of(rows)
@@ -249,18 +155,9 @@ class BruteIndex:
         self.lifted_t = np.vstack([-2.0 * centred.T, norms_sq])
 
     def nearest(self, queries, n_neighbors):
-        """Rows nearest to each query; ties go to the lower index.
+        """Rows nearest to each query, ascending, shape (n_queries, n_neighbors).
 
-        Memory: ``n_queries * n_samples`` distances.
-
-        Parameters
-        ----------
-        queries : ndarray of shape (n_queries, n_features)
-        n_neighbors : int, at most n_samples
-
-        Returns
-        -------
-        ndarray of shape (n_queries, n_neighbors), each row ascending
+        Ties go to the lower index. Memory: ``n_queries * n_samples`` distances.
         """
         lifted = np.column_stack([queries - self.origin, np.ones(len(queries))])
         # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of its rows.
@@ -268,25 +165,10 @@ class BruteIndex:
 
 
 def smallest_columns(values, n_smallest):
-    """Columns of the smallest values of each row.
+    """Columns of the smallest values of each row, ascending; of equal ones the lower.
 
     A sample of the columns gives an upper bound, so that only about
     ``sqrt(n_columns * n_smallest)`` columns must be ranked.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_columns)
-    n_smallest : int, at most n_columns
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_smallest)
-        Ascending; among equal values the lower columns.
-
-    Examples
-    --------
-    >>> smallest_columns(np.array([[3.0, 1.0, 2.0, 1.0]]), 2).tolist()
-    [[1, 3]]
     """
     n_columns = values.shape[1]
     if n_smallest == n_columns:

@@ -1,11 +1,9 @@
 """Workers: many independent tasks on threads, with one BLAS thread each.
 
-A task is one subdomain or a few. It spends its time in BLAS, NumPy and compiled loops,
-which release the interpreter lock, so threads run in parallel and share the data
-without copies. BLAS always has one thread per worker. More would oversubscribe the
-processor, and the rounding of BLAS depends on its number of threads, whereas results
-must not depend on `n_jobs`. (At 800 rows, a second thread does not speed up a Cholesky
-factorisation.)
+BLAS, NumPy and compiled loops release the interpreter lock, so threads run in parallel
+and share the data without copies. BLAS always has one thread per worker: its rounding
+depends on its number of threads, whereas results must not depend on `n_jobs`. (At 800
+rows, a second thread does not speed up a Cholesky factorisation.)
 """
 
 from collections import deque
@@ -89,10 +87,6 @@ def run_tasks(
         Consumed lazily, so a generator keeps few arguments in memory at a time.
     n_jobs : int or None
         Threads: 1 if None (or the number of a joblib context), -1 for all cores.
-
-    Yields
-    ------
-    result of one task
 
     Examples
     --------

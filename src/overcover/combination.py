@@ -40,14 +40,10 @@ def weights_of(rule, distances, variances=None, certainties=None):
     distances : ndarray of shape (n_queries, n_consulted)
         Nearest first.
     variances : ndarray of shape (n_queries, n_consulted, n_outputs) or None
-        Predictive variances, for "precision".
+        Predictive variances, for "precision": the shape of the result, which else is
+        that of `certainties`.
     certainties : ndarray of shape (n_queries, n_consulted, 1) or None
         Posterior variances, for "certainty"; infinite for no candidate.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_consulted, 1) or, for "precision", of the shape of
-    `variances`
 
     Examples
     --------
@@ -81,19 +77,12 @@ def _shares(weights):
 
 
 def mixture(weights, means, variances=None) -> Prediction:
-    """Mean and std of a mixture of answers.
+    """Mean and std of a mixture of answers; without variances, the std is None.
 
     Parameters
     ----------
     weights : ndarray of shape (n_queries, n_consulted, 1 or n_outputs)
-        Shares: they sum to one over the consulted.
-    means : ndarray of shape (n_queries, n_consulted, n_outputs)
-    variances : ndarray of means' shape or None
-
-    Returns
-    -------
-    Prediction
-        With `std` of None if `variances` is.
+    means, variances : ndarray of shape (n_queries, n_consulted, n_outputs)
     """
     # Where there is no candidate the mean is infinite and the weight zero: the product
     # would be NaN.

@@ -6,7 +6,7 @@
 The one place where routing, machines and combination meet: predictions, explanations,
 advice, reports and clusters all consult the subdomains of a model here.
 
-Which subdomains answer, and with which weights, follows one rule for all machines:
+One rule decides which subdomains answer, and with which weights:
 
 1. The router gives `n_consulted` subdomains for every query, or, if certainty decides
    (`Router.certainty_decides`), candidates: at least `n_consulted`, often more.
@@ -33,11 +33,11 @@ from .machines import Answer, Machine, Prediction
 
 # Values of the parameter `combine`; see `rule_of` for "auto".
 CHOICES = ("auto", *combination.RULES)
-# What the answers to a round may occupy; and where factors need not be made again, how
-# many queries there are for each subdomain, because more of them would gain little.
+# Bytes of the answers to a round. Where factors are kept, a round has at most so many
+# queries for each subdomain, because more would gain little.
 ROUND_BYTES, ROUND_QUERIES = 2**27, 512
-# Queries of a task, with which handing it to a thread takes no time to speak of; fewer
-# where there would be less than this many tasks for each thread.
+# Queries of a task, enough to outweigh the start of a task; fewer if there would be
+# less than this many tasks for each thread.
 TASK_QUERIES, TASKS_EACH = 64, 8
 # For fewer queries than this, threads take longer to start than to answer.
 FEW_QUERIES = 9
@@ -48,16 +48,10 @@ class Panel(NamedTuple):
     """The subdomains of a fitted model, and how queries consult them."""
 
     machine: Machine
-    states: Sequence[Any]
-    """Of the machine on every subdomain."""
-
+    states: Sequence[Any]  # of the machine on every subdomain
     router: routing.Router
-    length_scales: np.ndarray
-    """The machine's metric, shape (n_features,)."""
-
-    rule: str
-    """One of `combination.RULES`."""
-
+    length_scales: np.ndarray  # the machine's metric, shape (n_features,)
+    rule: str  # one of `combination.RULES`
     n_consulted: int
     n_outputs: int
     subdomain_size: int
@@ -88,21 +82,13 @@ class Consultation(NamedTuple):
     """Which subdomains answered some queries, their answers, and their weights."""
 
     route: routing.Route
-
-    answers: Answer
-    """With an axis for the consulted, see `ask`."""
-
-    weights: np.ndarray
-    """Shares, shape (n_queries, n_consulted, 1 or n_outputs)."""
-
-    measure: str
-    """What the distances of the route are."""
+    answers: Answer  # with an axis for the consulted, see `ask`
+    weights: np.ndarray  # shares, shape (n_queries, n_consulted, 1 or n_outputs)
+    measure: str  # what the distances of the route are
 
     def prediction(self) -> Prediction:
         """The answers as one; with a std where the answers have variances."""
-        return combination.mixture(
-            self.weights, self.answers.mean, self.answers.variance
-        )
+        return combination.mixture(self.weights, *self.answers[:2])
 
     def homes(self) -> np.ndarray:
         """The subdomain with the largest weight, shape (n_queries,)."""
@@ -111,13 +97,7 @@ class Consultation(NamedTuple):
 
 
 def panel_of(model) -> Panel:
-    """The subdomains of a model, by its parameters as they are now.
-
-    Parameters
-    ----------
-    model : OverlappingCoverRegressor
-        Fitted; `n_consulted`, `combine` and `n_jobs` may have been changed since.
-    """
+    """The subdomains of a fitted model, by its parameters as they are now."""
     check_consulted(model.n_consulted, model.n_subdomains_)
     check_rule(model.combine, model.machine_)
     return Panel(
@@ -138,13 +118,6 @@ def rule_of(combine, router, n_consulted) -> str:
 
     "auto" is "certainty" where certainty decides which one subdomain a query consults,
     else "inverse-distance".
-
-    Examples
-    --------
-    >>> rule_of("auto", routing.VarianceRouter, 1)
-    'certainty'
-    >>> rule_of("auto", routing.VarianceRouter, 3)
-    'inverse-distance'
     """
     if combine != "auto":
         return combine
@@ -172,21 +145,9 @@ def check_consulted(n_consulted, n_subdomains) -> None:
 
 
 def rounds(panel, X, variance):
-    """Consult the subdomains about all queries, round by round.
+    """Yield a slice of the queries X and their `Consultation`, round by round.
 
-    Parameters
-    ----------
-    panel : Panel
-    X : ndarray of shape (n_queries, n_features)
-        float32 or float64.
-    variance : bool
-        Whether answers should have variances.
-
-    Yields
-    ------
-    rows : slice
-        The queries of the round.
-    consultation : Consultation
+    X may be float32 or float64; `variance` is whether answers should have variances.
     """
     step = panel.rows_per_round
     for start in range(0, len(X), step):
@@ -231,14 +192,9 @@ def consult(panel, X, variance) -> Consultation:
 
 
 def ask_variances(machine, states, X, route, n_jobs=None) -> np.ndarray:
-    """The posterior variances of all candidates on a route.
+    """Posterior variances of all candidates, shape (n_queries, n_candidates, 1).
 
-    Parameters as in `ask`.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_candidates, 1), infinite for no candidate; zeros for
-    a query's only candidate, which is not asked
+    Infinite for no candidate; zero for a query's only candidate, which is not asked.
     """
     is_alone = (route.subdomains >= 0).sum(axis=1) == 1
     undecided = np.where(is_alone[:, None], -1, route.subdomains)
@@ -256,21 +212,9 @@ def ask_variances(machine, states, X, route, n_jobs=None) -> np.ndarray:
 def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
     """Ask every subdomain on a route about all its queries at once.
 
-    Parameters
-    ----------
-    machine : Machine
-    states : sequence of states
-    X : ndarray of shape (n_queries, n_features)
-    route : Route
-    variance : bool
-    n_jobs : int or None
-
-    Returns
-    -------
-    Answer
-        With an axis for the consulted: mean and variance of shape (n_queries,
-        n_consulted, n_outputs), posterior of shape (n_queries, n_consulted, 1),
-        infinite for no candidate.
+    The `Answer` has an axis for the consulted: mean and variance have shape (n_queries,
+    n_consulted, n_outputs), posterior has shape (n_queries, n_consulted, 1). They are
+    infinite for no candidate.
     """
     shape = route.subdomains.shape
     wholes: list[np.ndarray] = []
@@ -290,19 +234,7 @@ def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
 
 
 def ask_each(ask_one, subdomains, n_jobs):
-    """``ask_one(k, where)`` for every subdomain k of a route, several to a task.
-
-    Parameters
-    ----------
-    ask_one : callable
-    subdomains : ndarray of shape (n_queries, n_consulted)
-        See `routing.grouped`.
-    n_jobs : int or None
-
-    Yields
-    ------
-    the results of `ask_one`, in the order of subdomains
-    """
+    """Yield ``ask_one(k, where)`` of `routing.grouped`, in order, several to a task."""
     n_questions = int(np.sum(subdomains >= 0))
     n_tasks = TASKS_EACH * effective_n_jobs(n_jobs)
     least = min(TASK_QUERIES, -(-n_questions // n_tasks))
@@ -315,14 +247,7 @@ def ask_each(ask_one, subdomains, n_jobs):
 
 
 def tasks_of(subdomains, least):
-    """Groups of `routing.grouped`, as many together as have `least` queries.
-
-    Examples
-    --------
-    >>> tasks = tasks_of(np.array([[1, 0], [1, 2], [4, 5]]), 2)
-    >>> [[k for k, where in task] for task in tasks]
-    [[0, 1], [2, 4], [5]]
-    """
+    """Groups of `routing.grouped`, as many together as have `least` queries."""
     task, n_queries = [], 0
     for group in routing.grouped(subdomains):
         task.append(group)

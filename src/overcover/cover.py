@@ -31,12 +31,10 @@ DEFAULT_SIZE, DEFAULT_OVERLAP, DEFAULT_SPREAD = 800, 0.9, 3.0
 CEILING_GUARD = 1e-9
 # Sizes to choose among.
 SIZES = (100, 150, 200, 300, 400, 600, 800, 1200, 1600)
-# "auto": multiply-adds of all machines (a minute or two of one core), and the size
-# below which a local machine knows too little to be worth the haste.
-AUTO_WORK, LEAST_AUTO = 1e12, 400
-# Up to this size, times the root of 1 / (1 - p), the full model takes no more work than
-# a cover.
-WHOLE = 800
+# "auto": multiply-adds of all machines (a minute or two of one core); the size below
+# which a local machine is too inaccurate; and the size up to which, times the root of
+# 1 / (1 - p), the full model takes no more work than a cover.
+AUTO_WORK, LEAST_AUTO, WHOLE = 1e12, 400, 800
 # Bytes of the factors of all subdomains together that a fit may keep unless told to.
 KEPT_BYTES = 4 * 2**30
 
@@ -45,17 +43,10 @@ class CoverShape(NamedTuple):
     """All sizes of a cover, known before it is made."""
 
     n_samples: int
-    size: int
-    """M: rows of a subdomain, at most `n_samples`."""
-
-    overlap: float
-    """p: share of a subdomain's rows that other clusters own."""
-
-    spread: float
-    """t: how many times the least number of neighbouring clusters lend."""
-
-    n_subdomains: int
-    """K."""
+    size: int  # M: rows of a subdomain, at most n_samples
+    overlap: float  # p: share of a subdomain's rows that other clusters own
+    spread: float  # t: how many times the least number of neighbouring clusters lend
+    n_subdomains: int  # K
 
     @property
     def n_lenders(self) -> int:
@@ -64,22 +55,7 @@ class CoverShape(NamedTuple):
 
     @classmethod
     def of(cls, model, n_samples, n_outputs=1) -> "CoverShape":
-        """The shape that the parameters of a model decide.
-
-        Parameters
-        ----------
-        model : OverlappingCoverRegressor
-            Or anything with its `subdomain_size`, `overlap`, `spread` and `machine`.
-        n_samples, n_outputs : int
-
-        Returns
-        -------
-        CoverShape
-
-        Raises
-        ------
-        ValueError
-            If a parameter makes no sense.
+        """The shape that the parameters of a regressor decide; refuses wrong ones.
 
         Examples
         --------
@@ -96,9 +72,8 @@ class CoverShape(NamedTuple):
     @classmethod
     def at(cls, n_samples, size, overlap=DEFAULT_OVERLAP, spread=DEFAULT_SPREAD):
         """The shape of a cover whose size is a number."""
-        size = min(size, n_samples)
         n_subdomains = count_subdomains(n_samples, size, overlap)
-        return cls(n_samples, size, overlap, spread, n_subdomains)
+        return cls(n_samples, min(size, n_samples), overlap, spread, n_subdomains)
 
 
 def check_cover_options(subdomain_size, overlap, spread=DEFAULT_SPREAD):
@@ -137,16 +112,6 @@ def auto_size(n_samples, n_outputs=1, overlap=DEFAULT_OVERLAP, machine=None) -> 
        `GP`), unless ``keep_factors=True``, with which M falls to 100 if need be.
 
     G is one, or the number of outputs with ``GP(per_output=True)``.
-
-    Parameters
-    ----------
-    n_samples, n_outputs : int
-    overlap : float in [0, 1)
-    machine : Machine, str or None
-
-    Returns
-    -------
-    int
 
     Examples
     --------
@@ -197,21 +162,9 @@ class Cover(NamedTuple):
         return np.sort(np.concatenate([rows[:n_owned] for rows, n_owned in pairs]))
 
     def among(self, n_rows):
-        """Which of `n_rows` rows this is a cover of, if they are those of the fit.
+        """Which of `n_rows` rows this is a cover of, an array of int.
 
-        Parameters
-        ----------
-        n_rows : int
-            All rows of the fit's X, or those alone that it used.
-
-        Returns
-        -------
-        ndarray of int
-
-        Raises
-        ------
-        ValueError
-            If they cannot be.
+        These are all rows of the fit's X, or only those that it used.
         """
         rows = self.rows()
         if n_rows == len(rows):
@@ -232,13 +185,7 @@ class Cover(NamedTuple):
 
 
 def count_subdomains(n_samples, size, overlap):
-    """K = ceil(N / ((1 - p) M)), at least 1; 1 if one subdomain can hold everything.
-
-    Examples
-    --------
-    >>> count_subdomains(36000, 800, 0.9), count_subdomains(500, 800, 0.9)
-    (450, 1)
-    """
+    """K = ceil(N / ((1 - p) M)), or 1 if one subdomain can hold everything."""
     if n_samples <= size:
         return 1
     owned = max(1.0, (1.0 - overlap) * size)
@@ -246,35 +193,17 @@ def count_subdomains(n_samples, size, overlap):
 
 
 def count_lenders(overlap, spread, n_subdomains):
-    """r = ceil(t p / (1 - p)), at most all other clusters.
-
-    Examples
-    --------
-    >>> count_lenders(0.9, 1.0, 450), count_lenders(0.9, 2.0, 450)
-    (9, 18)
-    """
+    """r = ceil(t p / (1 - p)), at most all other clusters."""
     r = int(np.ceil(spread * overlap / (1.0 - overlap) - CEILING_GUARD))
     return min(r, n_subdomains - 1)
 
 
 def quotas(distances, capacities, wanted):
-    """How many rows each lender gives, nearest lender first.
+    """How many rows each lender gives, nearest lender first; the sum is `wanted`.
 
-    Shares go by inverse distance, rounded down; what rounding left goes one each to
-    the nearest. A lender gives at most what it has, the excess passes to the others,
-    nearest first.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_lenders,)
-        To the borrowing centre, ascending.
-    capacities : ndarray of shape (n_lenders,)
-        Together at least `wanted`.
-    wanted : int
-
-    Returns
-    -------
-    ndarray of shape (n_lenders,), summing to `wanted`
+    Shares are in proportion to the inverse of `distances` (ascending), rounded down;
+    the nearest lenders give one more each for the rest. A lender gives at most its
+    capacity; the others give the excess, nearest first.
 
     Examples
     --------
@@ -289,50 +218,30 @@ def quotas(distances, capacities, wanted):
     counts = np.floor(wanted * share / share.sum()).astype(np.intp)
     counts[: wanted - counts.sum()] += 1
     counts = np.minimum(counts, capacities)
-    for lender in range(len(counts)):
-        missing = wanted - counts.sum()
-        if missing == 0:
-            break
-        counts[lender] += min(missing, capacities[lender] - counts[lender])
-    return counts
+    spare, n_missing = capacities - counts, wanted - counts.sum()
+    return counts + np.clip(n_missing - (np.cumsum(spare) - spare), 0, spare)
 
 
 def lenders_of(i, centers, sizes, wanted, nearest):
-    """Clusters that lend to cluster i, nearest first, and their distances.
+    """The `nearest` clusters, and the next nearest if they have too few rows.
 
-    Parameters
-    ----------
-    i : int
-    centers : ndarray of shape (n_clusters, n_features)
-    sizes : ndarray of shape (n_clusters,)
-    wanted : int
-    nearest : ndarray of int
-        The clusters to begin with, nearest first; if they hold too few rows, the next
-        nearest are let in.
-
-    Returns
-    -------
-    lenders : ndarray of int
-    distances : ndarray of lenders' shape
+    Returns their distances, too.
     """
-    lenders = nearest[nearest != i]
+    lenders = nearest
     if sizes[lenders].sum() < wanted:
         dist_sq = np.sum((centers - centers[i]) ** 2, axis=1)
         order = np.argsort(dist_sq, kind="stable")
         order = order[order != i]
-        enough = 1 + int(np.searchsorted(np.cumsum(sizes[order]), wanted))
-        lenders = order[: max(len(lenders), enough)]
+        n_enough = 1 + int(np.searchsorted(np.cumsum(sizes[order]), wanted))
+        lenders = order[: max(len(lenders), n_enough)]
     return lenders, np.sqrt(np.sum((centers[lenders] - centers[i]) ** 2, axis=1))
 
 
 class Clusters(NamedTuple):
     """Rows by cluster, read when they are needed."""
 
-    X: np.ndarray
-    """Shape (n_samples, n_features); may be mapped."""
-
-    members: Sequence[np.ndarray]
-    """Row numbers of every cluster, ascending."""
+    X: np.ndarray  # shape (n_samples, n_features); may be mapped
+    members: Sequence[np.ndarray]  # row numbers of every cluster, ascending
 
     def numbers(self, k):
         """Row numbers of cluster k."""
@@ -346,15 +255,9 @@ class Clusters(NamedTuple):
 class Lending(NamedTuple):
     """All that decides who lends to whom, and how much."""
 
-    centers: np.ndarray
-    """Means of the clusters, shape (n_clusters, n_features)."""
-
-    sizes: np.ndarray
-    """Rows of every cluster, shape (n_clusters,)."""
-
-    size: int
-    """Rows of a subdomain; 0 where no cluster borrows."""
-
+    centers: np.ndarray  # means of the clusters, shape (n_clusters, n_features)
+    sizes: np.ndarray  # rows of every cluster, shape (n_clusters,)
+    size: int  # rows of a subdomain; 0 where no cluster borrows
     n_lenders: int
 
 
@@ -367,20 +270,7 @@ def lending_of(centers, sizes, size, overlap, spread) -> Lending:
 
 
 def borrow(center, clusters, lenders, counts):
-    """The rows that lenders give: of each its nearest to `center`.
-
-    Parameters
-    ----------
-    center : ndarray of shape (n_features,)
-    clusters : Clusters
-    lenders : ndarray of int
-    counts : ndarray of int
-        How many rows each lender gives.
-
-    Returns
-    -------
-    ndarray of shape (sum of counts,)
-    """
+    """The rows that lenders give: of each the `counts` rows nearest to `center`."""
     loans = []
     for lender, count in zip(lenders, counts):
         numbers = clusters.numbers(lender)
@@ -392,25 +282,11 @@ def borrow(center, clusters, lenders, counts):
 
 
 def extend_clusters(clusters, lending, start, stop, n_jobs=None):
-    """The subdomains of some clusters.
+    """Row numbers of the subdomains of clusters `start` to `stop`, as a list.
 
-    Memory: one lender's rows for each worker, `n_lenders` numbers per cluster.
-
-    Parameters
-    ----------
-    clusters : Clusters
-        Of all rows.
-    lending : Lending
-    start, stop : int
-        The first cluster, and the one after the last. `start` is a multiple of
-        ``block_rows(n_clusters)`` (see `overcover._neighbors`), then results do not
-        depend on the range.
-    n_jobs : int or None
-
-    Returns
-    -------
-    list of ndarray
-        Row numbers of every subdomain, the owned ones first.
+    If `start` is a multiple of ``block_rows(n_clusters)`` (see `overcover._neighbors`),
+    results do not depend on the range. Memory: one lender's rows for each worker,
+    `n_lenders` numbers per cluster.
     """
     centers, sizes, size, n_lenders = lending
     if size == 0:
@@ -433,23 +309,10 @@ def extend_clusters(clusters, lending, start, stop, n_jobs=None):
 
 
 def cover_partition(X, partition: Partition, size, overlap, spread, n_jobs=None):
-    """Extend every cluster to a subdomain of `size` rows.
+    """Extend every cluster to a subdomain of `size` rows; returns a `Cover`.
 
     With ``overlap=0`` the cover is the partition. Memory: the members, `size` indices
     per subdomain; rows are read one cluster at a time, so X may be mapped.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    partition : Partition
-    size : int
-    overlap : float in [0, 1)
-    spread : float >= 1
-    n_jobs : int or None
-
-    Returns
-    -------
-    Cover
 
     Examples
     --------

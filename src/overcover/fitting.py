@@ -28,11 +28,7 @@ class Recipe(NamedTuple):
     """What a fit depends on besides its rows: parameters, and sizes as numbers."""
 
     machine: Any
-    """The parameter of the regressor."""
-
-    shape: CoverShape
-    """M, p, t, and how many clusters the partition is to have."""
-
+    shape: CoverShape  # M, p, t, and how many clusters the partition is to have
     partition: Any
     router: str
     random_state: Any
@@ -40,16 +36,7 @@ class Recipe(NamedTuple):
 
 
 class Fit:
-    """One fit: its recipe, its rows, and the results of the stages that are done.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    data : TrainingData
-    X_target : array-like of shape (n_targets, n_features) or None
-    groups : ndarray of int of shape (n_samples,) or None
-        Rows of a group are held out together.
-    """
+    """One fit: its recipe, its rows, and the results of the stages that are done."""
 
     def __init__(self, recipe, data: TrainingData, X_target=None, groups=None):
         self.recipe, self.data, self.X_target = recipe, data, X_target
@@ -97,9 +84,6 @@ class Fit:
         """The rows of subdomain k, by the caller's numbers."""
         members, rows = self.cover.members[k], self.data.rows
         return members if rows is None else rows[members]
-
-
-# -- the stages ----------------------------------------------------------------------
 
 
 def tune(fit):
@@ -153,7 +137,6 @@ class Stage(NamedTuple):
     """One step of a fit."""
 
     name: str
-
     inputs: tuple[str, ...]
     """The stages whose results it needs, in order; the last is the one before it."""
 
@@ -180,9 +163,6 @@ STAGES = {
 }
 
 
-# -- the runner ----------------------------------------------------------------------
-
-
 class InMemory:
     """Runs the stages of a fit here and now; the base of all runners."""
 
@@ -194,16 +174,9 @@ class InMemory:
     if so, which of the caller's rows are left, None for all."""
 
     def run(self, fit, name, track=iter):
-        """Do a stage, and put its result into ``fit.results``.
+        """Do a stage of `STAGES`, and put its result into ``fit.results``.
 
-        Parameters
-        ----------
-        fit : Fit
-            With the results of the stage's inputs.
-        name : str
-            A key of `STAGES`.
-        track : callable
-            Passes an iterator through, whose items are subdomains that are done.
+        `track` passes an iterator through, whose items are subdomains that are done.
         """
         stage = STAGES[name]
         if stage.is_of_each:

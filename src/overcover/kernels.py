@@ -9,7 +9,7 @@ their own units and may have any diagonal.
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from ._linalg import compiled_loosely, squared_distances
+from ._linalg import squared_distances
 
 # Rows per block of a kernel matrix: 400 kB at n = 800.
 BLOCK = 64
@@ -179,19 +179,12 @@ def weighted_differences(Q, slopes, A, B):
     return sums - 2.0 * np.einsum("af,af->f", A, W @ B)
 
 
-@compiled_loosely
 def take_steep(Q, slopes, A, B):
     """The part of `weighted_differences` from steep slopes, which it sets to zero."""
-    sums = np.zeros(A.shape[1])
-    for i in range(slopes.shape[0]):
-        for j in range(slopes.shape[1]):
-            if slopes[i, j] < -STEEP:
-                w = Q[i, j] * slopes[i, j]
-                slopes[i, j] = 0.0
-                for f in range(A.shape[1]):
-                    difference = A[i, f] - B[j, f]
-                    sums[f] += w * difference * difference
-    return sums
+    i, j = np.nonzero(slopes < -STEEP)
+    weights = Q[i, j] * slopes[i, j]
+    slopes[i, j] = 0.0
+    return weights @ (A[i] - B[j]) ** 2
 
 
 def diagonal(kernel, A):

@@ -89,14 +89,12 @@ default="auto"
     ----------
     cover_ : Cover
         The rows of every subdomain, by their numbers in X; of equal rows the first.
-    n_subdomains_, n_lenders_ : int
-        The paper's K and r.
-    subdomain_size_ : int
-        The M that was used: all rows, if they are fewer than was asked for.
+    n_subdomains_, n_lenders_, subdomain_size_ : int
+        The paper's K and r, and the M that was used: at most the number of rows.
     plan_ : Plan
         M, p, K and seconds of the fit, with findings where M or p are poor; print it.
     machine_ : Machine
-        With the hyperparameters found.
+        With its tuned hyperparameters.
     length_scales_ : ndarray of shape (n_features_in_,)
         The machine's metric: routing measures distances between ``X / length_scales_``.
     states_ : list of named tuples
@@ -105,10 +103,9 @@ default="auto"
     timings_ : dict
         Seconds of the stages tuning, partition, cover, machines.
     notes_ : list of str
-        What the fit warned of, such as a poor choice of M; a stored model keeps it.
-    n_features_in_, n_outputs_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        When X was a data frame with string column names.
+        Warnings of the fit, such as a poor choice of M; a stored model keeps them.
+    n_features_in_, n_outputs_, feature_names_in_
+        As in scikit-learn.
 
     Examples
     --------
@@ -155,9 +152,8 @@ default="auto"
         """Tune the machine, cover the rows, precompute one machine per subdomain.
 
         Memory: the states, about ``4 * subdomain_size^2`` bytes per subdomain, or half
-        of that in float32, while the machine keeps factors (see `GP`), else
-        ``8 * subdomain_size * n_features``;
-        `overcover.store.fit_into` keeps them on the disk.
+        of that in float32, while the machine keeps factors (see `GP`), else ``8 *
+        subdomain_size * n_features``; `overcover.store.fit_into` keeps them on disk.
 
         Parameters
         ----------
@@ -176,10 +172,6 @@ default="auto"
             out together in tuning and in calibration, so that intervals are made for
             new groups. Without groups, runs of rows in order are where they depend on
             each other.
-
-        Returns
-        -------
-        self
         """
         groups = check_groups(groups, X)
         return self._fit(X, y, sample_weight, X_target, InMemory(), groups)
@@ -243,13 +235,13 @@ default="auto"
 
     @property
     def plan_(self):
-        """What came of the fit, as `overcover.planning.Plan`."""
+        """The result of the fit as an `overcover.planning.Plan`."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError("plan_ is there after fit; overcover.plan before.")
         return describe_fit(self)
 
     def _html_repr(self):
-        # scikit-learn's diagram, and what came of the fit.
+        # scikit-learn's diagram, and a summary of the fit.
         diagram = super()._html_repr()
         if not self.__sklearn_is_fitted__():
             return diagram

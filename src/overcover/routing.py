@@ -19,9 +19,6 @@ subdomain is summarised by the mean (and the covariance) of its members:
 - "variance": the nearest few are candidates, and the posterior variances of their
   machines decide between them; see `most_certain` and `overcover.consult`.
 
-A router describes itself: see `Router`. To add one, write a subclass here and give it a
-name in `ROUTERS`.
-
 Notation: the paper's :math:`K'` is ``n_consulted``. Ties go to the lower index.
 """
 
@@ -30,8 +27,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.covariance import oas
-from sklearn.neighbors import NearestNeighbors
 
 from ._neighbors import nearest_centers
 from ._parallel import run_tasks
@@ -41,15 +36,12 @@ from ._streams import slices_of
 # long as they are not much farther than the nearest of all. Three within a tenth are
 # fewer than two on average: asking more costs more than it gains (docs/routing.md).
 N_CANDIDATES, REACH = 3, 1.1
-# Candidates by Euclidean distance whose covariances are compared.
-SHORTLIST = 64
-# Directions in which covariances are kept.
-MOST_DIRECTIONS = 64
+# Candidates by Euclidean distance whose covariances are compared; directions in which
+# covariances are kept, and rows that decide these.
+SHORTLIST, MOST_DIRECTIONS, PRINCIPAL_ROWS = 64, 64, 5000
 # Variance of members that all coincide: a millionth of a length scale, squared.
 LEAST_VARIANCE = 1e-12
 N_NEIGHBORS = 16
-# Rows that decide a principal subspace.
-PRINCIPAL_ROWS = 5000
 
 
 class Route(NamedTuple):
@@ -63,24 +55,20 @@ class Route(NamedTuple):
 
 
 class Router:
-    """Base of all routers: what a router says of itself, and what it does."""
+    """Base of all routers. To add one, write a subclass with a name in `ROUTERS`."""
 
+    # The arguments of its constructor, arrays that a store keeps, and their shapes: K
+    # subdomains, N rows, d features, s directions.
     shapes: ClassVar[dict[str, str]]
-    """The arguments of its constructor, arrays that a store keeps, and their shapes:
-    K subdomains, N rows, d features, s directions."""
-
+    # Mean of the rows of every subdomain, shape (n_subdomains, n_features).
     means: np.ndarray
-    """Mean of the rows of every subdomain, shape (n_subdomains, n_features)."""
-
+    # What its distances are, in a few words for people.
     measure: ClassVar[str] = "distance as the router measures it"
-    """What its distances are, in a few words for people."""
-
+    # Whether it lists candidates, of which the most certain answer.
     certainty_decides: ClassVar[bool] = False
-    """Whether it lists candidates, of which the most certain answer."""
-
+    # Candidates that it compares for each query, at least `n_consulted`: decides how
+    # much memory a query takes.
     n_listed: ClassVar[int] = 1
-    """Candidates that it compares for each query, at least `n_consulted`: decides how
-    much memory a query takes."""
 
     @classmethod
     def summarize(cls, X, cover, labels, means, n_jobs=None) -> "Router":
@@ -88,19 +76,9 @@ class Router:
         raise NotImplementedError
 
     def route(self, X, n_consulted, n_jobs=None) -> Route:
-        """Subdomains for each query.
+        """Subdomains for each row of X, which is in the machine's metric.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_queries, n_features)
-            In the machine's metric.
-        n_consulted : int
-        n_jobs : int or None
-
-        Returns
-        -------
-        Route
-            With `n_consulted` columns; if certainty decides, with at least as many.
+        The route has `n_consulted` columns; if certainty decides, at least as many.
         """
         raise NotImplementedError
 
@@ -148,22 +126,12 @@ class GaussianRouter(Router):
     """By each subdomain's own covariance, in a common principal subspace."""
 
     means: np.ndarray
+    directions: np.ndarray  # orthonormal columns
+    whiteners: np.ndarray  # ``L_k^-1`` of the projected covariances
+    log_volumes: np.ndarray  # ``log |Sigma_k|`` if it counts, else zeros
 
-    directions: np.ndarray
-    """Orthonormal columns."""
-
-    whiteners: np.ndarray
-    """``L_k^-1`` of the projected covariances."""
-
-    log_volumes: np.ndarray
-    """``log |Sigma_k|`` if it counts, else zeros."""
-
-    shapes = {
-        "means": "K d",
-        "directions": "d s",
-        "whiteners": "K s s",
-        "log_volumes": "K",
-    }
+    shapes = {"means": "K d", "directions": "d s"}
+    shapes |= {"whiteners": "K s s", "log_volumes": "K"}
     measure = "distance by the subdomain's covariance"
     n_listed = SHORTLIST
     counts_volumes: ClassVar[bool] = False
@@ -214,9 +182,10 @@ class NeighborsRouter(Router):
     n_listed = 4 * N_NEIGHBORS  # their votes take memory too
 
     def __init__(self, rows, labels, means):
+        from sklearn.neighbors import NearestNeighbors
+
         self.rows, self.labels, self.means = rows, labels, means
-        self.index = NearestNeighbors(n_neighbors=min(N_NEIGHBORS, len(rows)))
-        self.index.fit(rows)
+        self.index = NearestNeighbors(n_neighbors=min(N_NEIGHBORS, len(rows))).fit(rows)
 
     @classmethod
     def summarize(cls, X, cover, labels, means, n_jobs=None):
@@ -252,6 +221,7 @@ class NeighborsRouter(Router):
         return Route(subdomains, distances)
 
 
+# Every router, by the name that users give.
 ROUTERS: dict[str, type[Router]] = {
     "variance": VarianceRouter,
     "mahalanobis": GaussianRouter,
@@ -259,42 +229,20 @@ ROUTERS: dict[str, type[Router]] = {
     "neighbors": NeighborsRouter,
     "density": DensityRouter,
 }
-"""Every router, by the name that users give."""
 
 
 def make_router(name, X, cover, labels, n_jobs=None, means=None) -> Router:
-    """Summarise the subdomains for the router called `name`.
+    """Summarise the subdomains for the router called `name`, one of `ROUTERS`.
 
-    Parameters
-    ----------
-    name : a name in `ROUTERS`
-    X : ndarray of shape (n_samples, n_features)
-        Training rows in the machine's metric; may be mapped.
-    cover : Cover
-    labels : ndarray of shape (n_samples,)
-        The cluster that owns each row.
-    n_jobs : int or None
-    means : ndarray of shape (n_subdomains, n_features) or None
-        The result of `subdomain_means`, if it is known.
+    X are the training rows in the machine's metric, `labels` the clusters that own
+    them; `means` is the result of `subdomain_means`, if it is known.
     """
     means = subdomain_means(X, cover.members) if means is None else means
     return ROUTERS[name].summarize(X, cover, labels, means, n_jobs)
 
 
 def router_for(name, machine) -> str:
-    """The name of the router that serves a machine.
-
-    Parameters
-    ----------
-    name : a name in `ROUTERS`
-        As the user gave it.
-    machine : Machine
-
-    Returns
-    -------
-    str
-        "euclidean" where certainty should decide and the machine has no variance.
-    """
+    """`name`, or "euclidean" if certainty should decide without any variances."""
     needs_variance = ROUTERS[name].certainty_decides
     return "euclidean" if needs_variance and not machine.has_variance else name
 
@@ -305,16 +253,7 @@ def subdomain_means(X, members):
 
 
 def principal_directions(X):
-    """At most `MOST_DIRECTIONS` directions that hold most of the variance.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_directions), orthonormal columns
-    """
+    """Directions of most variance, shape (n_features, at most `MOST_DIRECTIONS`)."""
     if X.shape[1] <= MOST_DIRECTIONS:
         return np.eye(X.shape[1])
     step = max(1, len(X) // PRINCIPAL_ROWS)
@@ -325,11 +264,10 @@ def principal_directions(X):
 
 def _whitener(Z):
     """``L^-1`` and ``log |Sigma|`` of the shrunk covariance of some rows."""
+    from sklearn.covariance import oas
+
     n_directions = Z.shape[1]
-    if len(Z) > 1:
-        Sigma, _ = oas(Z)
-    else:
-        Sigma = np.zeros((n_directions, n_directions))
+    Sigma = oas(Z)[0] if len(Z) > 1 else np.zeros((n_directions, n_directions))
     # Members that all coincide have the same small volume everywhere. Relative to the
     # variance that rounding leaves them, it would differ from one place to the next.
     floor = LEAST_VARIANCE * max(1.0, np.trace(Sigma) / n_directions)
@@ -340,16 +278,10 @@ def _whitener(Z):
 
 
 def grouped(subdomains):
-    """Queries of each subdomain, from the subdomains that every query consults.
+    """Yield ``k, (queries, slots)``: a subdomain, and where `subdomains` names it.
 
-    Parameters
-    ----------
-    subdomains : ndarray of shape (n_queries, n_consulted)
-
-    Yields
-    ------
-    k, (queries, slots)
-        Subdomain index; rows and columns of `subdomains` that name it, rows ascending.
+    `subdomains` has shape (n_queries, n_consulted); queries are its rows, ascending,
+    and slots its columns.
 
     Examples
     --------
@@ -368,24 +300,12 @@ def grouped(subdomains):
 
 
 def most_certain(route, variances, n_consulted):
-    """The candidates with the smallest posterior variances.
+    """The candidates with the smallest posterior variances, and their old columns.
 
-    Parameters
-    ----------
-    route : Route
-        Candidates, nearest first.
-    variances : ndarray of shape (n_queries, n_candidates, 1)
-        Posterior variance of each candidate; infinite for no candidate.
-    n_consulted : int
-
-    Returns
-    -------
-    route : Route
-        With posterior standard deviations, the roots of `variances`, as distances.
-    kept : ndarray of shape (n_queries, n_consulted, 1)
-        Which columns of the old route these are.
+    `variances` has shape (n_queries, n_candidates, 1), infinite for no candidate. The
+    distances of the new route are posterior standard deviations.
     """
-    kept = np.argsort(variances, axis=1, kind="stable")[:, :n_consulted]
-    subdomains = np.take_along_axis(route.subdomains, kept[..., 0], axis=1)
-    distances = np.sqrt(np.take_along_axis(variances, kept, axis=1)[..., 0])
-    return Route(subdomains, distances), kept
+    columns = np.argsort(variances, axis=1, kind="stable")[:, :n_consulted]
+    subdomains = np.take_along_axis(route.subdomains, columns[..., 0], axis=1)
+    distances = np.sqrt(np.take_along_axis(variances, columns, axis=1)[..., 0])
+    return Route(subdomains, distances), columns

@@ -48,24 +48,9 @@ TIED_ITER, MAX_ITER = 15, 40
 def climb_bound(method, machine, X, Y, weights, points, n_jobs):
     """Log hyperparameters that maximise the likelihood, from those of `machine`.
 
-    A step costs O(n m^2); memory is that of `fit_diagonal`.
-
-    Parameters
-    ----------
-    method : {"fic", "dtc", "sor", "nystrom", "pic"}
-        "pic" uses the likelihood of "fic", because its blocks depend on the metric.
-    machine : GP
-        Tuned; hyperparameters that the user fixed do not change.
-    X : ndarray of shape (n, n_features)
-    Y : ndarray of shape (n, n_outputs)
-    weights : ndarray of shape (n,)
-    points : ndarray of shape (m, n_features)
-        Inducing points, in the units of X.
-    n_jobs : int or None
-
-    Returns
-    -------
-    ndarray of shape (n_features + 1,)
+    Those that the user fixed do not change. "pic" uses the likelihood of "fic", because
+    its blocks depend on the metric. The inducing points are in the units of X. A step
+    costs O(n m^2); memory is that of `fit_diagonal`.
     """
     fixed = machine.hyperparameters_asked_for(X.shape[1])
     problem, _, restore = standardize(
@@ -78,12 +63,11 @@ def climb_bound(method, machine, X, Y, weights, points, n_jobs):
     Z = ((points - problem.X.shift)[:, used]) / unit
     Y = problem.Y - np.average(problem.Y, axis=0, weights=weights)
     rule = "fic" if method in ("fic", "pic") else "vfe"
+    data = rule, problem.kernel, X_unit, Y, weights, Z
 
     def objective(theta):
         try:
-            return negative_bound(
-                theta, rule, problem.kernel, X_unit, Y, weights, Z, n_jobs
-            )
+            return negative_bound(theta, *data, n_jobs)
         except np.linalg.LinAlgError:
             return 1e10, np.zeros(len(theta))
 
@@ -100,25 +84,10 @@ def climb_bound(method, machine, X, Y, weights, points, n_jobs):
 
 
 def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
-    """F per observed output value, and its gradient.
+    """F per observed output value, and its gradient by theta.
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_features + 1,)
-    rule : {"fic", "vfe"}
-    kernel : str
-    X : ndarray of shape (n, n_features)
-    Y : ndarray of shape (n, n_outputs)
-        Centred, without constant columns.
-    weights : ndarray of shape (n,)
-    Z : ndarray of shape (m, n_features)
-        Inducing points.
-    n_jobs : int or None
-
-    Returns
-    -------
-    value : float
-    gradient : ndarray of shape (n_features + 1,)
+    `rule` is "fic" or "vfe". Y is centred, without constant columns; Z are the inducing
+    points.
     """
     counts, n_outputs, noise = evidence_of(weights), Y.shape[1], np.exp(theta[-1])
     n = counts.sum()

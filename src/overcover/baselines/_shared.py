@@ -1,26 +1,74 @@
-"""Functions of the GP baselines: one kernel for all rows, tuned as for a cover."""
+"""The base of the GP baselines: one kernel for all rows, tuned as for a cover."""
 
 import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
 
-from ..machines import GP, make_machine
+from .. import kernels
+from .._validation import all_or_nothing, check_training_data
+from .._weights import evidence_of
+from ..machines import GP, Prediction, Predictor, TakesMachine, make_machine
+
+
+class SharedKernelGP(
+    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
+    """A baseline whose parts share the hyperparameters of one GP."""
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Tune the kernel and fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `overcover.GP.fit`: the noise of a row is divided by its weight.
+        """
+        X, Y, weights, _ = check_training_data(self, X, y, sample_weight)
+        self._check_options(X.shape[1])
+        self._fit(X, Y, weights)
+        return self
+
+    def _tune(self, X, Y, weights, size):
+        """Tune the kernel on samples of `size` rows; returns the random state."""
+        rng = check_random_state(self.random_state)
+        machine = shared_gp(self.machine)
+        machine.tune(X, Y, weights, min(size, len(X)), rng, self.n_jobs)
+        self.machine_ = machine
+        self._Y_mean = np.average(Y, axis=0, weights=weights)
+        return rng
+
+    def _in_units(self, X, center):
+        """The kernel, and rows in its units; only a named kernel allows a centre."""
+        machine = self.machine_
+        center = 0.0 if kernels.is_object(machine.used_kernel_) else center
+        return kernels.in_units(machine.used_kernel_, machine.theta_[0], X - center)
+
+    @property
+    def _noise(self):
+        return np.exp(self.machine_.theta_[0][-1])
+
+    def _row_noises(self, n_samples, weights):
+        """Noise of each row, shape (n_samples,): a row of weight w is w equal rows."""
+        noise = self._noise
+        return np.full(n_samples, noise) if weights is None else noise / weights
+
+    def _predicted(self, mean, latent, amplitude_sq) -> Prediction:
+        """Predictions from latent means and variances, before the amplitude."""
+        std = np.sqrt(np.outer(latent + self._noise, amplitude_sq))
+        return Prediction(mean + self._Y_mean, std)
+
+
+def count_rows(n_samples, weights, rows=slice(None)):
+    """How many observations some rows stand for."""
+    counts = np.ones(n_samples) if weights is None else evidence_of(weights)
+    return counts[rows].sum()
 
 
 def shared_gp(machine) -> GP:
-    """A new GP with the same hyperparameters everywhere.
-
-    Parameters
-    ----------
-    machine : GP or None
-
-    Returns
-    -------
-    GP
-
-    Raises
-    ------
-    ValueError
-        If it is no GP, or has hyperparameters per output or per subdomain.
-    """
+    """A new GP with the same hyperparameters everywhere; refuses other machines."""
     gp = make_machine(machine)
     if not isinstance(gp, GP) or gp.per_output is True or gp.per_subdomain:
         raise ValueError(
@@ -29,8 +77,3 @@ def shared_gp(machine) -> GP:
             "or None."
         )
     return gp.set_params(per_output=False)
-
-
-def row_noises(noise, n_samples, weights):
-    """Noise of each row, shape (n_samples,): a row of weight w is w equal rows."""
-    return np.full(n_samples, noise) if weights is None else noise / weights

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import kernels
@@ -31,18 +30,13 @@ MOST_SEED = np.iinfo(np.int32).max
 class Inducing(NamedTuple):
     """The inducing points, and the noise."""
 
-    kernel: Any
-    """A name, or a scikit-learn kernel with its tuned hyperparameters."""
-
+    kernel: Any  # A name, or a scikit-learn kernel with its tuned hyperparameters
     A: np.ndarray
     """Points in units of the kernel, shape (m, n_features), as every A here."""
 
-    L: np.ndarray
-    """Cholesky factor of their kernel matrix, shape (m, m)."""
-
+    L: np.ndarray  # Cholesky factor of their kernel matrix, shape (m, m)
     noise: float
-    least_noise: float
-    """Lower limit of the diagonal of Lambda."""
+    least_noise: float  # lower limit of the diagonal of Lambda
 
     def cross(self, A):
         """``K_nm``, shape (n, m)."""
@@ -85,14 +79,9 @@ class Projected(NamedTuple):
     """fic, dtc, sor: the inducing points represent the rows; no row is kept."""
 
     inducing: Inducing
-    L_B: np.ndarray
-    """Shape (m, m)."""
-
-    alpha: np.ndarray
-    """``L^-T b``, shape (m, n_outputs)."""
-
-    is_degenerate: bool
-    """Whether the prior variance is that of Q, as in sor."""
+    L_B: np.ndarray  # shape (m, m)
+    alpha: np.ndarray  # ``L^-T b``, shape (m, n_outputs)
+    is_degenerate: bool  # whether the prior variance is that of Q, as in sor
 
     def answer(self, A, X_metric, variance):
         """Mean and variance of queries, before the amplitude."""
@@ -112,11 +101,8 @@ class Nystrom(NamedTuple):
     inducing: Inducing
     L_B: np.ndarray
     A: np.ndarray
-    lam: np.ndarray
-    """Diagonal of Lambda, shape (n,)."""
-
-    P: np.ndarray
-    """``(Q + Lambda)^-1 Y``, shape (n, n_outputs)."""
+    lam: np.ndarray  # diagonal of Lambda, shape (n,)
+    P: np.ndarray  # ``(Q + Lambda)^-1 Y``, shape (n, n_outputs)
 
     def answer(self, A, X_metric, variance):
         """Mean and variance of queries, before the amplitude; it may be negative."""
@@ -145,17 +131,10 @@ class Block(NamedTuple):
     """pic: a block of rows with exact covariance."""
 
     A: np.ndarray
-    L: np.ndarray
-    """Cholesky factor of its Lambda, shape (size, size)."""
-
-    W: np.ndarray
-    """``L_s^-1 V_s^T``, shape (size, m)."""
-
-    P: np.ndarray
-    """``p_s``, shape (size, n_outputs)."""
-
-    alpha: np.ndarray
-    """``L^-T (b - V_s p_s)``, shape (m, n_outputs)."""
+    L: np.ndarray  # Cholesky factor of its Lambda, shape (size, size)
+    W: np.ndarray  # ``L_s^-1 V_s^T``, shape (size, m)
+    P: np.ndarray  # ``p_s``, shape (size, n_outputs)
+    alpha: np.ndarray  # ``L^-T (b - V_s p_s)``, shape (m, n_outputs)
 
 
 class Blocked(NamedTuple):
@@ -195,21 +174,8 @@ class Blocked(NamedTuple):
 def fit_diagonal(method, inducing, A, Y, weights, n_jobs):
     """Solve with a diagonal Lambda, in chunks of rows; time O(n m^2).
 
-    Parameters
-    ----------
-    method : {"fic", "dtc", "sor", "nystrom"}
-    inducing : Inducing
-    A : ndarray of shape (n, n_features)
-    Y : ndarray of shape (n, n_outputs)
-        Centred.
-    weights : ndarray of shape (n,)
-    n_jobs : int or None
-
-    Returns
-    -------
-    state : Projected or Nystrom
-    energy : ndarray of shape (n_outputs,)
-        ``y^T (Q + Lambda)^-1 y``.
+    Y is centred. Returns a `Projected` or `Nystrom`, and ``y^T (Q + Lambda)^-1 y`` of
+    every output.
     """
     lam = np.full(len(A), inducing.noise)
     P = np.empty_like(Y)
@@ -279,19 +245,13 @@ def solve_condensed(parts):
 def choose_inducing(how, X, scales, weights, n_inducing, rng):
     """Inducing points in the units of X, shape (at most n_inducing, n_features).
 
-    Rows with equal inputs count once, so the choice does not depend on the order of
-    rows, on copies or on weights that replace copies.
-
-    Parameters
-    ----------
-    how : {"kmeans", "random"} or ndarray of shape (n_inducing, n_features)
-    X : ndarray of shape (n_samples, n_features)
-    scales : ndarray of shape (n_features,)
-        The machine's metric; infinite for an ignored column.
-    weights : ndarray of shape (n_samples,)
-    n_inducing : int
-    rng : RandomState
+    `how` is "kmeans", "random" or an array of points; `scales` are those of the
+    machine's metric, infinite for an ignored column. Rows with equal inputs count once,
+    so the choice does not depend on the order of rows, on copies or on weights that
+    replace copies.
     """
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+
     points = X if isinstance(how, str) else how
     rows, first, owner = np.unique(
         points / scales, axis=0, return_index=True, return_inverse=True

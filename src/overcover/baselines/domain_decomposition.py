@@ -5,9 +5,8 @@ r"""Domain decomposition: local GPs on a grid that agree at points on common bor
 
 The method of Park, Huang and Ding. A cell trains on its own rows only. On every border
 between two cells lie *control points* :math:`B`, and both cells must agree on the
-values
-:math:`r` there: with :math:`\mu_j, C_j` the posterior mean and covariance of cell j at
-its control points,
+values :math:`r` there: with :math:`\mu_j, C_j` the posterior mean and covariance of
+cell j at its control points,
 
 .. math:: r = \arg\min_r \sum_j (r_j - \mu_j)^\top C_j^{-1} (r_j - \mu_j), \qquad
     \Sigma_r^{-1} = \sum_j P_j^\top C_j^{-1} P_j ,
@@ -26,16 +25,13 @@ the number of cells with the power d, so there may be one or two inputs only.
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_random_state
 
 from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
 from .._parallel import run_tasks
-from .._validation import all_or_nothing, check_count, check_training_data
-from .._weights import evidence_of
-from ..machines import Prediction, Predictor, TakesMachine
-from ._shared import row_noises, shared_gp
+from .._validation import check_count
+from ..machines import Prediction
+from ._shared import SharedKernelGP, count_rows
 
 MOST_FEATURES = 2
 # The covariance of all control points is a dense matrix.
@@ -49,38 +45,23 @@ CONTROL_JITTER = 1e-10
 class Cell(NamedTuple):
     """A GP on the rows of one cell, and its posterior at its control points."""
 
-    A: np.ndarray
-    """Rows in units of the kernel, shape (size, n_features)."""
-
-    L: np.ndarray
-    """Cholesky factor of the kernel matrix with noise, shape (size, size)."""
-
-    whitened: np.ndarray
-    """``L^-1 Y``, shape (size, n_outputs)."""
-
-    control: np.ndarray
-    """Indices of its control points, shape (n_control,)."""
-
-    B: np.ndarray
-    """Their positions, shape (n_control, n_features)."""
-
-    half: np.ndarray
-    """``L^-1 K_xB``, shape (size, n_control)."""
-
-    means: np.ndarray
-    """Posterior mean there, shape (n_control, n_outputs)."""
-
+    A: np.ndarray  # rows in units of the kernel, shape (size, n_features)
+    L: np.ndarray  # Cholesky factor of the kernel matrix with noise, shape (size, size)
+    whitened: np.ndarray  # ``L^-1 Y``, shape (size, n_outputs)
+    control: np.ndarray  # indices of its control points, shape (n_control,)
+    B: np.ndarray  # their positions, shape (n_control, n_features)
+    half: np.ndarray  # ``L^-1 K_xB``, shape (size, n_control)
+    means: np.ndarray  # posterior mean there, shape (n_control, n_outputs)
     L_control: np.ndarray
     """Cholesky factor of the posterior covariance there, (n_control, n_control)."""
 
 
-class DomainDecompositionGP(
-    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
-):
+class DomainDecompositionGP(SharedKernelGP):
     """Local GPs on a regular grid that agree at control points on their borders.
 
     A baseline for comparisons, for one or two inputs; it refuses more. See
-    `overcover.baselines.domain_decomposition`.
+    `overcover.baselines.domain_decomposition`. Memory: the factors, ``8 * N *
+    cell_size`` bytes, and the square of the number of control points.
 
     Parameters
     ----------
@@ -91,10 +72,8 @@ class DomainDecompositionGP(
         differ.
     n_control : int, default=5
         Control points on each border of two cells; one for a single input.
-    n_jobs : int or None, default=None
-        Threads that work on different cells. Results do not depend on it.
-    random_state : int, RandomState or None, default=None
-        Determines the samples of tuning.
+    n_jobs, random_state
+        As in `overcover.OverlappingCoverRegressor`.
 
     Attributes
     ----------
@@ -105,9 +84,8 @@ class DomainDecompositionGP(
         Cells along each axis.
     control_points_ : ndarray of shape (n_control_points, n_features_in_)
     control_values_ : ndarray of shape (n_control_points, n_outputs_)
-    n_features_in_, n_outputs_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        If X was a data frame with string column names.
+    n_features_in_, n_outputs_, feature_names_in_
+        As in scikit-learn.
 
     Examples
     --------
@@ -139,44 +117,20 @@ class DomainDecompositionGP(
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
-        """Tune the kernel, lay the grid, fit the cells, find values at the borders.
-
-        Memory: the factors, ``8 * N * cell_size`` bytes, and the square of the number
-        of control points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            One or two features.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `overcover.GP.fit`.
-
-        Returns
-        -------
-        self
-        """
-        X, Y, weight, _ = check_training_data(self, X, y, sample_weight)
-        self._check_options(X.shape[1])
-        machine = shared_gp(self.machine)
-        rng = check_random_state(self.random_state)
-        machine.tune(X, Y, weight, min(self.cell_size, len(X)), rng, self.n_jobs)
-        self._theta = machine.theta_[0]
-        self._Y_mean = np.average(Y, axis=0, weights=weight)
+    def _fit(self, X, Y, weight):
+        self._tune(X, Y, weight, self.cell_size)
         self._low, self._width = X.min(axis=0), np.ptp(X, axis=0)
         per_axis = max(1, round((len(X) / self.cell_size) ** (1 / X.shape[1])))
         self.n_cells_ = tuple(per_axis if w > 0 else 1 for w in self._width)
         self.control_points_, sides = self._control_points()
-        noises = row_noises(np.exp(self._theta[-1]), len(X), weight)
+        noises = self._row_noises(len(X), weight)
         owner = self._cell_of(X)
 
         def fit_cell(j):
             rows = np.flatnonzero(owner == j)
             control = np.flatnonzero((sides == j).any(axis=1))
-            kernel, A = self._in_units(machine, X[rows])
-            _, B = self._in_units(machine, self.control_points_[control])
+            kernel, A = self._in_units(X[rows], self._low)
+            _, B = self._in_units(self.control_points_[control], self._low)
             centred = Y[rows] - self._Y_mean
             return make_cell(kernel, A, centred, noises[rows], control, B)
 
@@ -186,16 +140,7 @@ class DomainDecompositionGP(
             self.cells_, len(self.control_points_), Y.shape[1]
         )
         total = np.sum([np.sum(c.whitened**2, axis=0) for c in self.cells_], axis=0)
-        self._amplitude_sq = total / (
-            len(X) if weight is None else evidence_of(weight).sum()
-        )
-        self.machine_ = machine
-        return self
-
-    def _in_units(self, machine, X):
-        """The kernel, and rows in its units; a named kernel allows a shift of rows."""
-        center = 0.0 if kernels.is_object(machine.used_kernel_) else self._low
-        return kernels.in_units(machine.used_kernel_, self._theta, X - center)
+        self._amplitude_sq = total / count_rows(len(X), weight)
 
     def _cell_of(self, X):
         """The cell of each row, or the nearest cell outside the grid; shape (n,)."""
@@ -216,20 +161,21 @@ class DomainDecompositionGP(
                 beyond[axis] += 1
                 if beyond[axis] == counts[axis]:
                     continue
+                pair = index, tuple(beyond)
+                cells = [np.ravel_multi_index(p, self.n_cells_) for p in pair]
                 for share in along:
                     place = np.array(index) + share
-                    place[axis] = index[axis] + 1
+                    place[axis] = beyond[axis]
                     points.append(self._low + place / counts * self._width)
-                    pair = (index, tuple(beyond))
-                    sides.append([np.ravel_multi_index(p, self.n_cells_) for p in pair])
+                    sides.append(cells)
         if len(points) > MOST_CONTROL_POINTS:
             raise ValueError(
                 f"cell_size={self.cell_size} and n_control={self.n_control} make "
                 f"{len(points)} control points, more than {MOST_CONTROL_POINTS}. "
                 "Choose larger cells, or fewer points on each border."
             )
-        together = np.array(sides, dtype=np.intp).reshape(-1, 2)
-        return np.array(points).reshape(-1, d), together
+        both = np.array(sides, dtype=np.intp).reshape(-1, 2)
+        return np.array(points).reshape(-1, d), both
 
     def _predict_rows(self, X, return_std):
         mean = np.empty((len(X), self.n_outputs_))
@@ -241,15 +187,14 @@ class DomainDecompositionGP(
                 rows = np.flatnonzero(owner == j)
                 posterior = self._answer(self.cells_[j], block[rows])
                 mean[start + rows], latent[start + rows] = posterior
-        mean += self._Y_mean
         if not return_std:
-            return Prediction(mean, None)
-        observed = np.maximum(latent, LEAST_VARIANCE) + np.exp(self._theta[-1])
-        return Prediction(mean, np.sqrt(np.outer(observed, self._amplitude_sq)))
+            return Prediction(mean + self._Y_mean, None)
+        latent = np.maximum(latent, LEAST_VARIANCE)
+        return self._predicted(mean, latent, self._amplitude_sq)
 
     def _answer(self, cell, X):
         """Latent mean and variance of queries in one cell."""
-        kernel, Q = self._in_units(self.machine_, X)
+        kernel, Q = self._in_units(X, self._low)
         half = solve_lower(cell.L, kernels.cross(kernel, cell.A, Q))
         mean = half.T @ cell.whitened
         variance = kernels.diagonal(kernel, Q) - np.einsum("ij,ij->j", half, half)
@@ -274,22 +219,7 @@ class DomainDecompositionGP(
 
 
 def make_cell(kernel, A, Y, row_noise, control, B) -> Cell:
-    """Fit the GP of one cell; a cell without rows keeps its prior.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
-    Y : ndarray of shape (size, n_outputs)
-        Centred.
-    row_noise : ndarray of shape (size,)
-    control : ndarray of int of shape (n_control,)
-    B : ndarray of shape (n_control, n_features)
-
-    Returns
-    -------
-    Cell
-    """
+    """Fit the GP of one cell, with centred Y; a cell without rows keeps its prior."""
     L = np.empty((0, 0))
     whitened, half = Y, np.empty((0, len(B)))
     if len(A):
@@ -305,24 +235,10 @@ def make_cell(kernel, A, Y, row_noise, control, B) -> Cell:
 
 
 def agree(cells, n_points, n_outputs):
-    """The most likely values at all control points, according to all cells.
-
-    Parameters
-    ----------
-    cells : list of Cell
-    n_points, n_outputs : int
-
-    Returns
-    -------
-    values : ndarray of shape (n_points, n_outputs)
-    covariance : ndarray of shape (n_points, n_points)
-    """
+    """The most likely values at all control points, and their covariance."""
+    weighted, precision = np.zeros((n_points, n_outputs)), np.zeros((n_points,) * 2)
     if not n_points:
-        return np.empty((0, n_outputs)), np.empty((0, 0))
-    precision, weighted = (
-        np.zeros((n_points, n_points)),
-        np.zeros((n_points, n_outputs)),
-    )
+        return weighted, precision
     for cell in cells:
         C_inv = solve_cholesky(cell.L_control, np.eye(len(cell.control)))
         precision[np.ix_(cell.control, cell.control)] += C_inv

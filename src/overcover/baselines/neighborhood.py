@@ -21,23 +21,12 @@ Notation: the paper's M is ``n_neighbors``.
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.neighbors import KDTree
 from sklearn.utils import check_random_state
 
 from .._neighbors import BruteIndex
 from .._parallel import run_tasks
-from .._validation import (
-    all_or_nothing,
-    check_count,
-    check_training_data,
-)
-from ..machines import (
-    Machine,
-    Prediction,
-    Predictor,
-    TakesMachine,
-    make_machine,
-)
+from .._validation import all_or_nothing, check_count, check_training_data
+from ..machines import Prediction, Predictor, TakesMachine, make_machine
 
 # Distances in memory per worker: 8 MB.
 BLOCK_DISTANCES = 2**20
@@ -52,6 +41,8 @@ class TreeIndex:
     """Nearest rows by a k-d tree, for many rows of few features."""
 
     def __init__(self, rows):
+        from sklearn.neighbors import KDTree
+
         self.tree = KDTree(rows)
 
     def nearest(self, queries, n_neighbors):
@@ -77,22 +68,14 @@ class NeighborhoodRegressor(
 
     The baseline for the speed-ups of `overcover.OverlappingCoverRegressor`. `fit` only
     tunes the machine, and every query costs a fit of a machine, O(M^3) for a `GP`.
-    Choose it for a handful of queries, or as a reference for accuracy; choose the cover
-    for many queries.
 
     Parameters
     ----------
-    machine : Machine, {"gp", "tgp", "iwtgp", "smtgp"} or None, default=None
-        The model that is fitted for every query; None is ``GP()``. It can also be any
-        scikit-learn regressor, which becomes an `AnyRegressor`.
+    machine, n_jobs, random_state
+        As in `overcover.OverlappingCoverRegressor`.
     n_neighbors : int, default=800
         The paper's M: the number of rows that train one machine, nearest in its metric;
         all rows if there are fewer.
-    n_jobs : int or None, default=None
-        Threads that work on different queries, each with one BLAS thread. Results do
-        not depend on it.
-    random_state : int, RandomState or None, default=None
-        Determines the samples of tuning.
 
     Attributes
     ----------
@@ -100,9 +83,8 @@ class NeighborhoodRegressor(
         With its tuned hyperparameters.
     length_scales_ : ndarray of shape (n_features_in_,)
         The machine's metric: distances are those in ``X / length_scales_``.
-    n_features_in_, n_outputs_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        If X was a data frame with string column names.
+    n_features_in_, n_outputs_, feature_names_in_
+        As in scikit-learn.
 
     Notes
     -----
@@ -139,18 +121,8 @@ class NeighborhoodRegressor(
         or those of one query if these are more, and the memory of a machine on
         `n_neighbors` rows.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `overcover.GP.fit`; a row of any weight is one neighbour.
-        X_target : array-like of shape (n_targets, n_features), default=None
-            As in `overcover.OverlappingCoverRegressor.fit`.
-
-        Returns
-        -------
-        self
+        Parameters are those of `overcover.OverlappingCoverRegressor.fit`. A row of any
+        weight is one neighbour.
         """
         machine = make_machine(self.machine)
         X, Y, weight, _ = check_training_data(
@@ -165,38 +137,28 @@ class NeighborhoodRegressor(
         self._index = make_index(X / self.length_scales_)
         # Copies, because the user may change X and Y later.
         self._X, self._Y, self._weight = X.copy(), Y.copy(), weight
-        self.machine_: Machine = machine
+        self.machine_ = machine
         return self
 
     def _predict_rows(self, X, return_std):
         X = X.astype(np.float64, copy=False)
-        mean = np.empty((len(X), self.n_outputs_))
-        variance = np.empty_like(mean) if return_std else None
+        size = min(self.n_neighbors, len(self._X))
 
-        def answer_block(rows):
-            self._answer_block(X, rows, mean, variance)
+        def answer_block(queries):
+            near = self._index.nearest(queries / self.length_scales_, size)
+            return [answer_one(*pair) for pair in zip(queries, near)]
+
+        def answer_one(query, near):
+            weight = None if self._weight is None else self._weight[near]
+            rows = self._X[near], self._Y[near], weight
+            return self.machine_.answer_once(*rows, query[None], return_std)
 
         step = int(np.clip(BLOCK_DISTANCES // len(self._X), 1, MOST_QUERIES))
-        blocks = ((range(i, min(i + step, len(X))),) for i in range(0, len(X), step))
-        for _ in run_tasks(answer_block, blocks, self.n_jobs):
-            pass
-        return Prediction(mean, None if variance is None else np.sqrt(variance))
-
-    def _answer_block(self, X, rows, mean, variance):
-        """Fill in the predictions of some consecutive queries."""
-        size = min(self.n_neighbors, len(self._X))
-        neighbors = self._index.nearest(
-            X[rows.start : rows.stop] / self.length_scales_, size
-        )
-        for i, near in zip(rows, neighbors):
-            weight = None if self._weight is None else self._weight[near]
-            answer = self.machine_.answer_once(
-                self._X[near],
-                self._Y[near],
-                weight,
-                X[i : i + 1],
-                variance is not None,
-            )
-            mean[i] = answer.mean[0]
-            if variance is not None and answer.variance is not None:
-                variance[i] = answer.variance[0]
+        blocks = ((X[i : i + step],) for i in range(0, len(X), step))
+        parts = run_tasks(answer_block, blocks, self.n_jobs)
+        answers = [answer for part in parts for answer in part]
+        mean = np.concatenate([answer.mean for answer in answers])
+        if not return_std:
+            return Prediction(mean, None)
+        variance = np.concatenate([answer.variance for answer in answers])
+        return Prediction(mean, np.sqrt(variance))

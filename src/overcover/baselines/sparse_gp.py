@@ -33,8 +33,7 @@ References: Quinonero-Candela & Rasmussen (2005) for the family, Snelson & Ghahr
 import warnings
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .. import kernels
@@ -42,18 +41,16 @@ from .._numbers import numbers_of
 from .._parallel import run_tasks
 from .._streams import center_of, without_far_cells
 from .._validation import (
-    all_or_nothing,
     as_training_shape,
     check_choice,
     check_count,
     check_queries,
-    check_training_data,
 )
 from .._weights import evidence_of
-from ..machines import Prediction, Predictor, TakesMachine
+from ..machines import Prediction
 from ..partition import partition_rows
 from ._bound import climb_bound
-from ._shared import shared_gp
+from ._shared import SharedKernelGP, shared_gp
 from ._sparse import choose_inducing, fit_blocks, fit_diagonal, make_inducing
 
 # Maximisations of the bound, each with new inducing points.
@@ -61,15 +58,14 @@ N_CLIMBS = 2
 METHODS = ("fic", "dtc", "sor", "nystrom", "pic")
 
 
-class SparseGP(
-    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
-):
+class SparseGP(SharedKernelGP):
     """A Gaussian process of all rows, approximated by m inducing points.
 
     A baseline for comparisons. It is a global model: accurate if the function is smooth
     enough for m points, and blurred otherwise. Fitting costs O(n m^2), a query O(m) for
     the mean and O(m^2) for the standard deviation. `overcover.baselines.sparse_gp` has
-    the formulas.
+    the formulas. Memory: a few copies of X and, per worker, some arrays of 2048 x m or
+    m x m numbers; "pic" keeps O(n m) numbers.
 
     Parameters
     ----------
@@ -82,18 +78,17 @@ class SparseGP(
 
         - "fic" (fully independent conditional, FITC): variances of the rows are exact,
           covariances are those of Q. The part that inducing points miss counts as
-          noise, so intervals have about the right width. The best of those that keep no
-          rows;
+          noise, so intervals have about the right width;
         - "dtc" (deterministic training conditional): all covariances are those of Q,
           except the exact variance of a query; overconfident where points are sparse;
         - "sor" (subset of regressors): the same mean, and a variance that shrinks to
           the noise away from the inducing points. For comparisons only;
         - "pic" (partially independent conditional): exact within blocks of rows, and
-          between a query and the block with the nearest mean. As accurate as "fic" if
-          m points are enough, and far more accurate otherwise; keeps O(n m) numbers;
-        - "nystrom": Q in place of K, but exact between query and rows. It keeps all
-          rows, and a query costs O(n) or O(n m). Variances may be *negative*, and means
-          arbitrarily large, if m points miss much of K and the noise is small.
+          between a query and the block with the nearest mean. More accurate than "fic"
+          if m points are too few;
+        - "nystrom": Q in place of K, but exact between query and rows. A query costs
+          O(n) or O(n m). Variances may be *negative*, and means arbitrarily large, if m
+          points miss much of K and the noise is small.
     n_inducing : int, default=500
         The m above; also the approximate size of a block of "pic".
     inducing : {"kmeans", "random"} or array-like of shape (m, n_features), \
@@ -105,20 +100,13 @@ default="kmeans"
         How to learn the "auto" hyperparameters of the machine:
 
         - "local": as for a cover, so that methods have equal hyperparameters;
-        - "bound": from there, maximise the approximate marginal likelihood of all rows.
-          This is the likelihood of "fic" for "fic" and "pic", and the variational bound
-          (VFE) for the others. Inducing points are then chosen again in the new metric.
-          Each of up to 110 steps costs about three fits. Length scales grow until m
-          points can represent the function, and the rest counts as noise. Named kernels
-          only.
-    partition : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
-default="kmeans"
-        Blocks of "pic"; see `overcover.partition.partition_rows`. Memory grows with the
-        square of the size of a block.
-    n_jobs : int or None, default=None
-        Threads that work on different chunks of rows. Results do not depend on it.
-    random_state : int, RandomState or None, default=None
-        Determines the samples of tuning, the inducing points and the blocks.
+        - "bound": from there, maximise the likelihood of "fic" (for "fic" and "pic") or
+          the variational bound (VFE) of all rows. Each of up to 110 steps costs about
+          three fits. Length scales grow until m points can represent the function, and
+          the rest counts as noise. Named kernels only.
+    partition, n_jobs, random_state
+        As in `overcover.OverlappingCoverRegressor`; the partition makes the blocks of
+        "pic".
 
     Attributes
     ----------
@@ -129,13 +117,9 @@ default="kmeans"
     inducing_points_ : ndarray of shape (m, n_features_in_)
         Distinct, in the units of X.
     amplitude_sq_ : ndarray of shape (n_outputs,)
-        Variance of the signal, from the approximate marginal likelihood. Named kernels
-        have amplitude one, so it multiplies all variances.
-    state_ : Projected, Nystrom or Blocked
-        The arrays for predictions.
-    n_features_in_, n_outputs_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        If X was a data frame with string column names.
+        Variance of the signal, from the approximate marginal likelihood.
+    n_features_in_, n_outputs_, feature_names_in_
+        As in scikit-learn.
 
     Examples
     --------
@@ -172,73 +156,51 @@ default="kmeans"
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
-        """Tune the kernel, choose inducing points, condense the rows into them.
-
-        Memory: a few copies of X and, per worker, some arrays of 2048 x m or m x m
-        numbers, for any number of rows; "pic" keeps O(n m) numbers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `overcover.GP.fit`: the noise of a row is divided by its weight. For
-            "fic", noise includes the part that the inducing points miss.
-
-        Returns
-        -------
-        self
-        """
-        X, Y, weights, _ = check_training_data(self, X, y, sample_weight)
+    def _check_options(self, n_features):
         check_choice("method", self.method, METHODS)
         check_count("n_inducing", self.n_inducing, 1, "500 suits most data.")
+        self._checked_inducing(n_features)
+        check_choice("tuning", self.tuning, ("local", "bound"))
+        kernel = shared_gp(self.machine).kernel
+        if self.tuning == "bound" and kernels.is_object(kernel):
+            raise ValueError(
+                f"tuning='bound' needs a named kernel, not {kernel!r}. Choose "
+                f"one of {', '.join(map(repr, kernels.NAMES))}, or tuning='local'."
+            )
+
+    def _fit(self, X, Y, weights):
         how = self._checked_inducing(X.shape[1])
-        self._check_tuning()
         n_inducing = self.n_inducing if isinstance(how, str) else len(how)
-        rng = check_random_state(self.random_state)
-        machine = shared_gp(self.machine)
-        machine.tune(X, Y, weights, min(n_inducing, len(X)), rng, self.n_jobs)
+        rng = self._tune(X, Y, weights, n_inducing)
+        machine, self._center = self.machine_, center_of(X)
         if weights is None:
             weights = np.ones(len(X))
-        self.machine_, self.length_scales_ = machine, machine.length_scales(X)
-        # A kernel object may depend on the origin; a named one does not.
-        is_object = kernels.is_object(machine.used_kernel_)
-        self._center = np.zeros(X.shape[1]) if is_object else center_of(X)
-        self._Y_mean = np.average(Y, axis=0, weights=weights)
-        self.inducing_points_ = choose_inducing(
-            how, X, self.length_scales_, weights, n_inducing, rng
-        )
+        scales = machine.length_scales(X)
+        points = choose_inducing(how, X, scales, weights, n_inducing, rng)
         for _ in range(N_CLIMBS if self.tuning == "bound" else 0):
-            points = self.inducing_points_
-            machine.theta_ = climb_bound(
-                self.method, machine, X, Y, weights, points, self.n_jobs
-            )[None]
-            self.length_scales_ = machine.length_scales(X)
-            self.inducing_points_ = choose_inducing(
-                how, X, self.length_scales_, weights, n_inducing, rng
-            )
-        kernel, points = self._in_units(self.inducing_points_)
+            rows = X, Y, weights, points
+            theta = climb_bound(self.method, machine, *rows, self.n_jobs)
+            machine.theta_ = theta[None]
+            scales = machine.length_scales(X)
+            points = choose_inducing(how, X, scales, weights, n_inducing, rng)
+        self.length_scales_, self.inducing_points_ = scales, points
+        kernel, points = self._in_units(points, self._center)
         inducing = make_inducing(kernel, points, float(machine.noise_))
-        data = inducing, self._in_units(X)[1], Y - self._Y_mean, weights
+        A = self._in_units(X, self._center)[1]
+        data = inducing, A, Y - self._Y_mean, weights
         if self.method == "pic":
-            n_blocks = -(-len(X) // n_inducing)
-            X_metric = without_far_cells(X / self.length_scales_)
-            partition = partition_rows(
-                X_metric, n_blocks, self.partition, self.n_jobs, rng
-            )
+            n_blocks, X_metric = -(-len(X) // n_inducing), without_far_cells(X / scales)
+            options = self.partition, self.n_jobs, rng
+            partition = partition_rows(X_metric, n_blocks, *options)
             self.state_, energy = fit_blocks(*data, partition, self.n_jobs)
         else:
             self.state_, energy = fit_diagonal(self.method, *data, self.n_jobs)
         self.amplitude_sq_ = energy / evidence_of(weights).sum()
-        return self
 
     def _checked_inducing(self, n_features):
         if isinstance(self.inducing, str):
-            check_choice(
-                "inducing", self.inducing, ("kmeans", "random"), " or an array"
-            )
+            names = "kmeans", "random"
+            check_choice("inducing", self.inducing, names, " or an array")
             return self.inducing
         points = check_array(numbers_of(self.inducing, "inducing"))
         if points.shape[1] != n_features:
@@ -248,35 +210,11 @@ default="kmeans"
             )
         return points
 
-    def _check_tuning(self):
-        check_choice("tuning", self.tuning, ("local", "bound"))
-        kernel = shared_gp(self.machine).kernel
-        if self.tuning == "bound" and kernels.is_object(kernel):
-            raise ValueError(
-                f"tuning='bound' needs a named kernel, not {kernel!r}. Choose "
-                f"one of {', '.join(map(repr, kernels.NAMES))}, or tuning='local'."
-            )
-
-    def _in_units(self, X):
-        """The kernel, and rows in its units."""
-        machine = self.machine_
-        return kernels.in_units(
-            machine.used_kernel_, machine.theta_[0], X - self._center
-        )
-
     def predict_variance(self, X):
         """Variance of a new observation, exactly as in the formulas.
 
         For "nystrom" it may be negative; `predict` then warns and returns a standard
-        deviation of zero.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+        deviation of zero. Shapes are those of `predict`.
         """
         check_is_fitted(self)
         _, eta = self._answers(check_queries(self, X), True)
@@ -303,7 +241,7 @@ default="kmeans"
 
         def answer(rows):
             queries = X[rows].astype(np.float64)
-            A = self._in_units(queries)[1]
+            A = self._in_units(queries, self._center)[1]
             return self.state_.answer(A, queries / self.length_scales_, variance)
 
         chunks = self.state_.inducing.chunks(len(X))

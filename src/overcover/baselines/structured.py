@@ -21,6 +21,9 @@ output of "knn", and the result is clipped to the range of the neighbours' outpu
 half of it on each side. None of the methods has a standard deviation.
 """
 
+from collections.abc import Callable
+from itertools import product
+
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
@@ -67,18 +70,14 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
         In units of the inputs. For "knn", only ratios between columns matter.
     output_length_scale : "auto", float or array-like of shape (n_outputs,)
         In units of the outputs; no effect on "knn".
-    n_jobs : int or None, default=None
-        Threads that work on different queries. Results do not depend on it.
-    random_state : int, RandomState or None, default=None
-        Determines the rows that "auto" holds out.
+    n_jobs, random_state
+        As in `overcover.OverlappingCoverRegressor`.
 
     Attributes
     ----------
-    input_length_scale_ : ndarray of shape (n_features,)
-    output_length_scale_ : ndarray of shape (n_outputs,)
-    n_features_in_, n_outputs_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        If X was a data frame with string column names.
+    input_length_scale_, output_length_scale_ : ndarray
+    n_features_in_, n_outputs_, feature_names_in_
+        As in scikit-learn.
 
     Examples
     --------
@@ -109,23 +108,12 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X, y):
-        """Store the rows, and learn length scales.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-
-        Returns
-        -------
-        self
-        """
+        """Store the rows, and learn length scales; shapes as in scikit-learn."""
         X, Y, _, _ = check_training_data(self, X, y)
         self._check_options(X.shape[1], Y.shape[1])
         self._X_mean, self._Y_mean = center_of(X), Y.mean(axis=0)
         X, Y = X - self._X_mean, Y - self._Y_mean
-        rng = check_random_state(self.random_state)
-        self._tune(X, Y, rng)
+        self._tune(X, Y, check_random_state(self.random_state))
         self._A, self._Z = X / self.input_length_scale_, Y / self.output_length_scale_
         return self
 
@@ -133,25 +121,14 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return hasattr(self, "_Z")
 
     def predict(self, X):
-        """Predict the outputs of new rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_queries,) or (n_queries, n_outputs)
-        """
+        """Outputs of new rows X, in the shape that y had in `fit`."""
         check_is_fitted(self)
         X = check_queries(self, X).astype(np.float64) - self._X_mean
         rows = np.clip(X / self.input_length_scale_, -FARTHEST, FARTHEST)
         points = self._answer(self._A, self._Z, rows)
-        return as_training_shape(self, self._Y_mean + points * self._back())
-
-    def _back(self):
         scales = self.output_length_scale_
-        return np.where(np.isfinite(scales), scales, 0.0)
+        offsets = points * np.where(np.isfinite(scales), scales, 0.0)
+        return as_training_shape(self, self._Y_mean + offsets)
 
     def _answer(self, A, Z, B):
         """Outputs of queries B, in kernel units, in blocks of bounded memory."""
@@ -169,31 +146,25 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _tune(self, X, Y, rng):
         """Fixed scales, or the multiples of typical distances that predict best."""
-        inputs, outputs = self.input_length_scale, self.output_length_scale
-        unit_x, unit_y = unit(X, inputs), unit(Y, outputs)
-        factors = [
-            FACTORS if isinstance(scale, str) and self.method != "knn" else (1.0,)
-            for scale in (inputs, outputs)
-        ]
+        scales = self.input_length_scale, self.output_length_scale
+        unit_x, unit_y = unit(X, scales[0]), unit(Y, scales[1])
+        is_free = [isinstance(s, str) and self.method != "knn" for s in scales]
+        factors = (FACTORS if free else (1.0,) for free in is_free)
         held = rng.permutation(len(X))[: min(N_HELD_OUT, len(X) // 4)]
         rest = np.setdiff1d(np.arange(len(X)), held)
         best = (np.inf, 1.0, 1.0)
-        for f in factors[0]:
-            for g in factors[1]:
-                if len(held) and (len(factors[0]) > 1 or len(factors[1]) > 1):
-                    A, Z = X / (f * unit_x), Y / (g * unit_y)
-                    offset = self._answer(A[rest], Z[rest], A[held]) - Z[held]
-                    best = min(best, (float(np.mean((g * offset) ** 2)), f, g))
+        for f, g in product(*factors) if len(held) and any(is_free) else ():
+            A, Z = X / (f * unit_x), Y / (g * unit_y)
+            offset = self._answer(A[rest], Z[rest], A[held]) - Z[held]
+            best = min(best, (float(np.mean((g * offset) ** 2)), f, g))
         self.input_length_scale_ = best[1] * unit_x
         self.output_length_scale_ = best[2] * unit_y
 
     def _check_options(self, n_features, n_outputs):
         check_choice("method", self.method, METHODS)
         check_count("n_neighbors", self.n_neighbors, 1, "25 suits most data.")
-        for name, n in (
-            ("input_length_scale", n_features),
-            ("output_length_scale", n_outputs),
-        ):
+        for kind, n in (("input", n_features), ("output", n_outputs)):
+            name = f"{kind}_length_scale"
             value = getattr(self, name)
             is_auto = isinstance(value, str) and value == "auto"
             if not is_auto and not are_scales(value, n):
@@ -219,18 +190,10 @@ def unit(columns, scale):
 
 
 def answer(method, A, Z, B):
-    """Outputs of queries from those of their neighbours, in kernel units.
+    """Outputs of queries B, in kernel units.
 
-    Parameters
-    ----------
-    method : one of `METHODS`
-    A : ndarray of shape (n_queries, n_neighbors, n_features)
-    Z : ndarray of shape (n_queries, n_neighbors, n_outputs)
-    B : ndarray of shape (n_queries, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_outputs)
+    The inputs A and outputs Z of their neighbours have the shape (n_queries,
+    n_neighbors, n_features or n_outputs).
     """
     dist_sq = np.sum((A - B[:, None]) ** 2, axis=2)
     start = np.einsum("qi,qio->qo", inverse_square_weights(dist_sq), Z)
@@ -238,34 +201,24 @@ def answer(method, A, Z, B):
         return start
     k_x = np.exp(-0.5 * dist_sq)
     K_xx = np.exp(-0.5 * pairwise_sq(A))
+    objective: _OnNeighbors
     if method == "hsic":
         objective = HSIC(Z, centered_column(K_xx, k_x))
-        return near_outputs(minimize_batch(objective, start).points, Z)
-    K_yy = np.exp(-0.5 * pairwise_sq(Z))
-    c_0 = 1.0 + np.sum(K_xx * K_yy, axis=(1, 2))
-    c_1 = 1.0 + np.sum(K_yy**2, axis=(1, 2))
-    return near_outputs(minimize_batch(KTA(Z, k_x, c_0, c_1), start).points, Z)
-
-
-def near_outputs(points, Z):
-    """Predictions, clipped to the surroundings of the neighbours' outputs.
-
-    If the kernel is wider than the outputs, the optimum may lie arbitrarily far away,
-    where rows with a negative weight have no effect.
-    """
+    else:
+        K_yy = np.exp(-0.5 * pairwise_sq(Z))
+        c_0 = 1.0 + np.sum(K_xx * K_yy, axis=(1, 2))
+        c_1 = 1.0 + np.sum(K_yy**2, axis=(1, 2))
+        objective = KTA(Z, k_x, c_0, c_1)
+    points = minimize_batch(objective, start).points
+    # If the kernel is wider than the outputs, the optimum may lie arbitrarily far away,
+    # where rows with a negative weight have no effect.
     low, high = Z.min(axis=1), Z.max(axis=1)
     margin = MARGIN * (high - low)
     return np.clip(points, low - margin, high + margin)
 
 
 def inverse_square_weights(dist_sq):
-    """Weights in proportion to 1 / d^2; rows at distance zero take all the weight.
-
-    Examples
-    --------
-    >>> inverse_square_weights(np.array([[1.0, 4.0], [0.0, 4.0]])).tolist()
-    [[0.8, 0.2], [1.0, 0.0]]
-    """
+    """Weights in proportion to 1 / d^2; rows at distance zero take all the weight."""
     nearest = dist_sq.min(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         weights = np.where(nearest > 0, nearest / dist_sq, dist_sq == 0)
@@ -281,17 +234,7 @@ def pairwise_sq(A):
 
 
 def centered_column(K_xx, k_x):
-    """The query's column of the doubly centred joint matrix, over the neighbours.
-
-    Parameters
-    ----------
-    K_xx : ndarray of shape (n_queries, n, n)
-    k_x : ndarray of shape (n_queries, n)
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n)
-    """
+    """The query's column of the doubly centred joint matrix, over the neighbours."""
     n = k_x.shape[1] + 1
     of_rows = (K_xx.sum(axis=2) + k_x) / n
     of_query = (k_x.sum(axis=1) + 1.0) / n
@@ -302,8 +245,8 @@ def centered_column(K_xx, k_x):
 class _OnNeighbors:
     """An objective of the similarities to each query's own neighbours."""
 
-    def __init__(self, Z):
-        self.Z = Z
+    Z: np.ndarray
+    _of_similarities: Callable[..., tuple[np.ndarray, np.ndarray]]
 
     def __call__(self, points, queries):
         """Values of shape (n,) and gradients of shape (n, n_outputs)."""
@@ -312,15 +255,12 @@ class _OnNeighbors:
         values, slopes = self._of_similarities(k, queries)
         return values, np.einsum("qi,qio->qo", k * slopes, offset)
 
-    def _of_similarities(self, k, queries):
-        raise NotImplementedError
-
 
 class HSIC(_OnNeighbors):
     """Minus the dependence that an output adds, up to a factor."""
 
     def __init__(self, Z, a):
-        super().__init__(Z)
+        self.Z = Z
         # Normalised, so that gradients are of order one for any width of the kernel.
         self.a = a / np.maximum(np.abs(a).sum(axis=1, keepdims=True), 1e-300)
 
@@ -333,8 +273,7 @@ class KTA(_OnNeighbors):
     """Minus the alignment of both kernel matrices, up to a factor."""
 
     def __init__(self, Z, k_x, c_0, c_1):
-        super().__init__(Z)
-        self.k_x, self.c_0, self.c_1 = k_x, c_0, c_1
+        self.Z, self.k_x, self.c_0, self.c_1 = Z, k_x, c_0, c_1
 
     def _of_similarities(self, k, queries):
         k_x, c_1 = self.k_x[queries], self.c_1[queries]

@@ -202,9 +202,8 @@ def _weigh(similarity, squarings, residuals_sq, average, scales):
         total = 0.0
         for j in range(len(squarings)):
             if j == 0 or squarings[j] != squarings[j - 1]:
-                weights[:] = 1.0
-                if squarings[j] >= 0:
-                    weights[:] = similarity[q]
+                for i in range(len(weights)):
+                    weights[i] = similarity[q, i] if squarings[j] >= 0 else 1.0
                 for _ in range(squarings[j]):
                     for i in range(len(weights)):
                         weights[i] *= weights[i]

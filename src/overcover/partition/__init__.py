@@ -104,22 +104,12 @@ default="kmeans"
     n_jobs : int or None, default=None
     random_state : int, RandomState or None, default=None
 
-    Returns
-    -------
-    Partition
-
     Examples
     --------
     >>> X = np.array([[0.0], [5.0], [1.0], [6.0]])
     >>> partition = partition_rows(X, 2, random_state=0)
     >>> sorted(rows.tolist() for rows in partition.clusters())
     [[0, 2], [1, 3]]
-
-    Any scikit-learn clusterer works:
-
-    >>> from sklearn.cluster import AgglomerativeClustering
-    >>> len(partition_rows(X, 4, AgglomerativeClustering()).centers)
-    4
     """
     random_state = check_random_state(random_state)
     clusterer = resolve(method, n_clusters, n_jobs, random_state)
@@ -137,7 +127,6 @@ default="kmeans"
         return Partition(clusterer.labels_, clusterer.cluster_centers_)
     # Labels of a foreign clusterer may skip numbers, or mark noise by -1.
     distinct, labels = np.unique(raw_labels, return_inverse=True)
-    labels = labels.astype(np.intp, copy=False)
     rows, mean, scale = standardize(X)
     return Partition(labels, cluster_means(rows, labels, len(distinct)) * scale + mean)
 
@@ -171,14 +160,10 @@ def resolve(method, n_clusters, n_jobs, random_state):
 
 
 class PartitionCost(NamedTuple):
-    """What `partition_rows` takes by "kmeans"."""
+    """What `partition_rows` takes by "kmeans"; operations as in `dense_flops`."""
 
-    distances: float
-    """Operations (see `overcover._linalg.dense_flops`) that threads share."""
-
-    exchanges: float
-    """Operations of one thread: rows that clusters exchange until sizes are equal."""
-
+    distances: float  # operations that threads share
+    exchanges: float  # operations of one thread, to make sizes equal
     n_bytes: float
 
 
@@ -187,17 +172,8 @@ def partition_cost(
 ) -> PartitionCost:
     """Operations and bytes of a partition.
 
-    Parameters
-    ----------
-    n_samples, n_features, n_clusters : int
-    n_jobs : int
-        Threads: so many shards are in memory together.
-    n_shards : int or None
-        None is as many as "kmeans" makes.
-
-    Returns
-    -------
-    PartitionCost
+    `n_jobs` shards are in memory together. For `n_shards`, None is as many as "kmeans"
+    makes.
     """
     width = n_features if n_features <= MOST_COLUMNS else N_COMPONENTS
     if n_shards is None and n_clusters > MANY_CLUSTERS:

@@ -4,9 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import randomized_svd
 
-from .._neighbors import compiled
 from .._parallel import one_thread_per_worker
 from .._streams import slices_of
 
@@ -27,14 +25,7 @@ class Standardized(NamedTuple):
 
 
 def standardize(X: np.ndarray) -> Standardized:
-    """Centre the rows and divide them by one number.
-
-    Examples
-    --------
-    >>> standardize(np.array([[1e12], [3e12]]))
-    Standardized(rows=array([[-1.],
-           [ 1.]]), mean=array([2.e+12]), scale=1000000000000.0)
-    """
+    """Centre the rows and divide them by one number."""
     rows = np.array(X, dtype=np.float64, order="C")
     mean = rows.mean(axis=0)
     rows -= mean
@@ -54,18 +45,10 @@ def standardize(X: np.ndarray) -> Standardized:
 def principal_rows(X, random_state):
     """Rows in the first `N_COMPONENTS` principal components of a sample of them.
 
-    Memory: the result, the sample, and a block of rows.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        In memory, mapped, or `overcover._streams.Rows`.
-    random_state : RandomState
-
-    Returns
-    -------
-    ndarray of shape (n_samples, N_COMPONENTS)
+    Memory: the result, the sample, and a block of rows; X may be mapped.
     """
+    from sklearn.utils.extmath import randomized_svd
+
     n_sampled = min(len(X), SAMPLED_ROWS)
     sample = X[np.sort(random_state.choice(len(X), n_sampled, replace=False))]
     mean = sample.mean(axis=0, dtype=np.float64)
@@ -80,44 +63,27 @@ def principal_rows(X, random_state):
     return Z
 
 
-@compiled
 def cluster_means(X, labels, n_clusters):
     """Mean of each cluster, shape (n_clusters, n_features); no cluster may be empty."""
-    means = np.zeros((n_clusters, X.shape[1]))
-    counts = np.zeros(n_clusters)
-    for i in range(len(X)):
-        counts[labels[i]] += 1
-        for f in range(X.shape[1]):
-            means[labels[i], f] += X[i, f]
-    for k in range(n_clusters):
-        for f in range(X.shape[1]):
-            means[k, f] /= counts[k]
-    return means
+    sums = [np.bincount(labels, column, n_clusters) for column in X.T]
+    return np.column_stack(sums) / np.bincount(labels, minlength=n_clusters)[:, None]
 
 
-@compiled
+def squared_offsets(X, labels, centers):
+    """Squared distances of the rows to their centres, without a copy of X."""
+    dist_sq = np.zeros(len(X))
+    for column, center in zip(X.T, centers.T):
+        dist_sq += (column - center[labels]) ** 2
+    return dist_sq
+
+
 def inertia(X, labels, centers):
     """J, the sum of squared distances of the rows to their centres."""
-    total = 0.0
-    for i in range(len(X)):
-        own = 0.0
-        for f in range(X.shape[1]):
-            own += (X[i, f] - centers[labels[i], f]) ** 2
-        total += own
-    return total
+    return float(squared_offsets(X, labels, centers).sum())
 
 
 def clusters_of(labels: np.ndarray, n_clusters: int) -> list[NDArray[np.intp]]:
     """Rows of each cluster, in ascending order.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,)
-    n_clusters : int
-
-    Returns
-    -------
-    clusters : list of n_clusters ndarrays
 
     Examples
     --------

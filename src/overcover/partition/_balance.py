@@ -2,30 +2,27 @@
 
 Greedy rules (`assign_and_balance`, `fill_nearest_pairs`) pick pairs of a row and a
 centre by their distance. `exchange` then improves the result, two clusters at a time.
-The loops are compiled; rows and centres are in standard units.
+Rows and centres are in standard units. The compiled loops use plain numbers where they
+can: every array expression in them would add a tenth of a second to the first fit.
 """
 
 import heapq
 
 import numpy as np
 
-from .._neighbors import compiled, insert_sorted, nearest_centers
+from .._compiled import compiled
+from .._neighbors import nearest_centers
+from ._arrays import cluster_means, squared_offsets
 
+# Candidate centres of a row that may move; when all are full, all centres are searched.
 MOST_CANDIDATES = 8
-"""Candidate centres of a row that may move; when all are full, it gets a new list."""
-
+# Nearest clusters with which a cluster exchanges rows.
 MOST_NEIGHBORS = 64
-"""Nearest clusters with which a cluster exchanges rows."""
+GAVE = 2
 
 
 def target_sizes(counts: np.ndarray) -> np.ndarray:
-    """Sizes that differ by at most one; the fullest clusters get the larger ones.
-
-    Examples
-    --------
-    >>> target_sizes(np.array([1, 7, 3])).tolist()
-    [3, 4, 4]
-    """
+    """Sizes that differ by at most one; the fullest clusters get the larger ones."""
     size, n_larger = divmod(int(counts.sum()), len(counts))
     sizes = np.full(len(counts), size, dtype=np.int64)
     sizes[np.argsort(-counts, kind="stable")[:n_larger]] += 1
@@ -36,26 +33,7 @@ def assign_and_balance(X, centers, n_jobs=None):
     """Assign each row to its nearest centre, then fill small clusters from large ones.
 
     In each step, the row with the smallest distance moves, among all distances between
-    a row of a cluster that is too large and the centre of one that is too small. A
-    cluster that has reached its size takes no further part.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    centers : ndarray of shape (n_clusters, n_features)
-    n_jobs : int or None
-
-    Returns
-    -------
-    labels : ndarray of shape (n_samples,)
-
-    Examples
-    --------
-    Three of the four rows are nearest to the first centre; the rightmost must leave:
-
-    >>> X, centers = np.array([[0.0], [2.0], [1.0], [9.0]]), np.array([[0.0], [8.0]])
-    >>> assign_and_balance(X, centers).tolist()
-    [0, 1, 0, 1]
+    a row of a cluster that is too large and the centre of one that is too small.
     """
     labels, counts = _nearest_labels(X, centers, n_jobs)
     sizes = target_sizes(counts)
@@ -69,20 +47,12 @@ def fill_nearest_pairs(X, centers, n_jobs=None):
     """Assign pairs of a row and a centre, smallest distance first.
 
     Each row is assigned once, and a centre takes rows until its cluster has its size.
-    Parameters and result as in `assign_and_balance`.
-
-    Examples
-    --------
-    >>> X, centers = np.array([[0.0], [2.0], [1.0], [9.0]]), np.array([[0.0], [8.0]])
-    >>> fill_nearest_pairs(X, centers).tolist()
-    [0, 1, 0, 1]
     """
     _, counts = _nearest_labels(X, centers, n_jobs)
     labels, pool = np.zeros(len(X), dtype=np.intp), np.arange(len(X))
-    room = target_sizes(counts)
     # All rows start in cluster 0, which has enough rows for all others.
     surplus = np.full(1, len(X))
-    _move_pool(X, centers, pool, labels, room, surplus, n_jobs)
+    _move_pool(X, centers, pool, labels, target_sizes(counts), surplus, n_jobs)
     return labels
 
 
@@ -101,11 +71,16 @@ def _move_pool(X, centers, pool, labels, room, surplus, n_jobs):
         X, centers[open_ids], n_candidates, n_jobs, rows=pool
     )
     candidates = open_ids.astype(np.int32)[nearest]
-    _fill_greedily(X, centers, pool, labels, room, surplus, candidates, dist_sq)
+    cursor, to_move = np.zeros(len(pool), dtype=np.intp), int(room.sum())
+    _fill_greedily(
+        X, centers, pool, labels, room, surplus, candidates, dist_sq, cursor, to_move
+    )
 
 
 @compiled
-def _fill_greedily(X, centers, pool, labels, room, surplus, candidates, dist_sq):
+def _fill_greedily(
+    X, centers, pool, labels, room, surplus, candidates, dist_sq, cursor, to_move
+):
     """Move rows to centres with room, smallest distance first, until no room is left.
 
     The heap holds a lower bound of each row's distance to a centre with room. A row
@@ -114,42 +89,33 @@ def _fill_greedily(X, centers, pool, labels, room, surplus, candidates, dist_sq)
     """
     heap = [(dist_sq[p, 0], p) for p in range(len(pool))]
     heapq.heapify(heap)
-    cursor = np.zeros(len(pool), dtype=np.int32)
-    to_move = room.sum()
     while to_move > 0:
-        _, p = heap[0]
-        source, target = labels[pool[p]], candidates[p, cursor[p]]
+        _, p = heapq.heappop(heap)
+        i, c = pool[p], cursor[p]
+        source, target = labels[i], candidates[p, c]
         if surplus[source] == 0:
-            heapq.heappop(heap)
-        elif room[target] > 0:
-            heapq.heappop(heap)
-            labels[pool[p]] = target
+            continue
+        if room[target] > 0:
+            labels[i] = target
             room[target] -= 1
             surplus[source] -= 1
             to_move -= 1
-        else:
-            cursor[p] = _next_open(
-                X[pool[p]], centers, room, candidates[p], dist_sq[p], cursor[p]
-            )
-            heapq.heapreplace(heap, (dist_sq[p, cursor[p]], p))
-
-
-@compiled
-def _next_open(x, centers, room, candidates, dist_sq, cursor):
-    """Position of the row's next candidate with room; makes a new list at the end."""
-    while cursor < len(candidates) and candidates[cursor] >= 0:
-        if room[candidates[cursor]] > 0:
-            return cursor
-        cursor += 1
-    n_kept = 0
-    for k in range(len(centers)):
-        if room[k] > 0:
-            d = 0.0
-            for f in range(len(x)):
-                d += (x[f] - centers[k, f]) ** 2
-            n_kept = insert_sorted(candidates, dist_sq, n_kept, k, d)
-    candidates[n_kept:] = -1
-    return 0
+            continue
+        while c < candidates.shape[1] and room[candidates[p, c]] == 0:
+            c += 1
+        if c == candidates.shape[1]:
+            # All are full: the nearest of all centres with room is the only candidate.
+            c -= 1
+            dist_sq[p, c] = np.inf
+            for k in range(len(centers)):
+                if room[k] > 0:
+                    d = 0.0
+                    for f in range(X.shape[1]):
+                        d += (X[i, f] - centers[k, f]) ** 2
+                    if d < dist_sq[p, c]:
+                        dist_sq[p, c], candidates[p, c] = d, k
+        cursor[p] = c
+        heapq.heappush(heap, (dist_sq[p, c], p))
 
 
 def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
@@ -162,48 +128,33 @@ def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
     half the difference of its squared distances. The row of a with the largest s is
     exchanged for the row of b with the smallest, while the former is larger. A larger
     cluster may also give one row to a smaller one. Then both means change. Every step
-    lowers J, so the sweeps over all pairs end. No improving exchange is left then,
-    unless `max_sweeps` ends them earlier.
+    lowers J, so the sweeps over all pairs end, or `max_sweeps` ends them.
 
     Pairs that are too far apart, :math:`\lVert\mu_a - \mu_b\rVert \ge R_a + R_b` with
     radii R, have nothing to exchange and are skipped. A cluster exchanges rows only
     with its ``MOST_NEIGHBORS`` nearest clusters. Memory: one copy of X.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    labels : ndarray of shape (n_samples,)
-        Clusters whose sizes differ by at most one.
-    n_clusters, max_sweeps : int
-    n_jobs : int or None
-
-    Returns
-    -------
-    labels : ndarray of shape (n_samples,)
-    n_sweeps : int
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [9.0], [1.0], [10.0]])
-    >>> exchange(X, np.array([0, 0, 1, 1]), n_clusters=2, max_sweeps=9)[0].tolist()
-    [0, 1, 0, 1]
+    The sizes of the clusters differ by at most one. Returns new labels, and the number
+    of sweeps.
     """
     sizes = np.bincount(labels, minlength=n_clusters)
     rows, blocks = _group_rows(X, labels, sizes)
-    centers, radii = np.empty((n_clusters, X.shape[1])), np.empty(n_clusters)
-    for k in range(n_clusters):
-        _measure(blocks, sizes, centers, radii, k)
+    centers = cluster_means(X, labels, n_clusters)
+    radii_sq, sides = np.zeros(n_clusters), np.empty((2, rows.shape[1]))
+    np.maximum.at(radii_sq, labels, squared_offsets(X, labels, centers))
+    radii = np.sqrt(radii_sq)
     changed = np.full(n_clusters, -1)
     n_neighbors = min(n_clusters, MOST_NEIGHBORS + 1)
     for sweep in range(max_sweeps):
         neighbors, _ = nearest_centers(centers, centers, n_neighbors, n_jobs)
-        _sweep_pairs(blocks, rows, sizes, centers, radii, neighbors, changed, sweep)
+        pairs = _pairs_of(neighbors)
+        _sweep_pairs(blocks, rows, sizes, centers, radii, pairs, changed, sweep, sides)
         if not (changed == sweep).any():
             break
-    exchanged = np.empty_like(labels)
+    labels = np.empty_like(labels)
     for k in range(n_clusters):
-        exchanged[rows[k, : sizes[k]]] = k
-    return exchanged, sweep + 1
+        labels[rows[k, : sizes[k]]] = k
+    return labels, sweep + 1
 
 
 def _group_rows(X, labels, sizes):
@@ -221,97 +172,120 @@ def _group_rows(X, labels, sizes):
     return rows, blocks
 
 
+def _pairs_of(neighbors):
+    """Each pair of neighbouring clusters once, shape (n_pairs, 2)."""
+    n_clusters, n_neighbors = neighbors.shape
+    a, b = np.repeat(np.arange(n_clusters), n_neighbors), neighbors.ravel()
+    is_mutual = np.isin(b * n_clusters + a, a * n_clusters + b)
+    return np.column_stack([a, b])[(b > a) | ((b < a) & ~is_mutual)]
+
+
 @compiled
-def _sweep_pairs(blocks, rows, sizes, centers, radii, neighbors, changed, sweep):
+def _sweep_pairs(blocks, rows, sizes, centers, radii, pairs, changed, sweep, sides):
     """Visit every pair of neighbouring clusters that may have changed."""
-    side_a, side_b = np.empty(rows.shape[1]), np.empty(rows.shape[1])
-    for a in range(len(rows)):
-        for b in neighbors[a]:
-            if b == a or (b < a and a in neighbors[b]):
-                continue
-            # Neither has changed since the visit in the sweep before.
-            if max(changed[a], changed[b]) < sweep - 1:
-                continue
-            reach = radii[a] + radii[b]
-            if sizes[a] != sizes[b]:  # one may also give a row to the other
-                reach = 2 * max(radii[a], radii[b])
-            if np.sum((centers[a] - centers[b]) ** 2) >= reach**2:
-                continue
-            if _exchange_pair(blocks, rows, sizes, centers, a, b, side_a, side_b):
-                changed[a] = changed[b] = sweep
-                _measure(blocks, sizes, centers, radii, a)
-                _measure(blocks, sizes, centers, radii, b)
+    for pair in range(len(pairs)):
+        a, b = pairs[pair, 0], pairs[pair, 1]
+        if sizes[a] < sizes[b]:  # the larger cluster is a
+            a, b = b, a
+        # Neither has changed since the visit in the sweep before.
+        if max(changed[a], changed[b]) < sweep - 1:
+            continue
+        reach = radii[a] + radii[b]
+        if sizes[a] > sizes[b]:  # a may also give a row to b
+            reach = 2 * max(radii[a], radii[b])
+        dist_sq = 0.0
+        for f in range(centers.shape[1]):
+            dist_sq += (centers[a, f] - centers[b, f]) ** 2
+        if dist_sq >= reach**2:
+            continue
+        for i in range(2):
+            k = b if i else a
+            _project(blocks[k], sizes[k], centers[a], centers[b], sides[i])
+        moved = _exchange_pair(
+            blocks[a], blocks[b], rows[a], rows[b], sizes[a], sizes[b], sides
+        )
+        if moved == 0:
+            continue
+        if moved == GAVE:
+            sizes[a] -= 1
+            sizes[b] += 1
+        for i in range(2):
+            k = b if i else a
+            changed[k] = sweep
+            radii[k] = _measure(blocks[k], sizes[k], centers[k], sides[0])
 
 
 @compiled
-def _measure(blocks, sizes, centers, radii, k):
-    """Update the mean and the radius of cluster k."""
-    n = sizes[k]
-    dist_sq = np.zeros(n)
-    for f in range(blocks.shape[1]):
-        centers[k, f] = blocks[k, f, :n].sum() / n
+def _measure(block, n, center, dist_sq):
+    """Update the mean of a cluster of n rows; returns its radius."""
+    for j in range(n):
+        dist_sq[j] = 0.0
+    for f in range(len(block)):
+        total = 0.0
         for j in range(n):
-            dist_sq[j] += (blocks[k, f, j] - centers[k, f]) ** 2
-    radii[k] = np.sqrt(dist_sq.max())
+            total += block[f, j]
+        center[f] = total / n
+        for j in range(n):
+            dist_sq[j] += (block[f, j] - center[f]) ** 2
+    farthest_sq = 0.0
+    for j in range(n):
+        farthest_sq = max(farthest_sq, dist_sq[j])
+    return np.sqrt(farthest_sq)
 
 
 @compiled
-def _exchange_pair(blocks, rows, sizes, centers, a, b, side_a, side_b):
-    """Exchange the best movers of a and b; True if any row moved."""
-    direction = centers[b] - centers[a]
-    offset = np.sum(direction * (centers[a] + centers[b])) / 2
-    s_a, s_b = side_a[: sizes[a]], side_b[: sizes[b]]
-    _project(blocks[a], direction, offset, s_a)
-    _project(blocks[b], direction, offset, s_b)
+def _project(block, n, center_a, center_b, side):
+    """The s of the n rows of a cluster."""
+    offset = 0.0
+    for f in range(len(block)):
+        offset += (center_b[f] - center_a[f]) * (center_a[f] + center_b[f])
+    for j in range(n):
+        side[j] = -(offset / 2)
+    for f in range(len(block)):
+        direction = center_b[f] - center_a[f]
+        for j in range(n):
+            side[j] += block[f, j] * direction
+
+
+@compiled
+def _exchange_pair(block_a, block_b, rows_a, rows_b, n_a, n_b, sides):
+    """Exchange the best movers of a and b; 0 if no row moved, `GAVE` if a gave one."""
+    side_a, side_b = sides[0], sides[1]
+    low_a, high_a, low_b, high_b = side_a[0], side_a[0], side_b[0], side_b[0]
+    for i in range(n_a):
+        low_a, high_a = min(low_a, side_a[i]), max(high_a, side_a[i])
+    for j in range(n_b):
+        low_b, high_b = min(low_b, side_b[j]), max(high_b, side_b[j])
     # A gain must exceed rounding, or two pairs could undo each other's exchange
     # forever.
-    least = 1e-12 * max(s_b.max() - s_b.min(), s_a.max() - s_a.min())
-    moved = False
-    if s_a.max() - s_b.min() > least:
-        moved = _swap_movers(blocks, rows, a, b, s_a, s_b, least)
-    if sizes[a] > sizes[b] and s_a.max() > least:
-        _give(blocks, rows, sizes, a, np.argmax(s_a), b)
-        moved = True
-    elif sizes[b] > sizes[a] and s_b.min() < -least:
-        _give(blocks, rows, sizes, b, np.argmin(s_b), a)
-        moved = True
+    least = 1e-12 * max(high_b - low_b, high_a - low_a)
+    moved = 0
+    if high_a - low_b > least:
+        moved = 1
+        movers_a = [(-side_a[i], i) for i in range(n_a) if side_a[i] > low_b]
+        movers_b = [(side_b[j], j) for j in range(n_b) if side_b[j] < high_a]
+        heapq.heapify(movers_a)
+        heapq.heapify(movers_b)
+        for _ in range(min(len(movers_a), len(movers_b))):
+            i, j = heapq.heappop(movers_a)[1], heapq.heappop(movers_b)[1]
+            if side_a[i] - side_b[j] <= least:
+                break
+            side_a[i], side_b[j] = side_b[j], side_a[i]
+            _swap(block_a, rows_a, i, block_b, rows_b, j)
+    if n_a > n_b:
+        best = 0
+        for i in range(n_a):
+            best = i if side_a[i] > side_a[best] else best
+        if side_a[best] > least:
+            moved = GAVE
+            _swap(block_a, rows_a, best, block_b, rows_b, n_b)  # a spare slot
+            _swap(block_a, rows_a, best, block_a, rows_a, n_a - 1)
     return moved
 
 
 @compiled
-def _project(block, direction, offset, side):
-    side[:] = -offset
-    for f in range(len(direction)):
-        for j in range(len(side)):
-            side[j] += block[f, j] * direction[f]
-
-
-@compiled
-def _swap_movers(blocks, rows, a, b, s_a, s_b, least):
-    """Swap the rows of a with largest s for those of b with smallest, while J falls."""
-    from_a, from_b = np.flatnonzero(s_a > s_b.min()), np.flatnonzero(s_b < s_a.max())
-    from_a = from_a[np.argsort(-s_a[from_a], kind="mergesort")]
-    from_b = from_b[np.argsort(s_b[from_b], kind="mergesort")]
-    for i, j in zip(from_a, from_b):
-        if s_a[i] - s_b[j] <= least:
-            break
-        s_a[i], s_b[j] = s_b[j], s_a[i]
-        rows[a, i], rows[b, j] = rows[b, j], rows[a, i]
-        for f in range(blocks.shape[1]):
-            x = blocks[a, f, i]
-            blocks[a, f, i] = blocks[b, f, j]
-            blocks[b, f, j] = x
-    return True
-
-
-@compiled
-def _give(blocks, rows, sizes, source, i, target):
-    """Move one row to the spare slot of a smaller cluster."""
-    last, free = sizes[source] - 1, sizes[target]
-    rows[target, free] = rows[source, i]
-    rows[source, i] = rows[source, last]
-    for f in range(blocks.shape[1]):
-        blocks[target, f, free] = blocks[source, f, i]
-        blocks[source, f, i] = blocks[source, f, last]
-    sizes[source] -= 1
-    sizes[target] += 1
+def _swap(block_a, rows_a, i, block_b, rows_b, j):
+    """Exchange row i of one cluster and row j of another."""
+    rows_a[i], rows_b[j] = rows_b[j], rows_a[i]
+    for f in range(len(block_a)):
+        block_a[f, i], block_b[f, j] = block_b[f, j], block_a[f, i]

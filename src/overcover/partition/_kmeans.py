@@ -11,22 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._neighbors import nearest_centers
 from .._parallel import one_thread_per_worker
-from .._validation import check_queries, check_rows
+from .._validation import check_choice, check_count, check_queries, check_rows
 from ._arrays import cluster_means, inertia, standardize
 from ._balance import assign_and_balance, exchange, fill_nearest_pairs
 from ._seeds import kmeans_seeds
 
-PATIENCE = 3
-"""Iterations without a better J before the loop stops."""
-
-LEAST_GAIN = 1e-4
-"""Relative decrease of J that counts as better."""
-
-SWEEPS_PER_ITERATION = 5
-"""Sweeps of exchanges in each iteration; more do not lower J."""
-
-MOST_SWEEPS = 100
-"""Sweeps of exchanges on the best labels at the end; more gain little."""
+# The loop stops after so many iterations without a better J, where better means by at
+# least this share.
+PATIENCE, LEAST_GAIN = 3, 1e-4
+# Sweeps of exchanges in each iteration, where more do not lower J, and on the best
+# labels at the end, where more gain little.
+SWEEPS_PER_ITERATION, MOST_SWEEPS = 5, 100
 
 
 def _assign_and_exchange(X, centers, n_jobs=None):
@@ -48,28 +43,11 @@ class _Run(NamedTuple):
     n_iter: int
 
 
-def equal_size_kmeans(X, centers, balance, max_iter, n_jobs=None):
-    r"""Alternate balanced assignment and moves of centres; keep the labels of lowest J.
-
-    .. math:: J = \sum_k \sum_{i \in C_k} \lVert x_i - \mu_k \rVert^2,
-        \qquad \bigl| |C_j| - |C_k| \bigr| \le 1
+def equal_size_kmeans(X, centers, balance, max_iter, n_jobs=None) -> _Run:
+    """Alternate balanced assignment and moves of centres; keep the labels of lowest J.
 
     J may rise in a step, because greedy balancing does not minimise it, so the loop
-    continues for ``PATIENCE`` iterations after the best.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Rows in standard units.
-    centers : ndarray of shape (n_clusters, n_features)
-    balance : {"ab", "imda", "refined"}
-    max_iter : int
-    n_jobs : int or None
-
-    Returns
-    -------
-    labels, centers, inertia, n_iter
-        As a named tuple.
+    continues for ``PATIENCE`` iterations after the best. X is in standard units.
     """
     best = _Run(np.empty(0, dtype=np.intp), centers, np.inf, 0)
     stale = 0
@@ -101,8 +79,7 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
     then assigns rows, balances sizes and moves centres, until J has not improved for
     three iterations.
 
-    Memory: two copies of X in float64, some 200 bytes per row, and 2 MB per thread. The
-    distances of all rows to all centres never exist at once.
+    Memory: two copies of X in float64, some 200 bytes per row, and 2 MB per thread.
 
     Parameters
     ----------
@@ -134,11 +111,6 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
     inertia_ : float
         J, the sum of squared distances of the rows to their cluster's mean.
     n_iter_ : int
-        Number of iterations.
-    n_features_in_ : int
-        Number of columns in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if X was a data frame with string column names.
 
     Notes
     -----
@@ -173,17 +145,7 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None):
-        """Partition the rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
+        """Partition the rows of X, shape (n_samples, n_features); y is ignored."""
         X = check_rows(self, X, reset=True)
         check_n_clusters(self.n_clusters, len(X))
         balance = self._check_options()
@@ -199,16 +161,7 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Nearest cluster centre of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
+        """Nearest cluster centre of each row, shape (n_samples,)."""
         check_is_fitted(self)
         X = check_queries(self, X)
         centers, mean, scale = standardize(self.cluster_centers_)
@@ -226,16 +179,8 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
                 DeprecationWarning,
                 stacklevel=3,
             )
-        if balance not in BALANCES:
-            raise ValueError(
-                f"balance={self.balance!r} is not known. Choose one of "
-                f"{', '.join(map(repr, BALANCES))}."
-            )
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
-            raise ValueError(
-                f"max_iter={self.max_iter!r} must be an integer of at least 1. "
-                "Leave it at 20, or raise it for a lower J."
-            )
+        check_choice("balance", balance, BALANCES)
+        check_count("max_iter", self.max_iter, 1, "20 suits most data.")
         return balance
 
 

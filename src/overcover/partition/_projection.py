@@ -16,16 +16,6 @@ def split_recursively(X, n_clusters, rng):
     A part of K clusters is split into parts of floor(K/2) and ceil(K/2) clusters, so
     sizes differ by at most one for every number of clusters. The split is by rank, not
     by value, so it also divides equal rows, by row number.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    n_clusters : int, at most n_samples
-    rng : numpy RandomState
-
-    Returns
-    -------
-    labels : ndarray of shape (n_samples,)
     """
     labels = np.empty(len(X), dtype=np.intp)
     parts = [(np.arange(len(X)), 0, n_clusters)]
@@ -69,16 +59,8 @@ class RecursiveProjection(ClusterMixin, BaseEstimator):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Means of the clusters.
-    inertia_ : float
-        Sum of squared distances of the rows to their cluster's mean.
-    n_features_in_ : int
-        Number of columns in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if X was a data frame with string column names.
+    labels_, cluster_centers_, inertia_
+        As in `EqualSizeKMeans`.
 
     Examples
     --------
@@ -95,17 +77,7 @@ class RecursiveProjection(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None):
-        """Partition the rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
+        """Partition the rows of X, shape (n_samples, n_features); y is ignored."""
         X = check_rows(self, X, reset=True)
         check_n_clusters(self.n_clusters, len(X))
         rng = check_random_state(self.random_state)

@@ -3,19 +3,16 @@
 import warnings
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from .._neighbors import nearest_centers
 
+# Rows in the sample for each seed; more hardly change the centres.
 ROWS_PER_SEED = 256
-"""Rows in the sample for each seed; more hardly change the centres."""
-
+# Runs of k-means, of which the best is kept; with few seeds, one run is often poor.
 N_STARTS = 4
-"""Runs of k-means, of which the best is kept; with few seeds, one run is often poor."""
-
+# From this many seeds on, k-means runs within coarse cells.
 MANY_SEEDS = 300
-"""From this many seeds on, k-means runs within coarse cells."""
 
 
 def kmeans_seeds(X, n_clusters, rng, n_jobs=None):
@@ -24,17 +21,6 @@ def kmeans_seeds(X, n_clusters, rng, n_jobs=None):
     If K = `n_clusters` is at least ``MANY_SEEDS``, the sample is divided into sqrt(K)
     coarse cells, and each cell gets seeds in proportion to its rows. Each row then has
     distances to 2 sqrt(K) centres instead of K.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    n_clusters : int, at most n_samples
-    rng : numpy RandomState
-    n_jobs : int or None
-
-    Returns
-    -------
-    seeds : ndarray of shape (n_clusters, n_features)
     """
     X = _sample(X, ROWS_PER_SEED * n_clusters, rng)
     if n_clusters < MANY_SEEDS:
@@ -43,24 +29,14 @@ def kmeans_seeds(X, n_clusters, rng, n_jobs=None):
     coarse = _kmeans(_sample(X, ROWS_PER_SEED * n_cells, rng), n_cells, rng, N_STARTS)
     cells = nearest_centers(X, coarse, 1, n_jobs)[0][:, 0]
     shares = proportional_shares(np.bincount(cells, minlength=n_cells), n_clusters)
-    return np.concatenate(
-        [
-            _kmeans(X[cells == cell], share, rng)
-            for cell, share in enumerate(shares)
-            if share > 0
-        ]
-    )
+    used = np.flatnonzero(shares)
+    return np.concatenate([_kmeans(X[cells == c], shares[c], rng) for c in used])
 
 
 def proportional_shares(counts: np.ndarray, total: int) -> np.ndarray:
     """Split `total` in proportion to `counts`, by largest remainder.
 
     No share exceeds its count if `total` does not exceed the sum.
-
-    Examples
-    --------
-    >>> proportional_shares(np.array([5, 3, 0]), 4).tolist()
-    [3, 1, 0]
     """
     # With integers, equal counts have exactly equal remainders.
     shares, remainders = np.divmod(counts * total, counts.sum())
@@ -78,12 +54,10 @@ def _sample(X, n_rows, rng):
 def _kmeans(X, n_clusters, rng, n_init=1):
     if n_clusters == len(X):
         return X
-    kmeans = KMeans(
-        n_clusters,
-        n_init=n_init,
-        max_iter=100,
-        random_state=rng.randint(np.iinfo(np.int32).max),
-    )
+    from sklearn.cluster import KMeans
+
+    seed = rng.randint(np.iinfo(np.int32).max)
+    kmeans = KMeans(n_clusters, n_init=n_init, max_iter=100, random_state=seed)
     with warnings.catch_warnings():
         # With fewer distinct rows than clusters some seeds coincide, which is allowed.
         warnings.simplefilter("ignore", ConvergenceWarning)

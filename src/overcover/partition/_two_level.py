@@ -21,21 +21,7 @@ from .shards import (
 
 
 def assign_shards(X, coarse, n_clusters, n_jobs=None):
-    """Assign every row to a shard, such that equal-size clusters fill all shards.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Read in blocks, twice.
-    coarse : Coarse
-    n_clusters : int
-    n_jobs : int or None
-
-    Returns
-    -------
-    shards : ndarray of shape (n_samples,)
-    shares : Shares
-    """
+    """The shard of every row, and the `Shares`; X is read in blocks, twice."""
     blocks = list(slices_of(*X.shape))
     shards = np.empty(len(X), dtype=np.int32)
     for block in blocks:
@@ -77,34 +63,17 @@ class TwoLevelKMeans(EqualSizeKMeans):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        At most the number of rows.
+    n_clusters, balance, max_iter, n_jobs, random_state
+        As in `EqualSizeKMeans`.
     n_shards : "auto" or int, default="auto"
         "auto" chooses shards of about 50,000 rows, or 256 MB if rows are wide, and at
         least 8 clusters. There is at most one shard per cluster.
-    balance : {"refined", "ab", "imda"}, default="refined"
-        As in `EqualSizeKMeans`, for every shard.
-    max_iter : int, default=20
-        As in `EqualSizeKMeans`.
-    n_jobs : int or None, default=None
-        Threads, one shard each; as in joblib. Results do not depend on it.
-    random_state : int, RandomState or None, default=None
-        Determines the sample and all seeds. With an int, fits are equal bit by bit.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; clusters of one shard have consecutive numbers.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Means of the clusters.
-    inertia_ : float
-        J, the sum of squared distances of the rows to their cluster's mean.
-    n_iter_ : int
-        Number of iterations in the shard that needed most.
-    n_features_in_ : int
-        Number of columns in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if X was a data frame with string column names.
+    labels_, cluster_centers_, inertia_, n_iter_
+        As in `EqualSizeKMeans`. Clusters of one shard have consecutive numbers; the
+        iterations are those of the shard that needed most.
 
     Examples
     --------
@@ -126,28 +95,15 @@ class TwoLevelKMeans(EqualSizeKMeans):
         n_jobs=None,
         random_state=None,
     ):
-        super().__init__(
-            n_clusters,
-            balance=balance,
-            max_iter=max_iter,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+        options = {"balance": balance, "max_iter": max_iter, "n_jobs": n_jobs}
+        super().__init__(n_clusters, random_state=random_state, **options)
         self.n_shards = n_shards
 
     def fit(self, X, y=None):
-        """Partition the rows of X.
+        """Partition the rows of X, shape (n_samples, n_features); y is ignored.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            May be mapped from a file, ``np.load(name, mmap_mode="r")``; memory then
-            never holds all of it.
-        y : ignored
-
-        Returns
-        -------
-        self
+        X may be mapped from a file, ``np.load(name, mmap_mode="r")``; memory then never
+        holds all of it.
         """
         X = check_rows(self, X, reset=True, dtypes=ANY_NUMBER, order=None)
         if self.count_shards(*X.shape) == 1:
@@ -155,17 +111,7 @@ class TwoLevelKMeans(EqualSizeKMeans):
         return self.fit_rows(X)
 
     def fit_rows(self, X):
-        """`fit` without input checks, for two shards or more.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            In memory, mapped, or `overcover._streams.Rows`.
-
-        Returns
-        -------
-        self
-        """
+        """`fit` without input checks, for two shards or more; X may also be `Rows`."""
         n_shards = self.count_shards(*X.shape)
         rng = check_random_state(self.random_state)
         with one_thread_per_worker():
@@ -202,20 +148,7 @@ class TwoLevelKMeans(EqualSizeKMeans):
         return count_shards(self.n_shards, n_samples, n_features, self.n_clusters)
 
     def fit_shard(self, rows, n_clusters, seed):
-        """Cluster the rows of one shard.
-
-        Parameters
-        ----------
-        rows : array of shape (n_rows, n_features)
-            In ascending order of their numbers.
-        n_clusters : int
-        seed : int
-
-        Returns
-        -------
-        EqualSizeKMeans
-            Fitted, on one thread.
-        """
+        """An `EqualSizeKMeans` of a shard's rows, which are in order; on one thread."""
         kmeans = EqualSizeKMeans(
             int(n_clusters),
             balance="ab" if self.balance == "assign" else self.balance,

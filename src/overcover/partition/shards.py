@@ -15,10 +15,9 @@ at most. From shard s to shard t move the rows with the smallest loss
 
 .. math:: \lVert x - c_t \rVert^2 - \lVert x - c_s \rVert^2.
 
-Functions of this module use a sample, a block or a shard of rows, never all rows, so
-they serve both a loop on one computer and the tasks of `overcover.distributed`. Blocks
-depend on the shape of X only, because the rounding of a distance may depend on its
-block.
+These functions use a sample, a block or a shard of rows, never all rows, so they serve
+both a loop on one computer and the tasks of `overcover.distributed`. Blocks depend on
+the shape of X only, because the rounding of a distance may depend on its block.
 """
 
 from collections.abc import Iterable
@@ -32,30 +31,20 @@ from ._arrays import clusters_of, standardize
 from ._kmeans import EqualSizeKMeans
 from ._seeds import proportional_shares
 
-SHARD_ROWS, SHARD_BYTES = 50_000, 2**28
-"""Limits of "auto" on the rows of a shard, and on their bytes in float64."""
-
-LEAST_CLUSTERS = 8
-"""Least number of clusters per shard with "auto"."""
-
+# Limits of "auto" on the rows of a shard, on their bytes in float64, and the least
+# number of clusters per shard.
+SHARD_ROWS, SHARD_BYTES, LEAST_CLUSTERS = 50_000, 2**28, 8
+# Rows of the sample per shard.
 SAMPLED_ROWS = 256
-"""Rows of the sample per shard."""
 
 
 class Coarse(NamedTuple):
     """The centres of the shards."""
 
-    centers: np.ndarray
-    """Shape (n_shards, n_features), in standard units."""
-
-    mean: np.ndarray
-    """Mean of the sample, shape (n_features,)."""
-
-    scale: float
-    """Rows are ``(X - mean) / scale`` in standard units."""
-
-    seeds: np.ndarray
-    """Random seed of every shard, shape (n_shards,)."""
+    centers: np.ndarray  # shape (n_shards, n_features), in standard units
+    mean: np.ndarray  # mean of the sample, shape (n_features,)
+    scale: float  # rows are ``(X - mean) / scale`` in standard units
+    seeds: np.ndarray  # random seed of every shard, shape (n_shards,)
 
     def standard(self, rows):
         """Rows in standard units."""
@@ -65,12 +54,8 @@ class Coarse(NamedTuple):
 class Shares(NamedTuple):
     """The clusters and rows of every shard, and the moves that lead to them."""
 
-    n_clusters: np.ndarray
-    """Shape (n_shards,); zero for a shard that is dissolved."""
-
-    sizes: np.ndarray
-    """Number of rows, shape (n_shards,)."""
-
+    n_clusters: np.ndarray  # shape (n_shards,); zero for a shard that is dissolved
+    sizes: np.ndarray  # number of rows, shape (n_shards,)
     moves: np.ndarray
     """Shape (n_moves, 3): source shard, target shard, number of rows. A shard receives
     rows before it passes rows on."""
@@ -92,22 +77,12 @@ class Movers(NamedTuple):
     """Rows that may move."""
 
     rows: np.ndarray
-    moves: np.ndarray
-    """Index of the move of each row."""
-
+    moves: np.ndarray  # index of the move of each row
     losses: np.ndarray
 
 
 def count_shards(n_shards, n_samples, n_features, n_clusters):
-    """The number of shards: `n_shards`, but at most one per cluster.
-
-    Examples
-    --------
-    >>> count_shards("auto", 10**6, 8, 12_500), count_shards("auto", 20_000, 8, 250)
-    (20, 1)
-    >>> count_shards(4, 100, 8, 3)
-    3
-    """
+    """The number of shards: `n_shards`, but at most one per cluster."""
     if n_shards != "auto":
         return min(n_shards, n_clusters)
     rows = max(1, min(SHARD_ROWS, SHARD_BYTES // (8 * n_features)))
@@ -117,17 +92,7 @@ def count_shards(n_shards, n_samples, n_features, n_clusters):
 def split_sample(X, n_shards, rng, n_jobs=None) -> Coarse:
     """Centres of equal-size k-means of ``SAMPLED_ROWS * n_shards`` rows at most.
 
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Only the rows of the sample are read.
-    n_shards : int
-    rng : numpy RandomState
-    n_jobs : int or None
-
-    Returns
-    -------
-    Coarse
+    Only the rows of the sample are read.
     """
     n_sampled = min(SAMPLED_ROWS * n_shards, len(X))
     sample = X[np.sort(sample_without_replacement(len(X), n_sampled, random_state=rng))]
@@ -146,25 +111,7 @@ def nearest_shards(rows, coarse, n_jobs=None):
 def share_clusters(counts, centers, n_clusters) -> Shares:
     """Divide the clusters among the shards, and find the moves that fill them.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_shards,)
-        Rows nearest to each centre.
-    centers : ndarray of shape (n_shards, n_features)
-    n_clusters : int, at most the sum of counts
-
-    Returns
-    -------
-    Shares
-
-    Examples
-    --------
-    Eleven rows are five clusters of two or three:
-
-    >>> centers = np.array([[0.0], [1.0], [2.0]])
-    >>> n_clusters, sizes, moves = share_clusters(np.array([6, 4, 1]), centers, 5)
-    >>> n_clusters.tolist(), sizes.tolist(), moves.tolist()
-    ([3, 2, 0], [6, 5, 0], [[2, 1, 1]])
+    `counts` are the numbers of rows nearest to each of the centres.
     """
     order, parents = spanning_tree(centers)
     branches = counts.copy()  # rows of a shard and of its subtree
@@ -195,20 +142,8 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
 def spanning_tree(centers):
     """The shortest tree that joins all centres, with centre 0 as its root.
 
-    Memory: O(n_centers); time: O(n_centers^2 n_features).
-
-    Returns
-    -------
-    order : list of int
-        Every centre comes after its parent.
-    parents : ndarray of shape (n_centers,)
-        -1 for centre 0.
-
-    Examples
-    --------
-    >>> order, parents = spanning_tree(np.array([[0.0], [5.0], [2.0]]))
-    >>> order, parents.tolist()
-    ([0, 2, 1], [-1, 2, 0])
+    Returns the centres in an order where each comes after its parent, and the parents
+    of all, -1 for centre 0. Memory: O(n_centers); time: O(n_centers^2 n_features).
     """
     parents = np.full(len(centers), -1)
     nearest_sq, order = np.full(len(centers), np.inf), [0]
@@ -251,17 +186,8 @@ def _filled(capacities, total):
 def movers_of(group, coarse, shares) -> Movers:
     """The rows of a block with the smallest losses, for every move.
 
-    Parameters
-    ----------
-    group : callable
-        ``group(shard)`` returns the rows of the block that are nearest to the shard:
-        their numbers, ascending, and the rows, shape (n_rows, n_features).
-    coarse : Coarse
-    shares : Shares
-
-    Returns
-    -------
-    Movers
+    ``group(shard)`` returns the rows of the block that are nearest to the shard: their
+    numbers, ascending, and the rows, shape (n_rows, n_features).
     """
     lists = [_no_movers()]
     for move, (source, target, _) in enumerate(shares.moves):
@@ -286,14 +212,6 @@ def least_losses(lists: Iterable[Movers], shares) -> Movers:
     For each move, as many rows as leave its shard in all moves together, so that enough
     remain when other moves take some of them. Ties go to the lower row number. Memory:
     the result, and one list.
-
-    Examples
-    --------
-    >>> some = Movers(np.array([3, 5, 7]), np.array([0, 0, 1]), np.array([2., 1., 4.]))
-    >>> more = Movers(np.array([8, 9]), np.array([0, 1]), np.array([1.0, 3.0]))
-    >>> shares = Shares(np.ones(3), np.ones(3), np.array([[0, 2, 2], [1, 2, 1]]))
-    >>> least_losses([some, more], shares).rows.tolist()
-    [5, 8, 9]
     """
     most = shares.n_leaving[shares.moves[:, 0]]
     kept = _no_movers()
@@ -310,21 +228,9 @@ def least_losses(lists: Iterable[Movers], shares) -> Movers:
 def settle(X, movers, coarse, shares):
     """Move rows, along one edge of the tree after the other.
 
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Only rows that may move are read.
-    movers : Movers
-        The result of `least_losses` for all blocks.
-    coarse : Coarse
-    shares : Shares
-
-    Returns
-    -------
-    rows : ndarray of int, ascending
-        Rows that leave their nearest shard.
-    shards : ndarray of the same shape
-        Their new shards.
+    `movers` is the result of `least_losses` for all blocks; only their rows of X are
+    read. Returns the rows that leave their nearest shard, ascending, and their new
+    shards.
     """
     rows, first = np.unique(movers.rows, return_index=True)
     nearest = shares.moves[movers.moves[first], 0]

@@ -9,11 +9,9 @@ chunks or workers.
 """
 
 import numpy as np
-from numba import njit
 
+from ..._compiled import compiled as compiled
 from ._skeleton import P
-
-compiled = njit(cache=True, nogil=True)
 
 SIZE, MARGIN = 96, 8
 """Pixels of an image's side, and left free around the person."""
