@@ -96,6 +96,11 @@ def from_file(name, n_train, n_test, seed=0):
     return Problem(name, *parts)
 
 
+def cases(settings, names):
+    """The cases of a section that this run is about: all, or those of ``--kinds``."""
+    return [name for name in names if not settings.kinds or name in settings.kinds]
+
+
 def smooth_function(rng, scales, n_waves=200):
     """A draw from a GP with an RBF kernel of these length scales, as a function.
 

@@ -47,7 +47,7 @@ class Settings(NamedTuple):
 
     poses: tuple[str, ...] = ("demo", "humaneva", "poserlike")
     kinds: tuple[str, ...] = ()
-    """Surprises, if not all of them."""
+    """Cases of a section, if not all of them."""
 
     n_grid: int | None = None
     """Points of the grids of poses, if not all of them."""
@@ -86,7 +86,7 @@ def main(arguments=None):
     parser.add_argument("--seeds", type=numbers, help="seeds, instead of 0,1,2,3,4")
     parser.add_argument("--rows", type=int, help="training rows of simulated problems")
     parser.add_argument("--poses", help="demo, humaneva, poserlike, or some of them")
-    parser.add_argument("--kinds", help="some surprises, separated by commas")
+    parser.add_argument("--kinds", help="some cases of a section, separated by commas")
     parser.add_argument("--grid", type=int, help="points of the grids; 0 for none")
     parser.add_argument("--repeats", type=int, help="draws of each small problem")
     parser.add_argument("--quick", action="store_true", help="a small run, in seconds")
@@ -97,6 +97,14 @@ def main(arguments=None):
         if name not in SECTIONS:
             parser.error(f"no section {name!r}; choose among {', '.join(SECTIONS)}")
     settings = QUICK if options.quick else FULL
+    # The command as published: its section, and what differs from the full run.
+    changes = "".join(
+        f" --{name} {value!r}" if isinstance(value, str) else f" --{name} {value}"
+        for name in ("rows", "repeats", "poses", "grid", "kinds")
+        if (value := getattr(options, name)) is not None
+    )
+    if options.seeds:
+        changes += f" --seeds {','.join(map(str, options.seeds))}"
     if options.seeds:
         settings = settings._replace(seeds=options.seeds, mixtures=options.seeds)
     if options.rows:
@@ -115,7 +123,9 @@ def main(arguments=None):
         for name in names:
             rows = SECTIONS[name](settings)
             if folder:
-                print(f"-> {_common.write_json(f'trust_{name}', rows, folder)}")
+                command = f"python benchmarks/trust.py --section {name}{changes}"
+                path = _common.write_json(f"trust_{name}", rows, folder, command)
+                print(f"-> {path}", flush=True)
 
 
 def numbers(text):

@@ -100,9 +100,9 @@ MAGNITUDES = (3.0, 10.0, 100.0)
 def outliers(settings):
     """Error on clean rows with 2 % of the outputs corrupted, over that without."""
     rows = []
-    for name, make in CLEAN.items():
+    for name in _trust.cases(settings, CLEAN):
         for seed in settings.seeds[:2]:
-            rows += outlier_rows(name, make(settings, seed), seed)
+            rows += outlier_rows(name, CLEAN[name](settings, seed), seed)
             print_table("Outliers: error on clean rows over that without", rows)
     return rows
 
@@ -155,8 +155,8 @@ def diabetes(settings, seed):
 
 
 CLEAN = {
-    "waves, noise .1": waves,
-    "waves, no noise": lambda settings, seed: waves(settings, seed, 0.0),
+    "waves with noise .1": waves,
+    "waves without noise": lambda settings, seed: waves(settings, seed, 0.0),
     "friedman1": friedman1,
     "diabetes": diabetes,
     "kin40k": lambda settings, seed: _trust.from_file(

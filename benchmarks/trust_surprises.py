@@ -18,19 +18,19 @@ N_TEST = 1000
 def surprises(settings):
     """The default, ridge, five neighbours and boosted trees on every kind of data."""
     rows = []
-    kinds = settings.kinds or KINDS
-    for name, make in ((name, KINDS[name]) for name in kinds):
+    for name in _trust.cases(settings, KINDS):
         for seed in settings.seeds[:2]:
             note(f"{name}, seed {seed}")
-            problem = kind_of_data(name, make, settings, seed)
+            problem = kind_of_data(name, settings, seed)
             rows.append(surprise_row(problem, seed))
             print_table("Surprises", rows[-1:])
     print_table("Surprises", rows)
     return rows
 
 
-def kind_of_data(name, make, settings, seed):
-    """Random training and test rows."""
+def kind_of_data(name, settings, seed):
+    """Random training and test rows, or the order that belongs to the kind."""
+    make = KINDS[name]
     rng = np.random.default_rng([sum(map(ord, name)), seed])
     n_rows = settings.n_rows
     X, y = make(rng, n_rows + N_TEST)
@@ -277,7 +277,7 @@ def rare_event(rng, n_rows):
     return X, peak + 0.1 * np.sin(X[:, 0]) + 0.02 * rng.normal(size=n_rows)
 
 
-# -- rows in order: test rows are drawn alike, or are new groups ------------------------
+# -- rows in order: test rows are drawn alike, or are new groups -----------------------
 
 
 def sorted_by_column(rng, n_rows):
