@@ -133,14 +133,14 @@ def full_gp(X, y, nu, settings):
     some = np.random.default_rng(0).permutation(len(X))[: settings.n_full]
     units = X.std(axis=0) * np.sqrt(X.shape[1])
     bounds = np.outer(units, [1e-2, 1e4])
-    kernel = ConstantKernel(1.0, (1e-3, 1e5)) * Matern(units, bounds, nu=nu)
-    kernel += WhiteKernel(1e-2, (1e-9, 10.0))
-    tuned = GaussianProcessRegressor(kernel, alpha=1e-10, normalize_y=True)
+    kernel = ConstantKernel(1.0, (1e-2, 1e2)) * Matern(units, bounds, nu=nu)
+    kernel += WhiteKernel(1e-2, (1e-8, 10.0))
+    tuned = GaussianProcessRegressor(kernel, alpha=1e-8, normalize_y=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         learned = tuned.fit(X[some], y[some]).kernel_
     full = GaussianProcessRegressor(
-        learned, alpha=1e-10, optimizer=None, normalize_y=True
+        learned, alpha=1e-8, optimizer=None, normalize_y=True
     )
     return full.fit(X, y)
 

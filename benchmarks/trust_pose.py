@@ -97,7 +97,9 @@ def best_of_grid(name, machine, data, size, error, settings):
             keep(name, machine, errors)
         return errors[key]
 
-    candidates = candidates[: settings.n_grid]
+    if settings.n_grid is not None:
+        order = np.random.default_rng(0).permutation(len(candidates))
+        candidates = [candidates[i] for i in order[: settings.n_grid]]
     for i, candidate in enumerate(candidates):
         if not i % 10:
             note(f"{name}: {machine}, {i} of {len(candidates)} on test rows")
