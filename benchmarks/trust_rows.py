@@ -46,7 +46,7 @@ def estimators(seed):
 def weights(settings):
     """Largest relative change where there should be none."""
     rows = []
-    for name in estimators(0):
+    for name in _trust.cases(settings, estimators(0)):
         note(f"weights: {name}")
         rows.append({"estimator": name} | weight_changes(name, settings))
         print_table("Weights", rows)

@@ -206,7 +206,8 @@ def test_defaults_are_tried_on_unfamiliar_data(
     # Poses and kernels take as long as everything else together.
     names = [name for name in trust.SECTIONS if name not in ("pose", "kernels")]
     options = ["--quick", "--results", str(tmp_path), "--section", ",".join(names)]
-    kinds = "one hot,many outputs,AR(.9),sine 1-D without noise,kin40k"
+    kinds = "GP,cover of GP,SparseGP,one hot,many outputs,AR(.9)"
+    kinds += ",sine 1-D without noise,kin40k"
     trust.main([*options, "--kinds", kinds])
     written = sections(tmp_path)
     assert set(written) == {f"trust_{name}" for name in names}
