@@ -224,6 +224,10 @@ FUNCTIONS = {
 GAPS = {
     "sine 1-D without noise": function_gap(FUNCTIONS["sine 1-D without noise"]),
     "waves 2-D without noise": function_gap(FUNCTIONS["waves 2-D without noise"]),
+    # Its errors in the gap are tiny, and the intervals were tinier.
+    "slow waves 2-D without noise": function_gap(
+        lambda rng: (smooth_function(rng, [1.0, 1.5]), 2, 0.0)
+    ),
     "friedman1 without noise": friedman(0.0),
     "friedman1 with noise 1": friedman(1.0),
     "kin40k": file_gap("kin40k", 2),
