@@ -18,13 +18,20 @@ from pathlib import Path
 import _precision_tables
 import _scale_tables
 import _tables
+import _trust_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 TABLES = _tables.TABLES | _scale_tables.TABLES | _precision_tables.TABLES
+TABLES |= _trust_tables.TABLES
 PAGES = ("README.md", "docs/how-it-works.md", "docs/routing.md", "docs/choosing.md")
 PAGES += ("docs/methods.md", "docs/pose.md", "docs/store-format.md")
-PAGES += ("docs/scaling.md", "docs/command-line.md", "docs/numerics.md")
+PAGES += (
+    "docs/scaling.md",
+    "docs/command-line.md",
+    "docs/numerics.md",
+    "docs/trust.md",
+)
 
 
 def example(page):

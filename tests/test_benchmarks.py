@@ -199,6 +199,31 @@ def test_pose_runs_and_leaves_a_record(benchmark_module, tmp_path, capsys):
     assert "Error of poses" in capsys.readouterr().out
 
 
+def test_defaults_are_tried_on_unfamiliar_data(
+    benchmark_module, tiny_data, tmp_path, capsys
+):
+    trust = benchmark_module("trust")
+    # Poses and kernels take as long as everything else together.
+    names = [name for name in trust.SECTIONS if name not in ("pose", "kernels")]
+    options = ["--quick", "--results", str(tmp_path), "--section", ",".join(names)]
+    kinds = "GP,cover of GP,SparseGP,one hot,many outputs,AR(.9)"
+    kinds += ",sine 1-D without noise,kin40k"
+    trust.main([*options, "--kinds", kinds])
+    written = sections(tmp_path)
+    assert set(written) == {f"trust_{name}" for name in names}
+    for row in written["trust_weights"]["rows"]:
+        changes = [row[key] for key in row if key.startswith(("times", "constant"))]
+        assert max(changes, default=0.0) < 1e-8
+    pair = written["trust_outputs"]["rows"][0]
+    assert pair["r2_free"] > 0.95
+    publish = benchmark_module("publish")
+    for name, record in written.items():
+        tables = [t for t in publish.TABLES.values() if t[0] == name]
+        for _, write in tables:
+            assert "trust.py --section" in write(record)
+    assert "Surprises" in capsys.readouterr().out
+
+
 def test_partition_runs(benchmark_module, monkeypatch, capsys):
     partition = benchmark_module("partition")
     if find_spec("k_means_constrained") is None:
