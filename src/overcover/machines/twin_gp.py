@@ -53,6 +53,8 @@ from .twin_state import TwinCore, TwinRows, TwinState, finite
 
 # Similarities per block of queries: 16 MB; a search holds about six such arrays.
 BLOCK_VALUES = 2**21
+# Noise of a row from which on its posterior variance is compared in float32.
+LEAST_ROUGH = 1e-3
 # Rows that are left out for the standard deviation, per subdomain.
 MOST_LEFT_OUT = 200
 # Pivots while hyperparameters are tried: an error hardly depends on more.
@@ -265,13 +267,16 @@ class TwinGP(CalibratedMachine):
     def posterior_variance(self, state, X_query):
         """Posterior input variance eta, in blocks of queries of bounded memory.
 
-        It is one product, where an answer is a search.
+        It is one product, where an answer is a search; in float32, if noise hides the
+        rounding, because routing only compares.
         """
-        core = self._core(state)
+        noise = self.input_noise_ / state.rows.weights.max()
+        dtype = np.float32 if noise >= LEAST_ROUGH else np.float64
+        factor = self._core(state).factor.astype(dtype, copy=False)
         return np.concatenate(
             [
-                twin_state.unexplained_of(core.factor, K_xq)
-                for K_xq in self._similarities(state, X_query)
+                twin_state.unexplained_of(factor, K_xq)
+                for K_xq in self._similarities(state, X_query, dtype)
             ]
         ) + (self._scales.own_input - 1.0)
 
@@ -320,8 +325,9 @@ class TwinGP(CalibratedMachine):
         """
         search, core = self.make_search(), self._core(state)
         blocks = self._similarities(state, np.asarray(X_query, dtype=float))
+        Z, deviations = state.rows.Z, state.rows.Z.std(axis=0)
         minima = [
-            search.minimize(core, search.look(core, K_xq, state.rows.Z))
+            search.minimize(core, search.look(core, K_xq, Z), deviations)
             for K_xq in blocks
         ]
         return Minima(*(np.concatenate(part) for part in zip(*minima)))
@@ -332,11 +338,11 @@ class TwinGP(CalibratedMachine):
         no_row = np.empty(0, dtype=np.intp)
         return self.make_search().make_core(state.rows, no_row)[0]
 
-    def _similarities(self, state, X_query):
+    def _similarities(self, state, X_query, dtype=np.float64):
         """Similarities of the rows to blocks of queries, each (size, n_block)."""
         step = max(1, BLOCK_VALUES // len(state.rows.A))
         for i in range(0, len(X_query), step):
-            yield state.rows.similarities(X_query[i : i + step])
+            yield state.rows.similarities(X_query[i : i + step], dtype)
 
     def answer_once(self, X, Y, sample_weight, X_query, variance=False):
         """Two Cholesky factorisations, and solves in the search: no inverse."""

@@ -17,9 +17,9 @@ from .twin_objective import TwinObjective
 from .twin_output import make_output_side, solved_output_side
 from .twin_state import TwinRows, finite, make_rows
 
-# Largest gradient that counts as none, and evaluations per query at most; coarser while
-# hyperparameters are tried.
-PRECISION, TRIAL_PRECISION = (1e-7, 200), (1e-3, 40)
+# A search ends where its next step is shorter than this share of the deviation of every
+# output, and after so many evaluations; sooner while hyperparameters are tried.
+PRECISION, TRIAL_PRECISION = (1e-3, 200), (1e-2, 40)
 # Below this share of explained similarity, the answer moves towards the GP's.
 TRUSTED = 0.5
 # No answer is farther outside the range of a subdomain's outputs, in ranges: a kernel
@@ -72,18 +72,18 @@ class TwinSearch:
         """Posterior input variance with noise, shape (n,)."""
         return looks.unexplained + (self.scales.own_input - 1.0)
 
-    def minimize(self, core, looks) -> Minima:
-        """The lowest minimum of each query, from one start or two."""
+    def minimize(self, core, looks, deviations) -> Minima:
+        """The lowest minimum of each query, from one start or two.
+
+        `deviations` of the rows' outputs, shape (n_outputs,), say when it is settled.
+        """
         objective = self.objective(core, looks)
-        tolerance, most = self.precision
-        best = minimize_batch(
-            objective, looks.means, tolerance=tolerance, max_evaluations=most
-        )
+        share, most = self.precision
+        options = {"settled": share * deviations, "max_evaluations": most}
+        best = minimize_batch(objective, looks.means, **options)
         if self.n_starts == 1:
             return best
-        other = minimize_batch(
-            objective, looks.nearest, tolerance=tolerance, max_evaluations=most
-        )
+        other = minimize_batch(objective, looks.nearest, **options)
         lower = other.values < best.values
         n_evaluations = best.n_evaluations + other.n_evaluations
         pairs = zip(best, other)
@@ -96,7 +96,7 @@ class TwinSearch:
         Minima, moved towards the answer of a GP where the rows explain little, and
         kept near the outputs of the rows.
         """
-        minima = self.minimize(core, looks).points
+        minima = self.minimize(core, looks, Z.std(axis=0)).points
         trust = np.clip((1.0 - looks.unexplained) / TRUSTED, 0.0, 1.0)[:, None]
         points = looks.means + trust * (minima - looks.means)
         low, high = Z.min(axis=0), Z.max(axis=0)

@@ -35,6 +35,8 @@ from .base import check_distances
 from .calibration import MOST_SQUARINGS
 from .twin_output import OutputSide, make_output_side
 
+# Largest squared norm, in kernel units, of rows that a product compares.
+FAR_SQ = 1e4
 # A query's own variance is never taken to be smaller.
 LEAST_VARIANCE = 1e-12
 
@@ -72,10 +74,23 @@ class TwinRows(NamedTuple):
     output_scales: np.ndarray
     """Shape (n_outputs,)."""
 
-    def similarities(self, X_query):
-        """Similarities of the rows to queries, shape (size, n_queries)."""
+    def similarities(self, X_query, dtype=np.float64):
+        """Similarities of the rows to queries, shape (size, n_queries).
+
+        One product, in place of the exact distances of `kernels.cross`, where rounding
+        the norms cannot matter.
+        """
         B = X_query / self.input_scales - self.center
-        return kernels.cross("rbf", self.A, B)
+        A, B_rough = self.A.astype(dtype, copy=False), B.astype(dtype, copy=False)
+        with np.errstate(over="ignore"):
+            norms_A, norms_B = (np.einsum("ij,ij->i", rows, rows) for rows in (self.A, B))
+        if not max(norms_A.max(), norms_B.max(initial=0.0)) < FAR_SQ:
+            return kernels.cross("rbf", self.A, B)
+        K = B_rough @ A.T
+        K -= (0.5 * norms_A).astype(dtype)
+        K -= (0.5 * norms_B).astype(dtype)[:, None]
+        np.minimum(K, 0.0, out=K)
+        return np.exp(K, out=K).T
 
     def back(self, points):
         """Outputs in their own units from points in kernel units."""
@@ -300,7 +315,7 @@ def look(core: TwinCore, K_xq, Z) -> Looks:
         U=products[:, :r],
         unexplained=unexplained_of(core.factor, K_xq),
         means=products[:, r:],
-        nearest=Z[np.argmax(K_xq, axis=0)],
+        nearest=Z[np.argmax(K_xq.T, axis=1)],
         taken=np.empty((0, r)),
     )
 
