@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import kernels
 from .._linalg import (
     add_to_diagonal,
     cholesky,
@@ -41,7 +40,6 @@ from . import twin_state
 from .base import Answer
 from .twin_gp import TwinGP
 from .twin_objective import LEAST_C, lifted_rows, similarities
-from .twin_output import make_output_side
 from .twin_search import TwinSearch, keep_nothing
 
 
@@ -179,13 +177,12 @@ class MixedSearch(TwinSearch):
     def make_core(self, rows, left):
         """As `TwinSearch.make_core`, for the mixture too."""
         scales, a = self.scales, self.alpha
-        outputs, taken = make_output_side(
-            rows.Z, scales.output_noise, rows.weights, self.rank, left
-        )
+        outputs, taken = twin_state.output_side(rows, scales, self.rank, left)
         core, looks = twin_state.core_on(rows, scales, outputs, taken, left)
         B = outputs.B if len(outputs.B) else np.eye(len(rows.Z))
-        K_xx = kernels.gram("rbf", rows.A)
-        mixed = (1.0 - a) * K_xx + a * kernels.cross("rbf", rows.Z, rows.Z)
+        K_xx = rows.input_gram()
+        K_xx = np.tril(K_xx) + np.tril(K_xx, -1).T
+        mixed = (1.0 - a) * K_xx + a * rows.output_gram()
         noise = (1.0 - a) * scales.input_noise + a * scales.output_noise
         L, _ = cholesky(
             add_to_diagonal(mixed, noise / rows.weights), "The mixed kernel matrix"

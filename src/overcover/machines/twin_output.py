@@ -67,7 +67,7 @@ class OutputSide(NamedTuple):
     """The error bound's tau; 0 in the dense path."""
 
 
-def make_output_side(Z, noise, weights, rank, left=()):
+def make_output_side(Z, noise, weights, rank, left=(), K_yy=None):
     r"""Summarise the outputs of a subdomain.
 
     Parameters
@@ -82,6 +82,8 @@ def make_output_side(Z, noise, weights, rank, left=()):
         Pivots: as many as the noise calls for, all, or at most so many.
     left : ndarray of int
         Rows that will be left out.
+    K_yy : ndarray of shape (size, size) or None
+        The output kernel matrix, if it is there already; it is overwritten.
 
     Returns
     -------
@@ -91,7 +93,7 @@ def make_output_side(Z, noise, weights, rank, left=()):
         :math:`k^\top P k` falls by :math:`(b_i^\top k_r)^2`,
         :math:`b_i = B^\top P_{:, i} / \sqrt{P_{ii}}`.
     """
-    K_yy = kernels.cross("rbf", Z, Z)
+    K_yy = kernels.cross("rbf", Z, Z) if K_yy is None else K_yy
     left = np.asarray(left, dtype=np.intp)
     tolerance = _most_unseen(Z, noise)
     if rank != "full" and (rank != "auto" or tolerance > LEAST_UNSEEN):

@@ -14,8 +14,8 @@ from ..tuning.twin import Scales
 from . import twin_state
 from .base import Answer
 from .twin_objective import TwinObjective
-from .twin_output import make_output_side, solved_output_side
-from .twin_state import TwinRows, finite, make_rows
+from .twin_output import solved_output_side
+from .twin_state import MeasuredRows, TwinRows, finite, make_rows
 
 # A search ends where its next step is shorter than this share of the deviation of every
 # output, and after so many evaluations; sooner while hyperparameters are tried.
@@ -54,6 +54,15 @@ class TwinSearch:
     def rows(self, X, Y, weights) -> TwinRows:
         """Rows of a subdomain, centred and divided by length scales."""
         return make_rows(X, Y, weights, self.scales)
+
+    def measured_rows(self, Y, weights, distances) -> MeasuredRows:
+        """Rows of a trial, with ``distances(side, unit)`` in place of inputs."""
+        scales, Y_mean = self.scales, np.average(Y, axis=0, weights=weights)
+        Z, nothing = (Y - Y_mean) / scales.outputs, np.empty(0)
+        ends = weights, scales.inputs, scales.outputs
+        rows = MeasuredRows(nothing, nothing, Z, Y_mean, *ends)
+        rows.distances = distances
+        return rows
 
     def make_core(self, rows, left):
         """What queries look at, and `Looks` of rows that are left out."""
@@ -129,7 +138,8 @@ class TwinSearch:
         X_query : ndarray of shape (n_queries, n_features)
         kept : callable
             ``kept(key, make)`` gives ``make()``, or what it gave before for that key:
-            a grid of hyperparameters factorises each side once.
+            a grid of hyperparameters, for the same rows and queries, factorises each
+            side once.
         solve : bool
             Whether the search solves with a Cholesky factor of the outputs' kernel
             matrix: for a single query that beats making an inverse.
@@ -152,7 +162,7 @@ class TwinSearch:
             lambda: self._fresh_outputs(rows, solve),
         )
         K_xq = rows.similarities(X_query)
-        u = kept((*inputs, X_query.tobytes()), lambda: solve_cholesky(L, K_xq))
+        u = kept((*inputs, "u"), lambda: solve_cholesky(L, K_xq))
         looks = twin_state.look_fresh(K_xq, u, rows.Z, outputs)
         core = twin_state.TwinCore(L, u, outputs.pivots, outputs.C)
         return self.with_amplitude(core, looks, rows, L if variance else None)
@@ -166,10 +176,10 @@ class TwinSearch:
         return Answer(mean, np.outer(eta, amplitude_sq(rows, L)), eta)
 
     def _fresh_outputs(self, rows, solve):
-        noise = self.scales.output_noise
         if solve:
+            noise = self.scales.output_noise
             return solved_output_side(rows.Z, noise, rows.weights)
-        return make_output_side(rows.Z, noise, rows.weights, self.rank)[0]
+        return twin_state.output_side(rows, self.scales, self.rank)[0]
 
 
 def amplitude_sq(rows, L):

@@ -5,6 +5,7 @@ noise, u and eta for what a query gets from it; the output side is in `twin_outp
 what is minimised in `twin_objective`.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,19 +75,26 @@ class TwinRows(NamedTuple):
     output_scales: np.ndarray
     """Shape (n_outputs,)."""
 
+    def input_gram(self):
+        """Similarities between the rows' inputs, on and below the diagonal."""
+        return kernels.gram_lower("rbf", self.A)
+
+    def output_gram(self):
+        """Similarities between the rows' outputs, shape (size, size)."""
+        return kernels.cross("rbf", self.Z, self.Z)
+
     def similarities(self, X_query, dtype=np.float64):
         """Similarities of the rows to queries, shape (size, n_queries).
 
         One product, in place of the exact distances of `kernels.cross`, where rounding
         the norms cannot matter.
         """
-        B = X_query / self.input_scales - self.center
-        A, B_rough = self.A.astype(dtype, copy=False), B.astype(dtype, copy=False)
+        A, B = self.A, X_query / self.input_scales - self.center
         with np.errstate(over="ignore"):
-            norms_A, norms_B = (np.einsum("ij,ij->i", rows, rows) for rows in (self.A, B))
+            norms_A, norms_B = (np.einsum("ij,ij->i", rows, rows) for rows in (A, B))
         if not max(norms_A.max(), norms_B.max(initial=0.0)) < FAR_SQ:
-            return kernels.cross("rbf", self.A, B)
-        K = B_rough @ A.T
+            return kernels.cross("rbf", A, B)
+        K = B.astype(dtype, copy=False) @ A.T.astype(dtype, copy=False)
         K -= (0.5 * norms_A).astype(dtype)
         K -= (0.5 * norms_B).astype(dtype)[:, None]
         np.minimum(K, 0.0, out=K)
@@ -95,6 +103,31 @@ class TwinRows(NamedTuple):
     def back(self, points):
         """Outputs in their own units from points in kernel units."""
         return self.Y_mean + points * finite(self.output_scales)
+
+
+class MeasuredRows(TwinRows):
+    """Rows of a trial: squared distances are there, and only their units change."""
+
+    distances: Callable
+
+    def input_gram(self):
+        """As `TwinRows.input_gram`."""
+        return self._kernel("inputs", self.input_scales)
+
+    def output_gram(self):
+        """As `TwinRows.output_gram`."""
+        return self._kernel("outputs", self.output_scales)
+
+    def similarities(self, X_query, dtype=np.float64):
+        """Those to the rows held out, which are all the queries of a trial."""
+        return self._kernel("queries", self.input_scales)
+
+    def _kernel(self, side, scales):
+        least = scales.min()
+        halved = np.multiply(
+            self.distances(side, scales / least), -0.5 / least**2, dtype=np.float64
+        )
+        return np.exp(halved, out=halved)
 
 
 def make_rows(X, Y, weights, scales: Scales) -> TwinRows:
@@ -220,7 +253,7 @@ class Looks(NamedTuple):
 
 def factorize_inputs(rows: TwinRows, noise):
     """Cholesky factor of the input kernel matrix with noise, shape (size, size)."""
-    K_xx = add_to_diagonal(kernels.gram_lower("rbf", rows.A), noise / rows.weights)
+    K_xx = add_to_diagonal(rows.input_gram(), noise / rows.weights)
     return cholesky(K_xx, "The input kernel matrix")[0]
 
 
@@ -240,9 +273,14 @@ def make_core(rows: TwinRows, scales: Scales, rank, left):
     looks : Looks
         Of the rows `left`.
     """
-    noise, weights = scales.output_noise, rows.weights
-    outputs, taken = make_output_side(rows.Z, noise, weights, rank, left)
+    outputs, taken = output_side(rows, scales, rank, left)
     return core_on(rows, scales, outputs, taken, left)
+
+
+def output_side(rows: TwinRows, scales: Scales, rank, left=()):
+    """`make_output_side` of the rows."""
+    noise, K_yy = scales.output_noise, rows.output_gram()
+    return make_output_side(rows.Z, noise, rows.weights, rank, left, K_yy)
 
 
 def core_on(rows: TwinRows, scales: Scales, outputs: OutputSide, taken, left):
@@ -292,6 +330,8 @@ def left_out(L_inv, readout, own, left, scales, weights):
 
 def nearest_of_left_out(A, Z, left):
     """Output of the row most similar to each of those left out; their own if alone."""
+    if not len(left):
+        return Z[left]
     K = kernels.cross("rbf", A, A[left])
     K[left, np.arange(len(left))] = -1.0
     return Z[np.argmax(K, axis=0)]

@@ -23,8 +23,8 @@ from ._sets import units_of
 FEW_ROWS = 300
 N_SETS, SET_SIZE, N_HELD_OUT = 10, 600, 48
 HELD_OUT_SHARE = 0.2
-# Factorised sides kept per set, so that a grid makes each once: some 100 MB.
-MOST_KEPT = 12
+# Factorised sides kept per set, so that a grid makes each once: 20 MB.
+MOST_KEPT = 8
 # Rows on which alignments and median distances are measured.
 N_MEASURED = 300
 
@@ -195,11 +195,23 @@ class LocalSet(_Rows):
     def __init__(self, X, Y, weights, X_held, Y_held, weights_held):
         super().__init__(X, Y, weights)
         self.X_held, self.Y_held, self.weights_held = X_held, Y_held, weights_held
+        self._distances: dict[tuple, np.ndarray] = {}
+
+    def distances(self, side, unit):
+        """Squared distances between "inputs", "outputs", or inputs and "queries"."""
+        key = side, np.round(unit, 9).tobytes()
+        if key not in self._distances:
+            rows = (self.Y if side == "outputs" else self.X) / unit
+            others = self.X_held / unit if side == "queries" else rows
+            center = rows.mean(axis=0)
+            dist_sq = squared_distances(rows - center, others - center)
+            self._distances[key] = dist_sq.astype(np.float32)
+        return self._distances[key]
 
     def error(self, machine, metric):
         """Error of a machine with hyperparameters, by a metric."""
         search = machine.make_search()
-        rows = search.rows(self.X, self.Y, self.weights)
+        rows = search.measured_rows(self.Y, self.weights, self.distances)
         said = search.answer_fresh(rows, self.X_held, self.kept).mean
         return metric(self.Y_held, said, self.weights_held)
 

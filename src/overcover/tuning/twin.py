@@ -52,6 +52,9 @@ MOST_ROUNDS = 4
 WIDER = (0, 2)
 # An input metric with more than this times the least error is given up.
 FAR_BEHIND = 1.5
+# Sets on which every point is tried, and the error there, in multiples of the least of
+# the same metric, with which it is not tried on the others.
+N_FIRST, BEHIND = 4, 1.02
 # Sets on which variances are checked, and rows that are held out there together.
 N_FRESH, LONG_RUN = 6, 64
 # An error must fall by this share to be worth a step.
@@ -312,17 +315,39 @@ class Trials:
         self.metric = metric_of(machine.metric, Y)
         self.machine = machine
         self.errors: dict[Point, float] = {}
+        self.early: dict[Point, float] = {}
 
     def run(self, points):
-        """Try all that are new, every one on every set."""
+        """Try all that are new on a few sets, and on the others what does well there.
+
+        What falls behind gets the error that it would have if it fell behind as far on
+        the other sets.
+        """
         new = [p for p in dict.fromkeys(points) if p not in self.errors]
+        first, others = slice(0, N_FIRST), slice(N_FIRST, None)
+        self.early |= zip(new, self._mean_errors(new, first))
+        least = {p.inputs: np.inf for p in new}
+        for p in self.early:
+            least[p.inputs] = min(least.get(p.inputs, np.inf), self.early[p])
+        chosen = [p for p in new if self.early[p] <= BEHIND * least[p.inputs]]
         n_sets = len(next(iter(self.sets.values())))
-        # Set by set, because a set keeps what it has factorised.
-        tasks = [(self.sets[p.inputs][k], p) for k in range(n_sets) for p in new]
-        errors = np.reshape(
-            list(run_tasks(self._try, tasks, self.n_jobs)), (n_sets, -1)
-        )
-        self.errors |= zip(new, map(float, errors.mean(axis=0)))
+        share = max(0, n_sets - N_FIRST) / n_sets
+        late = self._mean_errors(chosen, others) if share else np.zeros(len(chosen))
+        for p, error in zip(chosen, late):
+            self.errors[p] = float((1.0 - share) * self.early[p] + share * error)
+        for p in new:
+            if p not in self.errors:
+                best = self.best(p.inputs)
+                self.errors[p] = self.early[p] * self.errors[best] / self.early[best]
+
+    def _mean_errors(self, points, which):
+        """Mean errors on some of the sets, set by set: a set keeps its factors."""
+        n_sets = len(next(iter(self.sets.values()))[which])
+        tasks = [
+            (self.sets[p.inputs][which][k], p) for k in range(n_sets) for p in points
+        ]
+        errors = list(run_tasks(self._try, tasks, self.n_jobs))
+        return np.reshape(errors, (n_sets, -1)).mean(axis=0).tolist()
 
     def _try(self, local, point):
         machine = self.machine.with_scales(self.space.scales(point))
