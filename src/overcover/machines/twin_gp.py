@@ -55,8 +55,9 @@ from .twin_state import TwinCore, TwinRows, TwinState, finite
 BLOCK_VALUES = 2**21
 # Noise of a row from which on its posterior variance is compared in float32.
 LEAST_ROUGH = 1e-3
-# Rows that are left out for the standard deviation, per subdomain.
-MOST_LEFT_OUT = 200
+# Rows that are left out for the standard deviation, per subdomain; and groups, each of
+# which costs a factorisation.
+MOST_LEFT_OUT, MOST_GROUPS = 200, 8
 # Pivots while hyperparameters are tried: an error hardly depends on more.
 TRIAL_RANK = 300
 
@@ -227,19 +228,17 @@ class TwinGP(CalibratedMachine):
     def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True, groups=None):
         """Factorise both sides, leave rows out; see `TwinState`."""
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
-        search = self.make_search()
-        rows = search.rows(X, Y, weights)
-        left = rows_to_leave_out(len(X) if n_owned is None else n_owned)
-        core, looks = search.make_core(rows, left)
-        # One row alone, left out, leaves nothing to learn from.
-        points = search.points(core, looks, rows.Z) if len(X) > 1 else rows.Z[left]
-        residuals_sq = (
-            (rows.Z[left] - points) * finite(self.output_length_scale_)
-        ) ** 2
-        eta = search.eta(looks)
-        residuals_sq /= eta[:, None]
+        search, n_owned = self.make_search(), len(X) if n_owned is None else n_owned
+        if groups is not None and (groups == groups[0]).all():
+            groups = None  # nothing would be left to learn from
+        rows, left = search.rows(X, Y, weights), rows_to_leave_out(n_owned, groups)
+        core, points, eta = search.leave_out(rows, left, groups)
+        residuals = (rows.Z[left] - points) * finite(self.output_length_scale_)
+        residuals_sq = residuals**2 / eta[:, None]
+        # A row that is left out has no part in its own scale, nor has its group.
         similarity = kernels.cross("rbf", rows.A[left], rows.A[left])
-        np.fill_diagonal(similarity, 0.0)
+        alone = left if groups is None else groups[left]
+        similarity[alone[:, None] == alone] = 0.0
         ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
         return TwinState(
             rows=rows,
@@ -371,6 +370,12 @@ class TwinGP(CalibratedMachine):
         return {}
 
 
-def rows_to_leave_out(n_owned):
-    """At most `MOST_LEFT_OUT` of the owned rows, evenly spaced."""
-    return np.arange(0, n_owned, 1 + (n_owned - 1) // MOST_LEFT_OUT)
+def rows_to_leave_out(n_owned, groups=None):
+    """At most `MOST_LEFT_OUT` of the owned rows, of `MOST_GROUPS` groups at most."""
+    rows = np.arange(n_owned)
+    if groups is not None:
+        present = np.unique(groups[:n_owned])
+        rows = rows[
+            np.isin(groups[:n_owned], present[:: 1 + len(present) // MOST_GROUPS])
+        ]
+    return rows[:: 1 + (len(rows) - 1) // MOST_LEFT_OUT]

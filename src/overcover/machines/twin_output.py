@@ -28,7 +28,7 @@ With every row a pivot nothing is approximated: the exact, dense path.
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from .. import kernels
 from .._linalg import (
@@ -174,8 +174,9 @@ def _of_pivots(factor, Z, noise, weights, left):
     n_pivots = len(R)
     R_1 = np.asfortranarray(R[:, :n_pivots])
     B = np.empty((len(Z), n_pivots))
-    B[order] = lapack.dtrtrs(R_1, R, lower=0)[0].T
-    G = (R * weights[order]) @ R.T
+    B[order[:n_pivots]] = np.eye(n_pivots)
+    B[order[n_pivots:]] = lapack.dtrtrs(R_1, R[:, n_pivots:], lower=0)[0].T
+    G = blas.dsyrk(1.0, R * np.sqrt(weights[order]), lower=1)
     L, _ = cholesky(add_to_diagonal(G, noise), "The output kernel matrix")
     # G (G + l)^-1 = I - l (G + l)^-1, sandwiched between R_1^-1 and R_1^-T.
     shrunk = inverse_from_cholesky(L)

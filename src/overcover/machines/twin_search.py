@@ -7,6 +7,7 @@ core that was precomputed (`points`), or from nothing (`answer_fresh`).
 
 import numpy as np
 
+from .. import kernels
 from .._linalg import solve_cholesky, solve_lower
 from .._optimize import Minima, minimize_batch
 from .._weights import evidence_of
@@ -25,6 +26,9 @@ TRUSTED = 0.5
 # No answer is farther outside the range of a subdomain's outputs, in ranges: a kernel
 # much wider than the outputs hardly holds them.
 MARGIN = 0.5
+
+
+NOBODY = np.empty(0, dtype=np.intp)
 
 
 def keep_nothing(key, make):
@@ -112,20 +116,40 @@ class TwinSearch:
         margin = MARGIN * (high - low)
         return np.clip(points, low - margin, high + margin)
 
-    def answer_left_out(self, rows, left):
-        """Answers to rows that are left out one by one, in units of the outputs.
+    def leave_out(self, rows, left, groups=None):
+        """The core of all rows, and what it were to rows that it lacks.
 
         Parameters
         ----------
         rows : TwinRows
         left : ndarray of int of shape (n_left,)
+            Left out one by one, in closed form.
+        groups : ndarray of int of shape (size,) or None
+            Rows of a group are left out together, which takes a core of the others.
 
         Returns
         -------
-        ndarray of shape (n_left, n_outputs)
+        core : TwinCore
+        points : ndarray of shape (n_left, n_outputs)
+            Answers to the rows left out, in kernel units.
+        eta : ndarray of shape (n_left,)
         """
-        core, looks = self.make_core(rows, left)
-        return rows.back(self.points(core, looks, rows.Z))
+        if groups is None:
+            core, looks = self.make_core(rows, left)
+            # One row alone, left out, leaves nothing to learn from.
+            is_alone = len(rows.Z) == 1
+            points = rows.Z[left] if is_alone else self.points(core, looks, rows.Z)
+            return core, points, self.eta(looks)
+        points, eta = np.empty((len(left), rows.Z.shape[1])), np.empty(len(left))
+        for group in np.unique(groups[left]):
+            asked, kept = groups[left] == group, groups != group
+            A, Z = rows.A[kept], rows.Z[kept]
+            rest = rows._replace(A=A, Z=Z, weights=rows.weights[kept])
+            core, _ = self.make_core(rest, NOBODY)
+            K_xq = kernels.cross("rbf", A, rows.A[left[asked]])
+            looks = self.look(core, K_xq, Z)
+            points[asked], eta[asked] = self.points(core, looks, Z), self.eta(looks)
+        return self.make_core(rows, NOBODY)[0], points, eta
 
     def answer_fresh(
         self, rows, X_query, kept=keep_nothing, solve=False, variance=False

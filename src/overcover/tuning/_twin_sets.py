@@ -17,7 +17,7 @@ from .. import kernels
 from .._linalg import squared_distances
 from .._neighbors import nearest_rows
 from .._streams import Rows, slices_of
-from ._sets import units_of
+from ._sets import RUN_LENGTH, units_of
 
 # Up to this many rows each is left out in turn.
 FEW_ROWS = 300
@@ -37,8 +37,9 @@ def make_sets(
     subdomain_size,
     random_state,
     n_jobs,
-    together=None,
+    groups=None,
     n_sets=None,
+    run_length=RUN_LENGTH,
 ):
     """What hyperparameters are tried on, for every input metric.
 
@@ -56,10 +57,11 @@ def make_sets(
     subdomain_size : int
     random_state : RandomState
     n_jobs : int or None
-    together : ndarray of int of shape (n_samples,) or None
-        Rows of a unit are held out together; None for runs of rows.
+    groups : ndarray of shape (n_samples,) or None
+        Rows of a group are held out together; None for runs of rows.
     n_sets : int or None
         None for `N_SETS`.
+    run_length : int
 
     Returns
     -------
@@ -68,7 +70,9 @@ def make_sets(
     if len(X) <= FEW_ROWS:
         alone = [LeaveOneOut(*merge_duplicates(X, Y, weights))]
         return dict.fromkeys(units, alone)
-    together = units_of(len(X)) if together is None else together
+    together = units_of(len(X), groups)
+    if groups is None:
+        together = np.arange(len(X)) // max(1, min(run_length, len(X) // 50))
     n_sets = N_SETS if n_sets is None else n_sets
     chosen = random_state.permutation(together.max() + 1)
     chosen = chosen[: max(1, int(HELD_OUT_SHARE * len(chosen)))]
@@ -85,7 +89,10 @@ def make_sets(
     for name, unit in units.items():
         near = rest[nearest_rows(X, centers, size, n_jobs, rest, unit)]
         sets[name] = [
-            LocalSet(X[i], Y[i], weights[i], X[j], Y[j], weights[j])
+            LocalSet(
+                *(X[i], Y[i], weights[i], X[j], Y[j], weights[j]),
+                groups=None if groups is None else together[i],
+            )
             for i, j in zip(near, asked)
         ]
     return sets
@@ -181,8 +188,8 @@ class LeaveOneOut(_Rows):
         """Error of a machine with hyperparameters, by a metric."""
         search = machine.make_search()
         rows = search.rows(self.X, self.Y, self.weights)
-        said = search.answer_left_out(rows, np.arange(len(self.X)))
-        return metric(self.Y, said, self.weights)
+        _, points, _ = search.leave_out(rows, np.arange(len(self.X)))
+        return metric(self.Y, rows.back(points), self.weights)
 
     def excess(self, machine, coverage):
         """Nothing: rows left out are what intervals are made from."""
@@ -192,8 +199,9 @@ class LeaveOneOut(_Rows):
 class LocalSet(_Rows):
     """A neighbourhood, and rows held out that lie in it."""
 
-    def __init__(self, X, Y, weights, X_held, Y_held, weights_held):
+    def __init__(self, X, Y, weights, X_held, Y_held, weights_held, groups=None):
         super().__init__(X, Y, weights)
+        self.groups = groups
         self.X_held, self.Y_held, self.weights_held = X_held, Y_held, weights_held
         self._distances: dict[tuple, np.ndarray] = {}
 
@@ -223,7 +231,7 @@ class LocalSet(_Rows):
         ndarray of shape (n_held_out, n_outputs that vary)
         """
         machine = copy(machine)
-        state = machine.fit_state(self.X, self.Y, self.weights)
+        state = machine.fit_state(self.X, self.Y, self.weights, groups=self.groups)
         machine.calibrate([state])
         said = machine.answer(state, self.X_held, variance=True)
         half = machine.errors_.half_width(coverage) * np.sqrt(said.variance)

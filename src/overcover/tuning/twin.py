@@ -143,10 +143,8 @@ def tune(
     best = trials.best()
     scales = space.scales(best)
     # On rows that did not choose the hyperparameters, held out in longer runs.
-    runs = np.arange(len(X)) // max(1, min(LONG_RUN, len(X) // 50))
     chosen = {best.inputs: space.inputs[best.inputs]}
-    together = runs if groups is None else groups
-    fresh = make_sets(X, Y, weights, chosen, *options, together, N_FRESH)
+    fresh = make_sets(X, Y, weights, chosen, *options, groups, N_FRESH, LONG_RUN)
     inflation = variance_inflation(machine.with_scales(scales), fresh[best.inputs])
     return TunedTwin(scales, trials.scores(), inflation)
 
