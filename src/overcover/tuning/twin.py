@@ -38,7 +38,7 @@ METRICS = ("rmse", "joint", "angle")
 # Multiples of the median distance between the rows of a set.
 INPUT_FACTORS = (0.5, 1.0, 2.0, 4.0)
 OUTPUT_FACTORS = tuple(2.0 ** (0.5 * k) for k in range(-4, 9))
-NOISES = ((1e-3, 1e-3), (1e-2, 1e-2), (1e-2, 1e-3), (1e-4, 1e-4))
+NOISES = ((1e-3, 1e-3), (1e-2, 1e-2), (1e-2, 1e-1), (1e-3, 1e-1), (1e-4, 1e-4))
 FACTOR_BOUNDS, NOISE_BOUNDS = (1e-2, 1e3), (1e-6, 1.0)
 # Steps of the refinement in (rho_X, rho_Y, lambda_X, lambda_Y): factors of two for the
 # scales, of ten for the noises.
@@ -51,10 +51,10 @@ MOST_ROUNDS = 4
 # a kernel that is wide.
 WIDER = (0, 2)
 # An input metric with more than this times the least error is given up.
-FAR_BEHIND = 1.5
+FAR_BEHIND = 1.15
 # Sets on which every point is tried, and the error there, in multiples of the least of
 # the same metric, with which it is not tried on the others.
-N_FIRST, BEHIND = 4, 1.02
+N_FIRST, BEHIND = 3, 1.01
 # Sets on which variances are checked, and rows that are held out there together.
 N_FRESH, LONG_RUN = 6, 64
 # An error must fall by this share to be worth a step.
