@@ -13,8 +13,7 @@ A step with no curvature, or a negative one, shows that the minimum lies farther
 not how far. The next step then has the largest allowed length. Otherwise a query would
 take very many steps on a plateau between two valleys, where the gradient is small.
 
-Variables should be scaled so that steps are of about length one and gradients of order
-one.
+Variables should be scaled so that steps and gradients are of order one.
 """
 
 from typing import NamedTuple
@@ -45,20 +44,13 @@ ACTIVE, CONVERGED, STALLED = 0, 1, 2
 
 
 class Minima(NamedTuple):
-    """The results of a batch of minimisations."""
+    """The results of a batch of minimisations, each of shape (n_problems, ...)."""
 
     points: np.ndarray
-    """Shape (n_problems, n_variables)."""
-
     values: np.ndarray
-    """Shape (n_problems,)."""
-
     n_evaluations: np.ndarray
-    """Evaluations of function and gradient, shape (n_problems,)."""
-
     converged: np.ndarray
-    """Whether the gradient vanished, shape (n_problems,), bool. False if rounding
-    stopped the descent, or if the evaluations ran out."""
+    """False if rounding stopped the descent, or if the evaluations ran out."""
 
 
 class _Progress(NamedTuple):
@@ -78,10 +70,7 @@ class _Progress(NamedTuple):
     """Changes of the gradient along the steps, same shape."""
 
     inverse_curvatures: np.ndarray
-    """Inverse products of both, shape (n_problems, MEMORY)."""
-
     n_moves: np.ndarray
-    """Number of steps that were ever stored."""
 
 
 def minimize_batch(
@@ -122,31 +111,10 @@ def minimize_batch(
     >>> minimize_batch(bowls, np.zeros((2, 2))).points.round(6).tolist()
     [[1.0, 2.0], [-3.0, 0.5]]
     """
-    n_problems = len(starts)
-    values, gradients = objective(starts, np.arange(n_problems))
-    progress = _begin(starts, values, gradients)
-    n_evaluations = np.ones(n_problems, dtype=np.int64)
-    settled = np.broadcast_to(np.asarray(settled, dtype=float), starts.shape[1:]).copy()
-    _aim_from_starts(progress, tolerance, settled)
-    for _ in range(max_evaluations - 1):
-        active = np.flatnonzero(progress.status == ACTIVE)
-        if not len(active):
-            break
-        values, gradients = objective(progress.trials[active], active)
-        n_evaluations[active] += 1
-        _advance(progress, active, values, gradients, tolerance, settled)
-    return Minima(
-        progress.points,
-        progress.values,
-        n_evaluations,
-        progress.status == CONVERGED,
-    )
-
-
-def _begin(starts, values, gradients):
     n_problems, n_variables = starts.shape
+    values, gradients = objective(starts, np.arange(n_problems))
     buffer = (n_problems, MEMORY, n_variables)
-    return _Progress(
+    progress = _Progress(
         points=starts.astype(np.float64),
         values=values.copy(),
         gradients=gradients.copy(),
@@ -159,6 +127,18 @@ def _begin(starts, values, gradients):
         inverse_curvatures=np.empty(buffer[:2]),
         n_moves=np.zeros(n_problems, dtype=np.int64),
     )
+    n_evaluations = np.ones(n_problems, dtype=np.int64)
+    settled = np.full(n_variables, settled, dtype=np.float64)
+    _aim_from_starts(progress, tolerance, settled)
+    for _ in range(max_evaluations - 1):
+        active = np.flatnonzero(progress.status == ACTIVE)
+        if not len(active):
+            break
+        values, gradients = objective(progress.trials[active], active)
+        n_evaluations[active] += 1
+        _advance(progress, active, values, gradients, tolerance, settled)
+    converged = progress.status == CONVERGED
+    return Minima(progress.points, progress.values, n_evaluations, converged)
 
 
 @compiled_loosely

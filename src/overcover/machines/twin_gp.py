@@ -39,22 +39,16 @@ from ..tuning import twin as twin_tuning
 from ..tuning.cost import TuningCost, tuning_cost
 from ..tuning.twin import Scales
 from . import calibration, twin_state
-from .base import (
-    Answer,
-    Description,
-    Recalled,
-    check_fits,
-    may_keep,
-)
+from .base import Answer, Description, Recalled, check_fits, may_keep
 from .calibration import CalibratedMachine, Calibration
-from .twin_options import check_twin_options
-from .twin_search import PRECISION, TRIAL_PRECISION, TwinSearch
+from .twin_options import check_twin_options, is_auto
+from .twin_search import NOBODY, PRECISION, TRIAL_PRECISION, TwinSearch
 from .twin_state import TwinCore, TwinRows, TwinState, finite
 
 # Similarities per block of queries: 16 MB; a search holds about six such arrays.
 BLOCK_VALUES = 2**21
 # Noise of a row from which on its posterior variance is compared in float32.
-LEAST_ROUGH = 1e-3
+LEAST_ROUGH = 3e-4
 # Rows that are left out for the standard deviation, per subdomain; and groups, each of
 # which costs a factorisation.
 MOST_LEFT_OUT, MOST_GROUPS = 200, 8
@@ -177,8 +171,6 @@ class TwinGP(CalibratedMachine):
 
     _precision = PRECISION
 
-    # -- the metric: hyperparameters -------------------------------------------------
-
     def tune(
         self, X, Y, sample_weight, subdomain_size, random_state, n_jobs, groups=None
     ):
@@ -194,8 +186,7 @@ class TwinGP(CalibratedMachine):
     def tuning_cost(self, n_samples, n_features, n_outputs):
         """Trials of whole machines."""
         scales = self.input_length_scale, self.output_length_scale
-        asked = *scales, self.input_noise, self.output_noise
-        if not any(isinstance(value, str) for value in asked):
+        if not any(map(is_auto, (*scales, self.input_noise, self.output_noise))):
             return TuningCost()
         return tuning_cost(n_samples, n_features, is_twin=True)
 
@@ -222,8 +213,6 @@ class TwinGP(CalibratedMachine):
     def length_scales(self, X):
         """Those of the input kernel."""
         return self.input_length_scale_
-
-    # -- one subdomain ---------------------------------------------------------------
 
     def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True, groups=None):
         """Factorise both sides, leave rows out; see `TwinState`."""
@@ -272,55 +261,36 @@ class TwinGP(CalibratedMachine):
         noise = self.input_noise_ / state.rows.weights.max()
         dtype = np.float32 if noise >= LEAST_ROUGH else np.float64
         factor = self._core(state).factor.astype(dtype, copy=False)
-        return np.concatenate(
-            [
-                twin_state.unexplained_of(factor, K_xq)
-                for K_xq in self._similarities(state, X_query, dtype)
-            ]
-        ) + (self._scales.own_input - 1.0)
+        blocks = self._similarities(state, X_query, dtype)
+        unexplained = [twin_state.unexplained_of(factor, K_xq) for K_xq in blocks]
+        return np.concatenate(unexplained) + (self._scales.own_input - 1.0)
 
     def answer(self, state, X_query, variance=False):
         """Mean, variance and posterior variance, in blocks of bounded memory."""
-        search, Z = self.make_search(), state.rows.Z
-        core, parts = self._core(state), list[tuple[np.ndarray, ...]]()
-        if variance:
-            spread = self.calibration_.spread_around(state.rows.Y_mean)
+        search, core, Z = self.make_search(), self._core(state), state.rows.Z
+        parts: list[tuple[np.ndarray, ...]] = []
         for K_xq in self._similarities(state, X_query):
             looks = search.look(core, K_xq, Z)
             mean = state.rows.back(search.points(core, looks, Z))
             if not variance:
                 parts.append((mean,))
                 continue
-            eta = search.eta(looks)
+            eta, known = search.eta(looks), self.calibration_
+            residuals = state.residuals_sq, state.residuals_sq_mean, state.squarings
             scale = calibration.scales_at(
-                K_xq[state.left],
-                state.residuals_sq,
-                state.residuals_sq_mean,
-                state.squarings,
-                self.calibration_,
-                slice(None),
+                K_xq[state.left], *residuals, known, slice(None)
             )
-            scale *= self.calibration_.factor
             prior = np.full(len(eta), self._scales.own_input)
-            ends = state.reach[0], prior, spread[None]
-            var = calibration.variances_at(eta, scale, *ends)
-            parts.append((mean, var, eta))
+            ends = state.reach[0], prior, known.spread_around(state.rows.Y_mean)[None]
+            variances = calibration.variances_at(eta, scale * known.factor, *ends)
+            parts.append((mean, variances, eta))
         joined = [np.concatenate(part) for part in zip(*parts)]
         return Answer(*joined) if variance else Answer(joined[0], None, None)
 
     def search(self, state, X_query) -> Minima:
         """The minimum of every query: point, value, evaluations, convergence.
 
-        Parameters
-        ----------
-        state : TwinState
-            ``model.state_`` when fitted alone, else one of a cover's ``states_``.
-        X_query : ndarray of shape (n_queries, n_features)
-
-        Returns
-        -------
-        Minima
-            Points in kernel units, before the fall back of far-away queries.
+        Points are in kernel units, before the fall back of far-away queries.
         """
         search, core = self.make_search(), self._core(state)
         blocks = self._similarities(state, np.asarray(X_query, dtype=float))
@@ -334,8 +304,7 @@ class TwinGP(CalibratedMachine):
     def _core(self, state):
         if state.core is not None:
             return state.core
-        no_row = np.empty(0, dtype=np.intp)
-        return self.make_search().make_core(state.rows, no_row)[0]
+        return self.make_search().make_core(state.rows, NOBODY)[0]
 
     def _similarities(self, state, X_query, dtype=np.float64):
         """Similarities of the rows to blocks of queries, each (size, n_block)."""
@@ -349,8 +318,6 @@ class TwinGP(CalibratedMachine):
         search = self.make_search()
         rows = search.rows(X, Y, weights)
         return search.answer_fresh(rows, X_query, solve=True, variance=variance)
-
-    # -- while hyperparameters are tried -----------------------------------------------
 
     def with_scales(self, scales):
         """This machine with other hyperparameters, and a coarser search."""

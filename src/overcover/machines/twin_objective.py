@@ -34,14 +34,7 @@ def lifted_rows(Z):
 
 
 def similarities(points, lifted):
-    """Gaussian similarities of points to rows, shape (n_points, r).
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_outputs)
-    lifted : ndarray of shape (r, n_outputs + 2)
-        From `lifted_rows`.
-    """
+    """Gaussian similarities of points to `lifted_rows`, shape (n_points, r)."""
     lifted_points = np.empty((len(points), lifted.shape[1]))
     lifted_points[:, :-2] = points
     lifted_points[:, -2] = 1.0
@@ -74,14 +67,7 @@ class TwinObjective:
         self.U, self.eta, self.own, self.taken = U, eta, own, taken
 
     def __call__(self, points, queries):
-        """Values of shape (n,) and gradients of shape (n, n_outputs).
-
-        Parameters
-        ----------
-        points : ndarray of shape (n, n_outputs)
-        queries : ndarray of int of shape (n,)
-            Which query each point is a candidate of.
-        """
+        """Values and gradients at points, each a candidate of one of the queries."""
         K = similarities(points, self.lifted)
         W = self.times_C(K)
         values, sums = np.empty(len(points)), np.empty(len(points))

@@ -117,10 +117,7 @@ def _most_unseen(Z, noise):
 
 
 def solved_output_side(Z, noise, weights) -> OutputSide:
-    """The exact output side for a single query: solves instead of an inverse.
-
-    Parameters as in `make_output_side`.
-    """
+    """The exact output side for a single query: solves instead of an inverse."""
     K_yy = add_to_diagonal(kernels.gram_lower("rbf", Z), noise / weights)
     L, _ = cholesky(K_yy, "The output kernel matrix")
     nothing = np.empty((0, len(Z)))
@@ -143,18 +140,8 @@ class PivotedFactor(NamedTuple):
 def pivoted_cholesky(K, tolerance, most="auto") -> PivotedFactor:
     """Cholesky factorisation that takes the row least explained so far, until all are.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        With a unit diagonal.
-    tolerance : float
-        Stop when no diagonal entry of the remainder is larger.
-    most : "auto" or int
-        Stop at so many rows of R, at the latest.
-
-    Returns
-    -------
-    PivotedFactor
+    K has a unit diagonal. It stops when no diagonal entry of the remainder is larger
+    than the tolerance, and after `most` rows of R.
     """
     # All diagonal entries are equal: start with the most typical row, not the first.
     first = int(np.argmax(K.sum(axis=1)))

@@ -16,7 +16,7 @@ from . import twin_state
 from .base import Answer
 from .twin_objective import TwinObjective
 from .twin_output import solved_output_side
-from .twin_state import MeasuredRows, TwinRows, finite, make_rows
+from .twin_state import MeasuredRows, finite
 
 # A search ends where its next step is shorter than this share of the deviation of every
 # output, and after so many evaluations; sooner while hyperparameters are tried.
@@ -26,8 +26,6 @@ TRUSTED = 0.5
 # No answer is farther outside the range of a subdomain's outputs, in ranges: a kernel
 # much wider than the outputs hardly holds them.
 MARGIN = 0.5
-
-
 NOBODY = np.empty(0, dtype=np.intp)
 
 
@@ -40,24 +38,16 @@ class TwinSearch:
     """Minima of a Twin GP's objective, for one choice of hyperparameters.
 
     A relative of the Twin GP with another objective overrides `make_core`, `look`,
-    `objective` and `answer_fresh`.
-
-    Parameters
-    ----------
-    scales : Scales
-    rank : "auto", "full" or int
-    n_starts : {1, 2}
-    precision : tuple
-        As `PRECISION`.
+    `objective` and `answer_fresh`. `precision` is as `PRECISION`.
     """
 
     def __init__(self, scales: Scales, rank, n_starts, precision=PRECISION):
         self.scales, self.rank = scales, rank
         self.n_starts, self.precision = n_starts, precision
 
-    def rows(self, X, Y, weights) -> TwinRows:
+    def rows(self, X, Y, weights):
         """Rows of a subdomain, centred and divided by length scales."""
-        return make_rows(X, Y, weights, self.scales)
+        return twin_state.make_rows(X, Y, weights, self.scales)
 
     def measured_rows(self, Y, weights, distances) -> MeasuredRows:
         """Rows of a trial, with ``distances(side, unit)`` in place of inputs."""
@@ -69,8 +59,9 @@ class TwinSearch:
         return rows
 
     def make_core(self, rows, left):
-        """What queries look at, and `Looks` of rows that are left out."""
-        return twin_state.make_core(rows, self.scales, self.rank, left)
+        """What queries look at, and `Looks` of rows that are left out one by one."""
+        outputs, taken = twin_state.output_side(rows, self.scales, self.rank, left)
+        return twin_state.core_on(rows, self.scales, outputs, taken, left)
 
     def look(self, core, K_xq, Z):
         """`Looks` of queries, from their similarities to the rows."""
@@ -97,10 +88,10 @@ class TwinSearch:
         if self.n_starts == 1:
             return best
         other = minimize_batch(objective, looks.nearest, **options)
-        lower = other.values < best.values
         n_evaluations = best.n_evaluations + other.n_evaluations
-        pairs = zip(best, other)
-        best = Minima(*(np.where(_along(lower, a), b, a) for a, b in pairs))
+        lower = other.values < best.values
+        for ours, theirs in zip(best, other):
+            ours[lower] = theirs[lower]
         return best._replace(n_evaluations=n_evaluations)
 
     def points(self, core, looks, Z):
@@ -117,7 +108,7 @@ class TwinSearch:
         return np.clip(points, low - margin, high + margin)
 
     def leave_out(self, rows, left, groups=None):
-        """The core of all rows, and what it were to rows that it lacks.
+        """The core of all rows, and the answers to some from a core without them.
 
         Parameters
         ----------
@@ -131,7 +122,7 @@ class TwinSearch:
         -------
         core : TwinCore
         points : ndarray of shape (n_left, n_outputs)
-            Answers to the rows left out, in kernel units.
+            In kernel units.
         eta : ndarray of shape (n_left,)
         """
         if groups is None:
@@ -175,17 +166,17 @@ class TwinSearch:
             With variances that are not calibrated: eta times the amplitude of the
             outputs' marginal likelihood.
         """
-        scales = self.scales
-        inputs = ("inputs", scales.inputs.tobytes(), scales.input_noise)
-        L = kept(
-            inputs,
-            lambda: twin_state.factorize_inputs(rows, scales.input_noise),
-        )
-        outputs = kept(
-            ("outputs", scales.outputs.tobytes(), scales.output_noise),
-            lambda: self._fresh_outputs(rows, solve),
-        )
-        K_xq = rows.similarities(X_query)
+        noise, output_noise = self.scales.input_noise, self.scales.output_noise
+        inputs = ("inputs", self.scales.inputs.tobytes(), noise)
+        L = kept(inputs, lambda: twin_state.factorize_inputs(rows, noise))
+
+        def make_outputs():
+            if solve:
+                return solved_output_side(rows.Z, output_noise, rows.weights)
+            return twin_state.output_side(rows, self.scales, self.rank)[0]
+
+        key = "outputs", self.scales.outputs.tobytes(), output_noise
+        outputs, K_xq = kept(key, make_outputs), rows.similarities(X_query)
         u = kept((*inputs, "u"), lambda: solve_cholesky(L, K_xq))
         looks = twin_state.look_fresh(K_xq, u, rows.Z, outputs)
         core = twin_state.TwinCore(L, u, outputs.pivots, outputs.C)
@@ -196,21 +187,6 @@ class TwinSearch:
         mean = rows.back(self.points(core, looks, rows.Z))
         if L is None:
             return Answer(mean, None, None)
-        eta = self.eta(looks)
-        return Answer(mean, np.outer(eta, amplitude_sq(rows, L)), eta)
-
-    def _fresh_outputs(self, rows, solve):
-        if solve:
-            noise = self.scales.output_noise
-            return solved_output_side(rows.Z, noise, rows.weights)
-        return twin_state.output_side(rows, self.scales, self.rank)[0]
-
-
-def amplitude_sq(rows, L):
-    """Of the outputs' marginal likelihood, shape (n_outputs,)."""
-    z_y = solve_lower(L, rows.Z * finite(rows.output_scales))
-    return np.einsum("ij,ij->j", z_y, z_y) / evidence_of(rows.weights).sum()
-
-
-def _along(choice, values):
-    return choice.reshape(-1, *[1] * (values.ndim - 1))
+        z_y, eta = solve_lower(L, rows.Z * finite(rows.output_scales)), self.eta(looks)
+        amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / evidence_of(rows.weights).sum()
+        return Answer(mean, np.outer(eta, amplitude_sq), eta)

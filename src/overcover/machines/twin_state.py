@@ -64,16 +64,11 @@ class TwinRows(NamedTuple):
     """Outputs in kernel units, minus their mean, shape (size, n_outputs)."""
 
     Y_mean: np.ndarray
-    """Shape (n_outputs,)."""
-
     weights: np.ndarray
     """What the noise of each row is divided by, shape (size,)."""
 
     input_scales: np.ndarray
-    """Shape (n_features,)."""
-
     output_scales: np.ndarray
-    """Shape (n_outputs,)."""
 
     def input_gram(self):
         """Similarities between the rows' inputs, on and below the diagonal."""
@@ -124,10 +119,9 @@ class MeasuredRows(TwinRows):
 
     def _kernel(self, side, scales):
         least = scales.min()
-        halved = np.multiply(
-            self.distances(side, scales / least), -0.5 / least**2, dtype=np.float64
-        )
-        return np.exp(halved, out=halved)
+        dist_sq, factor = self.distances(side, scales / least), -0.5 / least**2
+        K = np.multiply(dist_sq, factor, dtype=np.float64)
+        return np.exp(K, out=K)
 
 
 def make_rows(X, Y, weights, scales: Scales) -> TwinRows:
@@ -185,7 +179,6 @@ class TwinState(NamedTuple):
     """One subdomain, ready to answer."""
 
     rows: TwinRows
-
     core: Any
     """`TwinCore`, or that of a relative; None where it is to be computed again."""
 
@@ -196,8 +189,6 @@ class TwinState(NamedTuple):
     """Their squared errors over eta, shape (n_left, n_outputs)."""
 
     residuals_sq_mean: np.ndarray
-    """Shape (n_outputs,)."""
-
     ratios: np.ndarray
     """`residuals_sq` over local scales, shape (n_localities, n_left, n_outputs)."""
 
@@ -257,26 +248,6 @@ def factorize_inputs(rows: TwinRows, noise):
     return cholesky(K_xx, "The input kernel matrix")[0]
 
 
-def make_core(rows: TwinRows, scales: Scales, rank, left):
-    """Factorise both kernel matrices, and look at rows as if they were left out.
-
-    Parameters
-    ----------
-    rows : TwinRows
-    scales : Scales
-    rank : "auto", "full" or int
-    left : ndarray of int of shape (n_left,)
-
-    Returns
-    -------
-    core : TwinCore
-    looks : Looks
-        Of the rows `left`.
-    """
-    outputs, taken = output_side(rows, scales, rank, left)
-    return core_on(rows, scales, outputs, taken, left)
-
-
 def output_side(rows: TwinRows, scales: Scales, rank, left=()):
     """`make_output_side` of the rows."""
     noise, K_yy = scales.output_noise, rows.output_gram()
@@ -284,48 +255,24 @@ def output_side(rows: TwinRows, scales: Scales, rank, left=()):
 
 
 def core_on(rows: TwinRows, scales: Scales, outputs: OutputSide, taken, left):
-    """`make_core` where the output side is there already, and what `left` take back."""
-    A, Z, weights = rows.A, rows.Z, rows.weights
-    L = factorize_inputs(rows, scales.input_noise)
-    B = outputs.B if len(outputs.B) else np.eye(len(Z))
-    readout = solve_cholesky(L, np.hstack([B, Z]))
-    L_inv = inverse_factor(L)
-    core = TwinCore(pack_lower(L_inv), readout, outputs.pivots, outputs.C)
-    own = np.hstack([B[left], Z[left]])
-    unexplained, products = left_out(L_inv, readout, own, left, scales, weights)
-    r = B.shape[1]
-    nearest = nearest_of_left_out(A, Z, left)
-    return core, Looks(products[:, :r], unexplained, products[:, r:], nearest, taken)
-
-
-def left_out(L_inv, readout, own, left, scales, weights):
-    r"""Rows as if each were a query and had never been in the subdomain.
+    r"""The core of the rows, and `Looks` of some as if each had never been there.
 
     With :math:`a_i = [A^{-1}]_{ii}` all is in closed form: :math:`u = -A^{-1}_{:, i} /
     a_i` but for its own entry, which is zero, and :math:`\eta = 1 / a_i`.
-
-    Parameters
-    ----------
-    L_inv : ndarray of shape (size, size)
-    readout : ndarray of shape (size, n)
-        ``A^-1 V`` for some values V of the rows.
-    own : ndarray of shape (n_left, n)
-        V of the rows left out.
-    left : ndarray of int of shape (n_left,)
-    scales : Scales
-    weights : ndarray of shape (size,)
-
-    Returns
-    -------
-    unexplained : ndarray of shape (n_left,)
-    products : ndarray of shape (n_left, n)
-        ``V^T u``.
     """
+    Z, r = rows.Z, len(outputs.pivots)
+    L = factorize_inputs(rows, scales.input_noise)
+    B = outputs.B if len(outputs.B) else np.eye(len(Z))
+    values = np.hstack([B, Z])
+    readout, L_inv = solve_cholesky(L, values), inverse_factor(L)
+    core = TwinCore(pack_lower(L_inv), readout, outputs.pivots, outputs.C)
     columns = L_inv[:, left]
     precision = np.einsum("ij,ij->j", columns, columns)
-    unexplained = 1.0 / precision - scales.input_noise / weights[left]
-    products = own - readout[left] / precision[:, None]
-    return np.clip(unexplained, LEAST_VARIANCE, 1.0), products
+    unexplained = 1.0 / precision - scales.input_noise / rows.weights[left]
+    products = values[left] - readout[left] / precision[:, None]
+    nearest = nearest_of_left_out(rows.A, Z, left)
+    unexplained = np.clip(unexplained, LEAST_VARIANCE, 1.0)
+    return core, Looks(products[:, :r], unexplained, products[:, r:], nearest, taken)
 
 
 def nearest_of_left_out(A, Z, left):
@@ -338,18 +285,7 @@ def nearest_of_left_out(A, Z, left):
 
 
 def look(core: TwinCore, K_xq, Z) -> Looks:
-    """Queries, from their similarities to the rows.
-
-    Parameters
-    ----------
-    core : TwinCore
-    K_xq : ndarray of shape (size, n_queries)
-    Z : ndarray of shape (size, n_outputs)
-
-    Returns
-    -------
-    Looks
-    """
+    """Queries, from their similarities to the rows, shape (size, n_queries)."""
     products, r = K_xq.T @ core.readout, len(core.pivots)
     return Looks(
         U=products[:, :r],
@@ -367,18 +303,7 @@ def unexplained_of(factor, K_xq):
 
 
 def look_fresh(K_xq, u, Z, outputs: OutputSide) -> Looks:
-    """Queries, from their weights on all rows: nothing has been precomputed.
-
-    Parameters
-    ----------
-    K_xq, u : ndarray of shape (size, n_queries)
-    Z : ndarray of shape (size, n_outputs)
-    outputs : OutputSide
-
-    Returns
-    -------
-    Looks
-    """
+    """Queries, from their weights u on all rows: nothing has been precomputed."""
     explained = np.einsum("ij,ij->j", K_xq, u)
     return Looks(
         U=u.T @ outputs.B if len(outputs.B) else np.ascontiguousarray(u.T),

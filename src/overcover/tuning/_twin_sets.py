@@ -17,7 +17,7 @@ from .. import kernels
 from .._linalg import squared_distances
 from .._neighbors import nearest_rows
 from .._streams import Rows, slices_of
-from ._sets import RUN_LENGTH, units_of
+from ._sets import units_of
 
 # Up to this many rows each is left out in turn.
 FEW_ROWS = 300
@@ -39,40 +39,20 @@ def make_sets(
     n_jobs,
     groups=None,
     n_sets=None,
-    run_length=RUN_LENGTH,
+    run_length=None,
 ):
-    """What hyperparameters are tried on, for every input metric.
+    """What hyperparameters are tried on: a list of sets for every input metric.
 
-    The rows held out are the same for all; the rows to learn from are those nearest in
-    the metric, as they will be in a cover.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        In memory or mapped; it is not copied.
-    Y : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,)
-    units : dict from name to ndarray of shape (n_features,)
-        Neighbours are near in ``X / unit``.
-    subdomain_size : int
-    random_state : RandomState
-    n_jobs : int or None
-    groups : ndarray of shape (n_samples,) or None
-        Rows of a group are held out together; None for runs of rows.
-    n_sets : int or None
-        None for `N_SETS`.
-    run_length : int
-
-    Returns
-    -------
-    dict from name to a list of LocalSet or LeaveOneOut
+    The rows held out are the same for all metrics; the rows to learn from are those
+    nearest in ``X / unit``, as they will be in a cover. Rows of a group are held out
+    together, without groups runs of rows. X may be mapped; it is not copied.
     """
     if len(X) <= FEW_ROWS:
         alone = [LeaveOneOut(*merge_duplicates(X, Y, weights))]
         return dict.fromkeys(units, alone)
-    together = units_of(len(X), groups)
-    if groups is None:
-        together = np.arange(len(X)) // max(1, min(run_length, len(X) // 50))
+    together = units_of(len(X)) if groups is None else groups
+    if groups is None and run_length is not None:
+        together = np.arange(len(X)) // run_length
     n_sets = N_SETS if n_sets is None else n_sets
     chosen = random_state.permutation(together.max() + 1)
     chosen = chosen[: max(1, int(HELD_OUT_SHARE * len(chosen)))]
@@ -91,7 +71,7 @@ def make_sets(
         sets[name] = [
             LocalSet(
                 *(X[i], Y[i], weights[i], X[j], Y[j], weights[j]),
-                groups=None if groups is None else together[i],
+                groups=None if groups is None else groups[i],
             )
             for i, j in zip(near, asked)
         ]
@@ -103,18 +83,6 @@ def random_cell(A, rows, size, random_state):
 
     Every row is as likely to be in it as any other, also at the edge of the data, where
     the nearest rows of anything seldom are.
-
-    Parameters
-    ----------
-    A : array of shape (n_samples, n_features), or Rows
-    rows : ndarray of int
-    size : int
-        How many at most; more than half as many if there are.
-    random_state : RandomState
-
-    Returns
-    -------
-    ndarray of int, sorted
     """
     while len(rows) > size:
         i, j = random_state.choice(rows, 2, replace=False)
@@ -224,12 +192,7 @@ class LocalSet(_Rows):
         return metric(self.Y_held, said, self.weights_held)
 
     def excess(self, machine, coverage):
-        """Errors of held-out rows over half the width of their intervals.
-
-        Returns
-        -------
-        ndarray of shape (n_held_out, n_outputs that vary)
-        """
+        """Errors of held-out rows over half their intervals, of outputs that vary."""
         machine = copy(machine)
         state = machine.fit_state(self.X, self.Y, self.weights, groups=self.groups)
         machine.calibrate([state])

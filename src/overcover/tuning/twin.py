@@ -55,8 +55,9 @@ FAR_BEHIND = 1.15
 # Sets on which every point is tried, and the error there, in multiples of the least of
 # the same metric, with which it is not tried on the others.
 N_FIRST, BEHIND = 3, 1.01
-# Sets on which variances are checked, and rows that are held out there together.
-N_FRESH, LONG_RUN = 6, 64
+# Variances are checked on so many sets of each of some draws of runs to hold out: which
+# runs these are matters more than the number of sets.
+N_DRAWS, N_FRESH, LONG_RUN = 3, 4, 64
 # An error must fall by this share to be worth a step.
 LEAST_GAIN = 2e-3
 
@@ -110,26 +111,8 @@ class Point(NamedTuple):
 
 def tune(
     machine, X, Y, weights, subdomain_size, random_state, n_jobs=None, groups=None
-):
-    """Find length scales and noises.
-
-    Parameters
-    ----------
-    machine : TwinGP
-        Whose options are "auto" or fixed.
-    X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,) or None
-    subdomain_size : int
-    random_state : RandomState
-    n_jobs : int or None
-    groups : ndarray of int of shape (n_samples,) or None
-        Rows of a group are held out together.
-
-    Returns
-    -------
-    TunedTwin
-    """
+) -> TunedTwin:
+    """Find length scales and noises; parameters as in `Machine.tune`."""
     space = Space(machine, X, Y, weights, random_state, n_jobs)
     if not space.is_free() or len(X) < 3:
         return TunedTwin(space.scales(space.start), [], 1.0)
@@ -144,8 +127,11 @@ def tune(
     scales = space.scales(best)
     # On rows that did not choose the hyperparameters, held out in longer runs.
     chosen = {best.inputs: space.inputs[best.inputs]}
-    fresh = make_sets(X, Y, weights, chosen, *options, groups, N_FRESH, LONG_RUN)
-    inflation = variance_inflation(machine.with_scales(scales), fresh[best.inputs])
+    options = *options, groups, N_FRESH, max(1, min(LONG_RUN, len(X) // 30))
+    fresh = []
+    for _ in range(N_DRAWS):
+        fresh += make_sets(X, Y, weights, chosen, *options)[best.inputs]
+    inflation = variance_inflation(machine.with_scales(scales), fresh)
     return TunedTwin(scales, trials.scores(), inflation)
 
 
@@ -163,7 +149,7 @@ def variance_inflation(machine, sets):
 
 
 def coarse(trials, space):
-    """Try the ridge and its wide side, then noises and the units of the outputs."""
+    """Try the ridge and its wide side, then noises and units of the outputs."""
     ridge = space.ridge(trials.sets)
     trials.run([space.moved(p, (0, wide, 0, 0)) for p in ridge for wide in WIDER])
     for name in space.inputs:
@@ -176,11 +162,7 @@ def coarse(trials, space):
 
 
 def fine(trials, space):
-    """Steps around the best while its error falls, then smaller steps.
-
-    Large steps are taken from the best of every input metric that is not far behind:
-    what is best on the ridge need not be best off it.
-    """
+    """Large steps from the best of every input metric not far behind, then smaller."""
     for name in space.inputs:
         best = trials.errors[trials.best()]
         if trials.errors[trials.best(name)] < FAR_BEHIND * best:
@@ -203,15 +185,7 @@ def descend(trials, space, size, name=None):
 class Space:
     """From points to hyperparameters; what the user has fixed stays as it is.
 
-    Attributes
-    ----------
-    inputs, outputs : dict from name to ndarray
-        Units in which length scales are tried, one per column; infinite for a constant
-        column.
-    free : tuple of bool
-        Whether rho_X, rho_Y, lambda_X, lambda_Y are to be found.
-    start : Point
-        What is used if nothing can be tried.
+    Units of both sides, by name, are infinite for a constant column.
     """
 
     def __init__(self, machine, X, Y, weights, random_state, n_jobs):
@@ -318,25 +292,27 @@ class Trials:
     def run(self, points):
         """Try all that are new on a few sets, and on the others what does well there.
 
-        What falls behind gets the error that it would have if it fell behind as far on
-        the other sets.
+        The rest counts as far behind the best of its metric as it was on the first.
         """
         new = [p for p in dict.fromkeys(points) if p not in self.errors]
-        first, others = slice(0, N_FIRST), slice(N_FIRST, None)
-        self.early |= zip(new, self._mean_errors(new, first))
-        least = {p.inputs: np.inf for p in new}
-        for p in self.early:
-            least[p.inputs] = min(least.get(p.inputs, np.inf), self.early[p])
-        chosen = [p for p in new if self.early[p] <= BEHIND * least[p.inputs]]
+        self.early |= zip(new, self._mean_errors(new, slice(N_FIRST)))
+        ahead = {
+            name: min((p for p in self.early if p.inputs == name), key=self.early.get)
+            for name in {p.inputs for p in new}
+        }
+        chosen = [
+            p for p in new if self.early[p] <= BEHIND * self.early[ahead[p.inputs]]
+        ]
         n_sets = len(next(iter(self.sets.values())))
         share = max(0, n_sets - N_FIRST) / n_sets
-        late = self._mean_errors(chosen, others) if share else np.zeros(len(chosen))
+        late = [0.0] * len(chosen)
+        if share:
+            late = self._mean_errors(chosen, slice(N_FIRST, None))
         for p, error in zip(chosen, late):
-            self.errors[p] = float((1.0 - share) * self.early[p] + share * error)
-        for p in new:
-            if p not in self.errors:
-                best = self.best(p.inputs)
-                self.errors[p] = self.early[p] * self.errors[best] / self.early[best]
+            self.errors[p] = (1.0 - share) * self.early[p] + share * error
+        for p in (p for p in new if p not in self.errors):
+            other = ahead[p.inputs]
+            self.errors[p] = self.errors[other] + self.early[p] - self.early[other]
 
     def _mean_errors(self, points, which):
         """Mean errors on some of the sets, set by set: a set keeps its factors."""
@@ -381,12 +357,7 @@ def units(columns, measure=typical_moments_of):
 
 
 def relevant_scales(X, Y, weights, random_state, n_jobs):
-    """A length scale for every column, as a GP finds them; None if there is no use.
-
-    Returns
-    -------
-    ndarray of shape (n_features,) or None
-    """
+    """A length scale for every column, as a GP finds them; None if there is no use."""
     if not 1 < X.shape[1] <= MOST_SCALES:
         return None
     theta = np.full(X.shape[1] + 1, np.nan)
@@ -403,14 +374,7 @@ def relevant_scales(X, Y, weights, random_state, n_jobs):
 
 
 def metric_of(metric, Y):
-    """``metric(Y_true, Y_predicted, weights)``, the smaller the better.
-
-    Parameters
-    ----------
-    metric : {"rmse", "joint", "angle"} or callable
-    Y : ndarray of shape (n_samples, n_outputs)
-        For the deviations that errors of "rmse" are measured in.
-    """
+    """``metric(Y_true, Y_predicted, weights)``; errors of "rmse" in deviations of Y."""
     _, deviation, constant = moments_of(Y)
     varies = ~constant
 
