@@ -60,10 +60,8 @@ class MixedCore(NamedTuple):
     """Packed inverse Cholesky factor of A, shape (packed_size(size),)."""
 
     T: np.ndarray
-    """``A^-1 B``, shape (size, r)."""
-
     mixed_C: np.ndarray
-    """``B^T A^-1 B``, shape (r, r)."""
+    """``B^T T``, shape (r, r)."""
 
 
 class MixedLooks(NamedTuple):

@@ -117,7 +117,9 @@ class ImportanceWeightedTwinGP(TwinGP):
         self.transductive = transductive
         self.n_centers = n_centers
 
-    def fit(self, X, y, sample_weight=None, X_target=None, groups=None):
+    def fit(  # type: ignore[override]  # the order of a cover's `fit`
+        self, X, y, sample_weight=None, X_target=None, groups=None
+    ):
         """Fit the full model, weighing rows by how much they are like the targets.
 
         Parameters

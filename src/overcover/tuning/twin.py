@@ -63,14 +63,10 @@ LEAST_GAIN = 2e-3
 
 
 class Scales(NamedTuple):
-    """The hyperparameters of a Twin GP."""
+    """The hyperparameters of a Twin GP; scales are infinite for an ignored column."""
 
     inputs: np.ndarray
-    """Length scales rho_X, shape (n_features,); infinite for an ignored column."""
-
     outputs: np.ndarray
-    """Length scales rho_Y, shape (n_outputs,); infinite for a constant output."""
-
     input_noise: float
     output_noise: float
     self_noise: bool
@@ -88,14 +84,11 @@ class Scales(NamedTuple):
 
 
 class TunedTwin(NamedTuple):
-    """The hyperparameters found, and what else was tried."""
+    """The best hyperparameters; all trials; and the factor that variances lack."""
 
     scales: Scales
     scores: list[dict]
-    """Hyperparameters and held-out error of every trial, best first."""
-
     inflation: float
-    """What variances from rows left out one by one must be multiplied with."""
 
 
 class Point(NamedTuple):
@@ -127,10 +120,10 @@ def tune(
     scales = space.scales(best)
     # On rows that did not choose the hyperparameters, held out in longer runs.
     chosen = {best.inputs: space.inputs[best.inputs]}
-    options = *options, groups, N_FRESH, max(1, min(LONG_RUN, len(X) // 30))
+    runs = groups, N_FRESH, max(1, min(LONG_RUN, len(X) // 30))
     fresh = []
     for _ in range(N_DRAWS):
-        fresh += make_sets(X, Y, weights, chosen, *options)[best.inputs]
+        fresh += make_sets(X, Y, weights, chosen, *options, *runs)[best.inputs]
     inflation = variance_inflation(machine.with_scales(scales), fresh)
     return TunedTwin(scales, trials.scores(), inflation)
 
@@ -297,7 +290,9 @@ class Trials:
         new = [p for p in dict.fromkeys(points) if p not in self.errors]
         self.early |= zip(new, self._mean_errors(new, slice(N_FIRST)))
         ahead = {
-            name: min((p for p in self.early if p.inputs == name), key=self.early.get)
+            name: min(
+                (p for p in self.early if p.inputs == name), key=self.early.__getitem__
+            )
             for name in {p.inputs for p in new}
         }
         chosen = [
