@@ -16,15 +16,13 @@ their average. All queries of a subdomain are minimised at once (`overcover._opt
 from the answer of a GP.
 
 *Standard deviation.* The paper has none. Rows of the subdomain are left out one by one,
-in closed form (`twin_state.left_out`), and predicted; the average of their squared
-errors over their :math:`\eta`, near the query, times the query's :math:`\eta` is the
-variance of each output, calibrated like that of a GP
-(`overcover.machines.calibration`).
+in closed form, or with their group, and predicted; the average of their squared errors
+over their :math:`\eta`, near the query, times the query's :math:`\eta` is the variance
+of each output, calibrated like that of a GP (`overcover.machines.calibration`).
 
-*Far away* nothing holds the outputs together: all similarities vanish and the objective
-only repels y from the data. Where the rows explain less than half of a query's
-similarity to itself, the answer moves towards that of a GP, and is just that where
-they explain nothing.
+*Far away* the objective only repels y from the data. Where the rows explain less than
+half of a query's similarity to itself, the answer moves towards that of a GP, and is
+just that where they explain nothing.
 """
 
 from copy import copy

@@ -47,18 +47,9 @@ def similarities(points, lifted):
 class TwinObjective:
     """F and its gradient for the queries of one subdomain; see the module's formula.
 
-    Parameters
-    ----------
-    pivots : ndarray of shape (r, n_outputs)
-    times_C : ndarray of shape (r, r) or callable
-        C, or what multiplies rows with it.
-    U : ndarray of shape (n_queries, r)
-        The queries' weights on the pivots, ``B^T u``.
-    eta : ndarray of shape (n_queries,)
-    own : float
-        Similarity of an output to itself, with noise if it counts.
-    taken : ndarray of shape (n_queries, r), or (0, r) where no row is left out
-        The b of rows left out.
+    `times_C` is C, or what multiplies rows with it; U of shape (n_queries, r) the
+    queries' weights on the pivots; `own` the similarity of an output to itself; `taken`
+    the b of rows left out, of shape (n_queries, r), or (0, r) where none is.
     """
 
     def __init__(self, pivots, times_C, U, eta, own, taken):

@@ -89,9 +89,9 @@ def make_output_side(Z, noise, weights, rank, left=(), K_yy=None):
     -------
     outputs : OutputSide
     taken : ndarray of shape (len(left), r)
-        What leaving out row i takes back: with :math:`P = (K_Y + \lambda W^{-1})^{-1}`,
-        :math:`k^\top P k` falls by :math:`(b_i^\top k_r)^2`,
-        :math:`b_i = B^\top P_{:, i} / \sqrt{P_{ii}}`.
+        Leaving out row i lowers :math:`k^\top P k`, :math:`P = (K_Y + \lambda
+        W^{-1})^{-1}`, by :math:`(b_i^\top k_r)^2`, :math:`b_i = B^\top P_{:, i} /
+        \sqrt{P_{ii}}`.
     """
     K_yy = kernels.cross("rbf", Z, Z) if K_yy is None else K_yy
     left = np.asarray(left, dtype=np.intp)
@@ -125,14 +125,10 @@ def solved_output_side(Z, noise, weights) -> OutputSide:
 
 
 class PivotedFactor(NamedTuple):
-    """``K[order][:, order] ~ R^T R``."""
+    """``K[order][:, order] ~ R^T R``: R of shape (r, n), the pivots first."""
 
     R: np.ndarray
-    """Upper trapezoidal, shape (r, n), columns in pivot order."""
-
     order: np.ndarray
-    """The pivots come first, shape (n,)."""
-
     unseen: float
     """Largest diagonal entry of the remainder."""
 

@@ -238,15 +238,13 @@ class Space:
         moved = [f * 2.0**s for f, s in zip(factors, step[:2])]
         moved += [n * 10.0**s for n, s in zip(noises, step[2:])]
         bounds = (FACTOR_BOUNDS, FACTOR_BOUNDS, NOISE_BOUNDS, NOISE_BOUNDS)
-        return point._replace(
-            **{
-                name: float(f"{np.clip(value, *bound):.6g}")
-                for name, value, bound, is_free in zip(
-                    Point._fields[2:], moved, bounds, self.free
-                )
-                if is_free
-            }
-        )
+        places = zip(Point._fields[2:], moved, bounds, self.free)
+        changed = {
+            name: float(f"{np.clip(value, *bound):.6g}")
+            for name, value, bound, is_free in places
+            if is_free
+        }
+        return point._replace(**changed)
 
     def ridge(self, sets):
         """For every input scale the output scale most alike; a list of points."""
