@@ -142,8 +142,8 @@ def nearest_to(X, x, scales, size):
     return np.argsort(np.sum(((X - x) / scales) ** 2, axis=1), kind="stable")[:size]
 
 
-# As precise as the batched search: no entry of a gradient above 1e-7.
-PRECISE = {"gtol": 1e-7, "ftol": 1e-15}
+# About as precise as the batched search, which ends at a thousandth of a deviation.
+PRECISE = {"gtol": 1e-4, "ftol": 1e-12}
 
 
 class LoopedSearch:

@@ -356,3 +356,15 @@ def test_nothing_counts_as_found_on_a_plateau():
     assert found.converged.all()
     away = np.abs(found.points[:, None] - valleys.centers).min(axis=(1, 2))
     assert away.max() < 0.1
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 8), st.integers(1, 6))
+def test_settled_problems_take_fewer_evaluations_and_end_near(seed, n, n_variables):
+    bowls = Bowls(seed, n, n_variables, spread=0.5)
+    exact = minimize_batch(bowls, bowls.starts)
+    units = np.linspace(1.0, 2.0, n_variables)
+    rough = minimize_batch(bowls, bowls.starts, settled=1e-3 * units)
+    assert rough.converged.all()
+    assert (rough.n_evaluations <= exact.n_evaluations).all()
+    assert (np.abs(rough.points - bowls.centers) < 1e-2 * units).all()

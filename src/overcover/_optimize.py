@@ -13,8 +13,7 @@ A step with no curvature, or a negative one, shows that the minimum lies farther
 not how far. The next step then has the largest allowed length. Otherwise a query would
 take very many steps on a plateau between two valleys, where the gradient is small.
 
-Variables should be scaled so that steps are of about length one and gradients of order
-one.
+Variables should be scaled so that steps and gradients are of order one.
 """
 
 from typing import NamedTuple
@@ -35,6 +34,8 @@ LEAST_CURVATURE = 1e-8
 NOISE = 1e-10
 # A smaller predicted descent is not worth another evaluation.
 ROUNDING = np.finfo(float).eps
+# After this many steps, a problem converges slowly.
+FEW_MOVES = 4
 # A start with a larger gradient may lie on a plateau, whatever the tolerance, so it
 # takes at least one step.
 FLAT = 1e-7
@@ -43,20 +44,13 @@ ACTIVE, CONVERGED, STALLED = 0, 1, 2
 
 
 class Minima(NamedTuple):
-    """The results of a batch of minimisations."""
+    """The results of a batch of minimisations, each of shape (n_problems, ...)."""
 
     points: np.ndarray
-    """Shape (n_problems, n_variables)."""
-
     values: np.ndarray
-    """Shape (n_problems,)."""
-
     n_evaluations: np.ndarray
-    """Evaluations of function and gradient, shape (n_problems,)."""
-
     converged: np.ndarray
-    """Whether the gradient vanished, shape (n_problems,), bool. False if rounding
-    stopped the descent, or if the evaluations ran out."""
+    """False if rounding stopped the descent, or if the evaluations ran out."""
 
 
 class _Progress(NamedTuple):
@@ -76,13 +70,12 @@ class _Progress(NamedTuple):
     """Changes of the gradient along the steps, same shape."""
 
     inverse_curvatures: np.ndarray
-    """Inverse products of both, shape (n_problems, MEMORY)."""
-
     n_moves: np.ndarray
-    """Number of steps that were ever stored."""
 
 
-def minimize_batch(objective, starts, *, tolerance=1e-7, max_evaluations=200) -> Minima:
+def minimize_batch(
+    objective, starts, *, tolerance=1e-7, settled=0.0, max_evaluations=200
+) -> Minima:
     """Minimise many functions of a few variables, each from its own start.
 
     Memory: about ``2 * MEMORY + 5`` times that of `starts`, and that of the objective.
@@ -98,6 +91,10 @@ def minimize_batch(objective, starts, *, tolerance=1e-7, max_evaluations=200) ->
         A problem has converged when no entry of its gradient is larger, unless the
         last step showed that it is still on a plateau. It then takes a last
         quasi-Newton step without another evaluation.
+    settled : float or ndarray of shape (n_variables,)
+        A problem has also converged when its next quasi-Newton step, which it takes
+        without another evaluation, moves no variable farther than this. 0 leaves it to
+        the gradient.
     max_evaluations : int
         Limit for every problem.
 
@@ -114,30 +111,10 @@ def minimize_batch(objective, starts, *, tolerance=1e-7, max_evaluations=200) ->
     >>> minimize_batch(bowls, np.zeros((2, 2))).points.round(6).tolist()
     [[1.0, 2.0], [-3.0, 0.5]]
     """
-    n_problems = len(starts)
-    values, gradients = objective(starts, np.arange(n_problems))
-    progress = _begin(starts, values, gradients)
-    n_evaluations = np.ones(n_problems, dtype=np.int64)
-    _aim_from_starts(progress, tolerance)
-    for _ in range(max_evaluations - 1):
-        active = np.flatnonzero(progress.status == ACTIVE)
-        if not len(active):
-            break
-        values, gradients = objective(progress.trials[active], active)
-        n_evaluations[active] += 1
-        _advance(progress, active, values, gradients, tolerance)
-    return Minima(
-        progress.points,
-        progress.values,
-        n_evaluations,
-        progress.status == CONVERGED,
-    )
-
-
-def _begin(starts, values, gradients):
     n_problems, n_variables = starts.shape
+    values, gradients = objective(starts, np.arange(n_problems))
     buffer = (n_problems, MEMORY, n_variables)
-    return _Progress(
+    progress = _Progress(
         points=starts.astype(np.float64),
         values=values.copy(),
         gradients=gradients.copy(),
@@ -150,20 +127,32 @@ def _begin(starts, values, gradients):
         inverse_curvatures=np.empty(buffer[:2]),
         n_moves=np.zeros(n_problems, dtype=np.int64),
     )
+    n_evaluations = np.ones(n_problems, dtype=np.int64)
+    settled = np.full(n_variables, settled, dtype=np.float64)
+    _aim_from_starts(progress, tolerance, settled)
+    for _ in range(max_evaluations - 1):
+        active = np.flatnonzero(progress.status == ACTIVE)
+        if not len(active):
+            break
+        values, gradients = objective(progress.trials[active], active)
+        n_evaluations[active] += 1
+        _advance(progress, active, values, gradients, tolerance, settled)
+    converged = progress.status == CONVERGED
+    return Minima(progress.points, progress.values, n_evaluations, converged)
 
 
 @compiled_loosely
-def _aim_from_starts(p, tolerance):
+def _aim_from_starts(p, tolerance, settled):
     """First directions: minus the gradient."""
     for q in range(len(p.points)):
         if not np.isfinite(p.values[q]):
             p.status[q] = STALLED
         else:
-            _aim(p, q, min(tolerance, FLAT), True)
+            _aim(p, q, min(tolerance, FLAT), settled, True)
 
 
 @compiled_loosely
-def _advance(p, active, values, gradients, tolerance):
+def _advance(p, active, values, gradients, tolerance, settled):
     """Take or shorten the step of every active problem."""
     for i in range(len(active)):
         q = active[i]
@@ -181,7 +170,7 @@ def _advance(p, active, values, gradients, tolerance):
             p.points[q] = p.trials[q]
             p.values[q] = values[i]
             p.gradients[q] = gradients[i]
-            _aim(p, q, tolerance, is_convex)
+            _aim(p, q, tolerance, settled, is_convex)
         else:
             _shorten(p, q, slope, values[i])
 
@@ -206,7 +195,7 @@ def _remember(p, q, step, gradient):
 
 
 @compiled_loosely
-def _aim(p, q, tolerance, is_convex):
+def _aim(p, q, tolerance, settled, is_convex):
     """A new direction and trial point; or the last step, if the gradient vanishes.
 
     `is_convex` tells whether the previous step showed curvature.
@@ -216,7 +205,12 @@ def _aim(p, q, tolerance, is_convex):
     noise = NOISE * (1.0 + abs(p.values[q]))
     # Rounding may hide curvature near the minimum.
     is_plateau = not is_convex and LONGEST_STEP * steepest > noise
-    if steepest <= tolerance and not is_plateau:
+    # Without a stored step, nothing is known of the length of the next. Where progress
+    # was slow, many such steps may be left.
+    n_moves = p.n_moves[q]
+    reach = min(1.0, FEW_MOVES / max(1, n_moves)) * settled
+    is_settled = n_moves > 0 and np.all(np.abs(p.directions[q]) <= reach)
+    if (steepest <= tolerance or is_settled) and not is_plateau:
         # This step costs no evaluation, and reduces the error by about ten.
         p.points[q] += p.directions[q]
         p.status[q] = CONVERGED

@@ -185,9 +185,8 @@ def consult(panel, X, variance) -> Consultation:
         panel.rule, route.distances, answers.variance, answers.posterior
     )
     if panel.compares_first and answers.posterior is not None:
-        # The variance of an only candidate is not known before it answers.
-        std, is_known = np.sqrt(answers.posterior[..., 0]), route.distances > 0
-        route = route._replace(distances=np.where(is_known, route.distances, std))
+        # What was compared may be rounded, and an only candidate was not asked.
+        route = route._replace(distances=np.sqrt(answers.posterior[..., 0]))
     return Consultation(route, answers, weights, measure)
 
 

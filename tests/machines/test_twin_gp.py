@@ -1,5 +1,7 @@
 """The Twin GP finds its minima, chooses a branch, and knows how far it may be off."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -77,7 +79,16 @@ def test_no_minimum_is_above_that_of_scipy_from_the_same_start(rows, many_querie
     for a, z, value in zip(inputs, found.points, found.values):
         theirs = slow.minimum(a, slow.mean(a))
         assert slow.objective(z, a) <= theirs + 1e-6
-        assert_allclose(slow.objective(z, a), value + 1.0, atol=1e-8)
+        # The last step, which is short, is not evaluated.
+        assert_allclose(slow.objective(z, a), value + 1.0, atol=1e-5)
+
+
+def test_answers_are_settled_to_a_thousandth_of_a_deviation(rows, many_queries):
+    model = TwinGP(*FIXED, rank="full").fit(*rows)
+    settled = model.predict(many_queries)
+    model._precision = (0.0, 1000)
+    exact = model.predict(many_queries)
+    assert_allclose(settled, exact, atol=1e-3 * rows[1].std(axis=0).min())
 
 
 def test_the_search_is_short(rows, many_queries):
@@ -181,10 +192,16 @@ def test_on_the_way_out_the_answer_becomes_that_of_a_gp(rows):
 def test_it_gives_the_posterior_input_variance(rows, many_queries):
     model = TwinGP(*FIXED).fit(*rows)
     slow, inputs = dense_and_inputs(model, many_queries)
-    posterior = model.posterior_variance(model.state_, many_queries)
-    assert_allclose(posterior, [slow.eta(a) for a in inputs], rtol=1e-8)
+    expected = [slow.eta(a) for a in inputs]
     answer = model.answer(model.state_, many_queries, variance=True)
-    assert_allclose(answer.posterior, posterior, rtol=1e-12)
+    assert_allclose(answer.posterior, expected, rtol=1e-8)
+    # What routing compares is rounded where noise hides it, and only there.
+    compared = model.posterior_variance(model.state_, many_queries)
+    assert_allclose(compared, expected, rtol=1e-3)
+    quiet = TwinGP(FIXED[0], FIXED[1], 1e-5, FIXED[3]).fit(*rows)
+    answer = quiet.answer(quiet.state_, many_queries, variance=True)
+    compared = quiet.posterior_variance(quiet.state_, many_queries)
+    assert_allclose(compared, answer.posterior, rtol=1e-12)
 
 
 def test_the_printed_form_answers_nearly_the_same_among_the_data(rows):
@@ -264,7 +281,8 @@ def test_residuals_are_those_of_rows_left_out(rows):
     X, Y = rows
     model = TwinGP(*FIXED, rank="full").fit(X, Y)
     state, slow_eta = model.state_, []
-    said = model.make_search().answer_left_out(state.rows, np.arange(len(X)))
+    _, points, _ = model.make_search().leave_out(state.rows, np.arange(len(X)))
+    said = state.rows.back(points)
     for i in range(len(X)):
         rest = np.arange(len(X)) != i
         slow = reference_twin.DenseTwin(
@@ -273,6 +291,39 @@ def test_residuals_are_those_of_rows_left_out(rows):
         slow_eta.append(slow.eta(state.rows.A[i]))
     expected = (Y - said) ** 2 / np.array(slow_eta)[:, None]
     assert_allclose(state.residuals_sq, expected, rtol=1e-6)
+
+
+def test_groups_are_left_out_together(rows):
+    X, Y = rows
+    groups = np.arange(len(X)) % 5
+    model = TwinGP(*FIXED).fit(X, Y, groups=groups)
+    for i in model.state_.left[::7]:
+        rest = groups != groups[i]
+        scaled, refit = model.state_.rows, copy(model)
+        state = refit.fit_state(X[rest], Y[rest])
+        answer = refit.answer(state, X[[i]], variance=True)
+        expected = (Y[i] - answer.mean[0]) ** 2 / answer.posterior[0]
+        at = np.flatnonzero(model.state_.left == i)[0]
+        found = model.state_.residuals_sq[at]
+        deviations = Y.std(axis=0) ** 2 / answer.posterior[0]
+        assert_allclose(found, expected, atol=1e-2 * deviations.max(), rtol=0.05)
+        assert len(scaled.A) == len(X), "the model itself has all rows"
+
+
+def test_intervals_hold_new_groups_if_groups_are_given():
+    """Rows of a group share an offset that no input tells."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.uniform(-2, 2, (300, 1)), np.repeat(np.arange(30), 10)
+    X += 0.1 * groups[:, None]
+    Y = np.sin(X) + 0.5 * rng.normal(size=(30, 1))[groups]
+    plain, grouped = (
+        TwinGP(0.5, 0.5, 1e-2, 1e-2).fit(X, Y, groups=given) for given in (None, groups)
+    )
+    assert grouped.calibration_.factor > plain.calibration_.factor
+    assert len(np.unique(groups[grouped.state_.left])) <= twin_gp.MOST_GROUPS
+    # A subdomain may lie in one group, without which nothing would be left.
+    whole = plain.fit_state(X, Y, groups=np.zeros(300, dtype=int))
+    assert_array_equal(whole.residuals_sq, plain.state_.residuals_sq)
 
 
 def test_at_most_so_many_owned_rows_are_left_out():

@@ -101,7 +101,17 @@ def test_a_weighted_kernel_is_more_noise_for_lighter_rows(rows, queries, targets
         u, eta = reference_twin.importance_weighted(K, K_xq[:, q], weights, noise)
         assert_allclose(looks.U[q], u, atol=ROUNDING)
         assert_allclose(looks.unexplained[q] + noise, eta, rtol=ROUNDING)
-    assert_allclose(model.posterior_variance(state, queries), looks.unexplained + noise)
+    compared = model.posterior_variance(state, queries)
+    assert_allclose(compared, looks.unexplained + noise, rtol=1e-3)
+
+
+def test_weights_and_groups_may_be_given_together(rows, targets):
+    X, Y = rows
+    model = ImportanceWeightedTwinGP(*FIXED, random_state=0)
+    model.fit(X, Y, X_target=targets, groups=np.arange(len(X)) // 10)
+    plain = ImportanceWeightedTwinGP(*FIXED, random_state=0).fit(X, Y, X_target=targets)
+    assert_allclose(model.predict(X), plain.predict(X))
+    assert (model.calibration_.factor != plain.calibration_.factor).any()
 
 
 def test_targets_are_weights_by_density_ratio(rows, queries, targets):

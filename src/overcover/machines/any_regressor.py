@@ -1,5 +1,6 @@
 """Any scikit-learn regressor as a machine."""
 
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +64,8 @@ class AnyRegressor(NestedPart, Machine):
     @property
     def has_variance(self):
         """Whether the estimator predicts with ``return_std``."""
-        return _takes_return_std(self._template())
+        predict = getattr(self._template(), "predict", None)
+        return predict is not None and "return_std" in signature(predict).parameters
 
     @property
     def takes_weights(self):
@@ -130,10 +132,3 @@ class AnyRegressor(NestedPart, Machine):
 
 def _columns(parts, n_queries):
     return np.column_stack([np.reshape(p, (n_queries, -1)) for p in parts])
-
-
-def _takes_return_std(estimator):
-    from inspect import signature
-
-    predict = getattr(estimator, "predict", None)
-    return predict is not None and "return_std" in signature(predict).parameters

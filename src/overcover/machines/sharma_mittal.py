@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import kernels
 from .._linalg import (
     add_to_diagonal,
     cholesky,
@@ -41,8 +40,7 @@ from . import twin_state
 from .base import Answer
 from .twin_gp import TwinGP
 from .twin_objective import LEAST_C, lifted_rows, similarities
-from .twin_output import make_output_side
-from .twin_search import TwinSearch, keep_nothing
+from .twin_search import NOBODY, TwinSearch, keep_nothing
 
 
 @record(
@@ -62,10 +60,8 @@ class MixedCore(NamedTuple):
     """Packed inverse Cholesky factor of A, shape (packed_size(size),)."""
 
     T: np.ndarray
-    """``A^-1 B``, shape (size, r)."""
-
     mixed_C: np.ndarray
-    """``B^T A^-1 B``, shape (r, r)."""
+    """``B^T T``, shape (r, r)."""
 
 
 class MixedLooks(NamedTuple):
@@ -167,10 +163,7 @@ class SharmaMittalTwinGP(TwinGP):
 
 
 class MixedSearch(TwinSearch):
-    """The search of a Sharma-Mittal Twin GP.
-
-    Parameters as in `TwinSearch`, and `alpha`.
-    """
+    """The search of a Sharma-Mittal Twin GP."""
 
     def __init__(self, scales, rank, n_starts, precision, alpha):
         super().__init__(scales, rank, n_starts, precision)
@@ -179,13 +172,12 @@ class MixedSearch(TwinSearch):
     def make_core(self, rows, left):
         """As `TwinSearch.make_core`, for the mixture too."""
         scales, a = self.scales, self.alpha
-        outputs, taken = make_output_side(
-            rows.Z, scales.output_noise, rows.weights, self.rank, left
-        )
+        outputs, taken = twin_state.output_side(rows, scales, self.rank, left)
         core, looks = twin_state.core_on(rows, scales, outputs, taken, left)
         B = outputs.B if len(outputs.B) else np.eye(len(rows.Z))
-        K_xx = kernels.gram("rbf", rows.A)
-        mixed = (1.0 - a) * K_xx + a * kernels.cross("rbf", rows.Z, rows.Z)
+        K_xx = rows.input_gram()
+        K_xx = np.tril(K_xx) + np.tril(K_xx, -1).T
+        mixed = (1.0 - a) * K_xx + a * rows.output_gram()
         noise = (1.0 - a) * scales.input_noise + a * scales.output_noise
         L, _ = cholesky(
             add_to_diagonal(mixed, noise / rows.weights), "The mixed kernel matrix"
@@ -231,7 +223,7 @@ class MixedSearch(TwinSearch):
         self, rows, X_query, kept=keep_nothing, solve=False, variance=False
     ) -> Answer:
         """As `TwinSearch.answer_fresh`; nothing of the mixture could be kept."""
-        core, _ = self.make_core(rows, np.empty(0, dtype=np.intp))
+        core, _ = self.make_core(rows, NOBODY)
         looks = self.look(core, rows.similarities(X_query), rows.Z)
         noise = self.scales.input_noise
         L = twin_state.factorize_inputs(rows, noise) if variance else None
@@ -241,16 +233,7 @@ class MixedSearch(TwinSearch):
 class SharmaMittalObjective:
     """``(eta / alpha) F`` and its gradient for the queries of one subdomain.
 
-    Parameters
-    ----------
-    core : MixedCore
-    looks : MixedLooks
-    alpha : float
-    eta : ndarray of shape (n_queries,)
-    own : float
-        Similarity of an output to itself.
-    own_left : ndarray of shape (n_queries,)
-        The module's s: what of c_xy does not depend on y.
+    `own` is the similarity of an output to itself, `own_left` the module's s.
     """
 
     def __init__(self, core, looks, alpha, eta, own, own_left):
@@ -260,24 +243,13 @@ class SharmaMittalObjective:
         self.eta, self.own, self.own_left = eta, own, own_left
 
     def __call__(self, points, queries):
-        """Values of shape (n,) and gradients of shape (n, n_outputs)."""
+        """As `TwinObjective`."""
         K = similarities(points, self.lifted)
         W = K @ self.both_C
         values, sums = np.empty(len(points)), np.empty(len(points))
-        _weigh_mixed(
-            K,
-            W,
-            queries,
-            self.alpha,
-            self.eta,
-            self.own,
-            self.own_left,
-            self.looks.mixed_U,
-            self.looks.taken,
-            self.looks.mixed_taken,
-            values,
-            sums,
-        )
+        looks, numbers = self.looks, (self.alpha, self.eta, self.own, self.own_left)
+        seen = looks.mixed_U, looks.taken, looks.mixed_taken
+        _weigh_mixed(K, W, queries, *numbers, *seen, values, sums)
         gradients = W[:, : K.shape[1]] @ self.pivots
         gradients -= sums[:, None] * points
         return values, gradients

@@ -16,15 +16,13 @@ their average. All queries of a subdomain are minimised at once (`overcover._opt
 from the answer of a GP.
 
 *Standard deviation.* The paper has none. Rows of the subdomain are left out one by one,
-in closed form (`twin_state.left_out`), and predicted; the average of their squared
-errors over their :math:`\eta`, near the query, times the query's :math:`\eta` is the
-variance of each output, calibrated like that of a GP
-(`overcover.machines.calibration`).
+in closed form, or with their group, and predicted; the average of their squared errors
+over their :math:`\eta`, near the query, times the query's :math:`\eta` is the variance
+of each output, calibrated like that of a GP (`overcover.machines.calibration`).
 
-*Far away* nothing holds the outputs together: all similarities vanish and the objective
-only repels y from the data. Where the rows explain less than half of a query's
-similarity to itself, the answer moves towards that of a GP, and is just that where
-they explain nothing.
+*Far away* the objective only repels y from the data. Where the rows explain less than
+half of a query's similarity to itself, the answer moves towards that of a GP, and is
+just that where they explain nothing.
 """
 
 from copy import copy
@@ -39,22 +37,19 @@ from ..tuning import twin as twin_tuning
 from ..tuning.cost import TuningCost, tuning_cost
 from ..tuning.twin import Scales
 from . import calibration, twin_state
-from .base import (
-    Answer,
-    Description,
-    Recalled,
-    check_fits,
-    may_keep,
-)
+from .base import Answer, Description, Recalled, check_fits, may_keep
 from .calibration import CalibratedMachine, Calibration
-from .twin_options import check_twin_options
-from .twin_search import PRECISION, TRIAL_PRECISION, TwinSearch
+from .twin_options import check_twin_options, is_auto
+from .twin_search import NOBODY, PRECISION, TRIAL_PRECISION, TwinSearch
 from .twin_state import TwinCore, TwinRows, TwinState, finite
 
 # Similarities per block of queries: 16 MB; a search holds about six such arrays.
 BLOCK_VALUES = 2**21
-# Rows that are left out for the standard deviation, per subdomain.
-MOST_LEFT_OUT = 200
+# Noise of a row from which on its posterior variance is compared in float32.
+LEAST_ROUGH = 3e-4
+# Rows that are left out for the standard deviation, per subdomain; and groups, each of
+# which costs a factorisation.
+MOST_LEFT_OUT, MOST_GROUPS = 200, 8
 # Pivots while hyperparameters are tried: an error hardly depends on more.
 TRIAL_RANK = 300
 
@@ -174,8 +169,6 @@ class TwinGP(CalibratedMachine):
 
     _precision = PRECISION
 
-    # -- the metric: hyperparameters -------------------------------------------------
-
     def tune(
         self, X, Y, sample_weight, subdomain_size, random_state, n_jobs, groups=None
     ):
@@ -191,8 +184,7 @@ class TwinGP(CalibratedMachine):
     def tuning_cost(self, n_samples, n_features, n_outputs):
         """Trials of whole machines."""
         scales = self.input_length_scale, self.output_length_scale
-        asked = *scales, self.input_noise, self.output_noise
-        if not any(isinstance(value, str) for value in asked):
+        if not any(map(is_auto, (*scales, self.input_noise, self.output_noise))):
             return TuningCost()
         return tuning_cost(n_samples, n_features, is_twin=True)
 
@@ -220,24 +212,20 @@ class TwinGP(CalibratedMachine):
         """Those of the input kernel."""
         return self.input_length_scale_
 
-    # -- one subdomain ---------------------------------------------------------------
-
     def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True, groups=None):
         """Factorise both sides, leave rows out; see `TwinState`."""
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
-        search = self.make_search()
-        rows = search.rows(X, Y, weights)
-        left = rows_to_leave_out(len(X) if n_owned is None else n_owned)
-        core, looks = search.make_core(rows, left)
-        # One row alone, left out, leaves nothing to learn from.
-        points = search.points(core, looks, rows.Z) if len(X) > 1 else rows.Z[left]
-        residuals_sq = (
-            (rows.Z[left] - points) * finite(self.output_length_scale_)
-        ) ** 2
-        eta = search.eta(looks)
-        residuals_sq /= eta[:, None]
+        search, n_owned = self.make_search(), len(X) if n_owned is None else n_owned
+        if groups is not None and (groups == groups[0]).all():
+            groups = None  # nothing would be left to learn from
+        rows, left = search.rows(X, Y, weights), rows_to_leave_out(n_owned, groups)
+        core, points, eta = search.leave_out(rows, left, groups)
+        residuals = (rows.Z[left] - points) * finite(self.output_length_scale_)
+        residuals_sq = residuals**2 / eta[:, None]
+        # A row that is left out has no part in its own scale, nor has its group.
         similarity = kernels.cross("rbf", rows.A[left], rows.A[left])
-        np.fill_diagonal(similarity, 0.0)
+        alone = left if groups is None else groups[left]
+        similarity[alone[:, None] == alone] = 0.0
         ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
         return TwinState(
             rows=rows,
@@ -265,63 +253,48 @@ class TwinGP(CalibratedMachine):
     def posterior_variance(self, state, X_query):
         """Posterior input variance eta, in blocks of queries of bounded memory.
 
-        It is one product, where an answer is a search.
+        It is one product, where an answer is a search; in float32, if noise hides the
+        rounding, because routing only compares.
         """
-        core = self._core(state)
-        return np.concatenate(
-            [
-                twin_state.unexplained_of(core.factor, K_xq)
-                for K_xq in self._similarities(state, X_query)
-            ]
-        ) + (self._scales.own_input - 1.0)
+        noise = self.input_noise_ / state.rows.weights.max()
+        dtype = np.float32 if noise >= LEAST_ROUGH else np.float64
+        factor = self._core(state).factor.astype(dtype, copy=False)
+        blocks = self._similarities(state, X_query, dtype)
+        unexplained = [twin_state.unexplained_of(factor, K_xq) for K_xq in blocks]
+        return np.concatenate(unexplained) + (self._scales.own_input - 1.0)
 
     def answer(self, state, X_query, variance=False):
         """Mean, variance and posterior variance, in blocks of bounded memory."""
-        search, Z = self.make_search(), state.rows.Z
-        core, parts = self._core(state), list[tuple[np.ndarray, ...]]()
-        if variance:
-            spread = self.calibration_.spread_around(state.rows.Y_mean)
+        search, core, Z = self.make_search(), self._core(state), state.rows.Z
+        parts: list[tuple[np.ndarray, ...]] = []
         for K_xq in self._similarities(state, X_query):
             looks = search.look(core, K_xq, Z)
             mean = state.rows.back(search.points(core, looks, Z))
             if not variance:
                 parts.append((mean,))
                 continue
-            eta = search.eta(looks)
+            eta, known = search.eta(looks), self.calibration_
+            residuals = state.residuals_sq, state.residuals_sq_mean, state.squarings
             scale = calibration.scales_at(
-                K_xq[state.left],
-                state.residuals_sq,
-                state.residuals_sq_mean,
-                state.squarings,
-                self.calibration_,
-                slice(None),
+                K_xq[state.left], *residuals, known, slice(None)
             )
-            scale *= self.calibration_.factor
             prior = np.full(len(eta), self._scales.own_input)
-            ends = state.reach[0], prior, spread[None]
-            var = calibration.variances_at(eta, scale, *ends)
-            parts.append((mean, var, eta))
+            ends = state.reach[0], prior, known.spread_around(state.rows.Y_mean)[None]
+            variances = calibration.variances_at(eta, scale * known.factor, *ends)
+            parts.append((mean, variances, eta))
         joined = [np.concatenate(part) for part in zip(*parts)]
         return Answer(*joined) if variance else Answer(joined[0], None, None)
 
     def search(self, state, X_query) -> Minima:
         """The minimum of every query: point, value, evaluations, convergence.
 
-        Parameters
-        ----------
-        state : TwinState
-            ``model.state_`` when fitted alone, else one of a cover's ``states_``.
-        X_query : ndarray of shape (n_queries, n_features)
-
-        Returns
-        -------
-        Minima
-            Points in kernel units, before the fall back of far-away queries.
+        Points are in kernel units, before the fall back of far-away queries.
         """
         search, core = self.make_search(), self._core(state)
         blocks = self._similarities(state, np.asarray(X_query, dtype=float))
+        Z, deviations = state.rows.Z, state.rows.Z.std(axis=0)
         minima = [
-            search.minimize(core, search.look(core, K_xq, state.rows.Z))
+            search.minimize(core, search.look(core, K_xq, Z), deviations)
             for K_xq in blocks
         ]
         return Minima(*(np.concatenate(part) for part in zip(*minima)))
@@ -329,14 +302,13 @@ class TwinGP(CalibratedMachine):
     def _core(self, state):
         if state.core is not None:
             return state.core
-        no_row = np.empty(0, dtype=np.intp)
-        return self.make_search().make_core(state.rows, no_row)[0]
+        return self.make_search().make_core(state.rows, NOBODY)[0]
 
-    def _similarities(self, state, X_query):
+    def _similarities(self, state, X_query, dtype=np.float64):
         """Similarities of the rows to blocks of queries, each (size, n_block)."""
         step = max(1, BLOCK_VALUES // len(state.rows.A))
         for i in range(0, len(X_query), step):
-            yield state.rows.similarities(X_query[i : i + step])
+            yield state.rows.similarities(X_query[i : i + step], dtype)
 
     def answer_once(self, X, Y, sample_weight, X_query, variance=False):
         """Two Cholesky factorisations, and solves in the search: no inverse."""
@@ -344,8 +316,6 @@ class TwinGP(CalibratedMachine):
         search = self.make_search()
         rows = search.rows(X, Y, weights)
         return search.answer_fresh(rows, X_query, solve=True, variance=variance)
-
-    # -- while hyperparameters are tried -----------------------------------------------
 
     def with_scales(self, scales):
         """This machine with other hyperparameters, and a coarser search."""
@@ -365,6 +335,12 @@ class TwinGP(CalibratedMachine):
         return {}
 
 
-def rows_to_leave_out(n_owned):
-    """At most `MOST_LEFT_OUT` of the owned rows, evenly spaced."""
-    return np.arange(0, n_owned, 1 + (n_owned - 1) // MOST_LEFT_OUT)
+def rows_to_leave_out(n_owned, groups=None):
+    """At most `MOST_LEFT_OUT` of the owned rows, of `MOST_GROUPS` groups at most."""
+    rows = np.arange(n_owned)
+    if groups is not None:
+        present = np.unique(groups[:n_owned])
+        rows = rows[
+            np.isin(groups[:n_owned], present[:: 1 + len(present) // MOST_GROUPS])
+        ]
+    return rows[:: 1 + (len(rows) - 1) // MOST_LEFT_OUT]

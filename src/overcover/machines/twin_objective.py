@@ -34,14 +34,7 @@ def lifted_rows(Z):
 
 
 def similarities(points, lifted):
-    """Gaussian similarities of points to rows, shape (n_points, r).
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_outputs)
-    lifted : ndarray of shape (r, n_outputs + 2)
-        From `lifted_rows`.
-    """
+    """Gaussian similarities of points to `lifted_rows`, shape (n_points, r)."""
     lifted_points = np.empty((len(points), lifted.shape[1]))
     lifted_points[:, :-2] = points
     lifted_points[:, -2] = 1.0
@@ -54,18 +47,9 @@ def similarities(points, lifted):
 class TwinObjective:
     """F and its gradient for the queries of one subdomain; see the module's formula.
 
-    Parameters
-    ----------
-    pivots : ndarray of shape (r, n_outputs)
-    times_C : ndarray of shape (r, r) or callable
-        C, or what multiplies rows with it.
-    U : ndarray of shape (n_queries, r)
-        The queries' weights on the pivots, ``B^T u``.
-    eta : ndarray of shape (n_queries,)
-    own : float
-        Similarity of an output to itself, with noise if it counts.
-    taken : ndarray of shape (n_queries, r), or (0, r) where no row is left out
-        The b of rows left out.
+    `times_C` is C, or what multiplies rows with it; U of shape (n_queries, r) the
+    queries' weights on the pivots; `own` the similarity of an output to itself; `taken`
+    the b of rows left out, of shape (n_queries, r), or (0, r) where none is.
     """
 
     def __init__(self, pivots, times_C, U, eta, own, taken):
@@ -74,14 +58,7 @@ class TwinObjective:
         self.U, self.eta, self.own, self.taken = U, eta, own, taken
 
     def __call__(self, points, queries):
-        """Values of shape (n,) and gradients of shape (n, n_outputs).
-
-        Parameters
-        ----------
-        points : ndarray of shape (n, n_outputs)
-        queries : ndarray of int of shape (n,)
-            Which query each point is a candidate of.
-        """
+        """Values and gradients at points, each a candidate of one of the queries."""
         K = similarities(points, self.lifted)
         W = self.times_C(K)
         values, sums = np.empty(len(points)), np.empty(len(points))

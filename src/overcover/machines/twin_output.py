@@ -28,7 +28,7 @@ With every row a pivot nothing is approximated: the exact, dense path.
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from .. import kernels
 from .._linalg import (
@@ -67,7 +67,7 @@ class OutputSide(NamedTuple):
     """The error bound's tau; 0 in the dense path."""
 
 
-def make_output_side(Z, noise, weights, rank, left=()):
+def make_output_side(Z, noise, weights, rank, left=(), K_yy=None):
     r"""Summarise the outputs of a subdomain.
 
     Parameters
@@ -82,16 +82,18 @@ def make_output_side(Z, noise, weights, rank, left=()):
         Pivots: as many as the noise calls for, all, or at most so many.
     left : ndarray of int
         Rows that will be left out.
+    K_yy : ndarray of shape (size, size) or None
+        The output kernel matrix, if it is there already; it is overwritten.
 
     Returns
     -------
     outputs : OutputSide
     taken : ndarray of shape (len(left), r)
-        What leaving out row i takes back: with :math:`P = (K_Y + \lambda W^{-1})^{-1}`,
-        :math:`k^\top P k` falls by :math:`(b_i^\top k_r)^2`,
-        :math:`b_i = B^\top P_{:, i} / \sqrt{P_{ii}}`.
+        Leaving out row i lowers :math:`k^\top P k`, :math:`P = (K_Y + \lambda
+        W^{-1})^{-1}`, by :math:`(b_i^\top k_r)^2`, :math:`b_i = B^\top P_{:, i} /
+        \sqrt{P_{ii}}`.
     """
-    K_yy = kernels.cross("rbf", Z, Z)
+    K_yy = kernels.cross("rbf", Z, Z) if K_yy is None else K_yy
     left = np.asarray(left, dtype=np.intp)
     tolerance = _most_unseen(Z, noise)
     if rank != "full" and (rank != "auto" or tolerance > LEAST_UNSEEN):
@@ -115,10 +117,7 @@ def _most_unseen(Z, noise):
 
 
 def solved_output_side(Z, noise, weights) -> OutputSide:
-    """The exact output side for a single query: solves instead of an inverse.
-
-    Parameters as in `make_output_side`.
-    """
+    """The exact output side for a single query: solves instead of an inverse."""
     K_yy = add_to_diagonal(kernels.gram_lower("rbf", Z), noise / weights)
     L, _ = cholesky(K_yy, "The output kernel matrix")
     nothing = np.empty((0, len(Z)))
@@ -126,14 +125,10 @@ def solved_output_side(Z, noise, weights) -> OutputSide:
 
 
 class PivotedFactor(NamedTuple):
-    """``K[order][:, order] ~ R^T R``."""
+    """``K[order][:, order] ~ R^T R``: R of shape (r, n), the pivots first."""
 
     R: np.ndarray
-    """Upper trapezoidal, shape (r, n), columns in pivot order."""
-
     order: np.ndarray
-    """The pivots come first, shape (n,)."""
-
     unseen: float
     """Largest diagonal entry of the remainder."""
 
@@ -141,18 +136,8 @@ class PivotedFactor(NamedTuple):
 def pivoted_cholesky(K, tolerance, most="auto") -> PivotedFactor:
     """Cholesky factorisation that takes the row least explained so far, until all are.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        With a unit diagonal.
-    tolerance : float
-        Stop when no diagonal entry of the remainder is larger.
-    most : "auto" or int
-        Stop at so many rows of R, at the latest.
-
-    Returns
-    -------
-    PivotedFactor
+    K has a unit diagonal. It stops when no diagonal entry of the remainder is larger
+    than the tolerance, and after `most` rows of R.
     """
     # All diagonal entries are equal: start with the most typical row, not the first.
     first = int(np.argmax(K.sum(axis=1)))
@@ -172,8 +157,9 @@ def _of_pivots(factor, Z, noise, weights, left):
     n_pivots = len(R)
     R_1 = np.asfortranarray(R[:, :n_pivots])
     B = np.empty((len(Z), n_pivots))
-    B[order] = lapack.dtrtrs(R_1, R, lower=0)[0].T
-    G = (R * weights[order]) @ R.T
+    B[order[:n_pivots]] = np.eye(n_pivots)
+    B[order[n_pivots:]] = lapack.dtrtrs(R_1, R[:, n_pivots:], lower=0)[0].T
+    G = blas.dsyrk(1.0, R * np.sqrt(weights[order]), lower=1)
     L, _ = cholesky(add_to_diagonal(G, noise), "The output kernel matrix")
     # G (G + l)^-1 = I - l (G + l)^-1, sandwiched between R_1^-1 and R_1^-T.
     shrunk = inverse_from_cholesky(L)

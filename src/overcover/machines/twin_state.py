@@ -5,6 +5,7 @@ noise, u and eta for what a query gets from it; the output side is in `twin_outp
 what is minimised in `twin_objective`.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,8 @@ from .base import check_distances
 from .calibration import MOST_SQUARINGS
 from .twin_output import OutputSide, make_output_side
 
+# Largest squared norm, in kernel units, of rows that a product compares.
+FAR_SQ = 1e4
 # A query's own variance is never taken to be smaller.
 LEAST_VARIANCE = 1e-12
 
@@ -61,25 +64,64 @@ class TwinRows(NamedTuple):
     """Outputs in kernel units, minus their mean, shape (size, n_outputs)."""
 
     Y_mean: np.ndarray
-    """Shape (n_outputs,)."""
-
     weights: np.ndarray
     """What the noise of each row is divided by, shape (size,)."""
 
     input_scales: np.ndarray
-    """Shape (n_features,)."""
-
     output_scales: np.ndarray
-    """Shape (n_outputs,)."""
 
-    def similarities(self, X_query):
-        """Similarities of the rows to queries, shape (size, n_queries)."""
-        B = X_query / self.input_scales - self.center
-        return kernels.cross("rbf", self.A, B)
+    def input_gram(self):
+        """Similarities between the rows' inputs, on and below the diagonal."""
+        return kernels.gram_lower("rbf", self.A)
+
+    def output_gram(self):
+        """Similarities between the rows' outputs, shape (size, size)."""
+        return kernels.cross("rbf", self.Z, self.Z)
+
+    def similarities(self, X_query, dtype=np.float64):
+        """Similarities of the rows to queries, shape (size, n_queries).
+
+        One product, in place of the exact distances of `kernels.cross`, where rounding
+        the norms cannot matter.
+        """
+        A, B = self.A, X_query / self.input_scales - self.center
+        with np.errstate(over="ignore"):
+            norms_A, norms_B = (np.einsum("ij,ij->i", rows, rows) for rows in (A, B))
+        if not max(norms_A.max(), norms_B.max(initial=0.0)) < FAR_SQ:
+            return kernels.cross("rbf", A, B)
+        K = B.astype(dtype, copy=False) @ A.T.astype(dtype, copy=False)
+        K -= (0.5 * norms_A).astype(dtype)
+        K -= (0.5 * norms_B).astype(dtype)[:, None]
+        np.minimum(K, 0.0, out=K)
+        return np.exp(K, out=K).T
 
     def back(self, points):
         """Outputs in their own units from points in kernel units."""
         return self.Y_mean + points * finite(self.output_scales)
+
+
+class MeasuredRows(TwinRows):
+    """Rows of a trial: squared distances are there, and only their units change."""
+
+    distances: Callable
+
+    def input_gram(self):
+        """As `TwinRows.input_gram`."""
+        return self._kernel("inputs", self.input_scales)
+
+    def output_gram(self):
+        """As `TwinRows.output_gram`."""
+        return self._kernel("outputs", self.output_scales)
+
+    def similarities(self, X_query, dtype=np.float64):
+        """Those to the rows held out, which are all the queries of a trial."""
+        return self._kernel("queries", self.input_scales)
+
+    def _kernel(self, side, scales):
+        least = scales.min()
+        dist_sq, factor = self.distances(side, scales / least), -0.5 / least**2
+        K = np.multiply(dist_sq, factor, dtype=np.float64)
+        return np.exp(K, out=K)
 
 
 def make_rows(X, Y, weights, scales: Scales) -> TwinRows:
@@ -137,7 +179,6 @@ class TwinState(NamedTuple):
     """One subdomain, ready to answer."""
 
     rows: TwinRows
-
     core: Any
     """`TwinCore`, or that of a relative; None where it is to be computed again."""
 
@@ -148,8 +189,6 @@ class TwinState(NamedTuple):
     """Their squared errors over eta, shape (n_left, n_outputs)."""
 
     residuals_sq_mean: np.ndarray
-    """Shape (n_outputs,)."""
-
     ratios: np.ndarray
     """`residuals_sq` over local scales, shape (n_localities, n_left, n_outputs)."""
 
@@ -205,102 +244,54 @@ class Looks(NamedTuple):
 
 def factorize_inputs(rows: TwinRows, noise):
     """Cholesky factor of the input kernel matrix with noise, shape (size, size)."""
-    K_xx = add_to_diagonal(kernels.gram_lower("rbf", rows.A), noise / rows.weights)
+    K_xx = add_to_diagonal(rows.input_gram(), noise / rows.weights)
     return cholesky(K_xx, "The input kernel matrix")[0]
 
 
-def make_core(rows: TwinRows, scales: Scales, rank, left):
-    """Factorise both kernel matrices, and look at rows as if they were left out.
-
-    Parameters
-    ----------
-    rows : TwinRows
-    scales : Scales
-    rank : "auto", "full" or int
-    left : ndarray of int of shape (n_left,)
-
-    Returns
-    -------
-    core : TwinCore
-    looks : Looks
-        Of the rows `left`.
-    """
-    noise, weights = scales.output_noise, rows.weights
-    outputs, taken = make_output_side(rows.Z, noise, weights, rank, left)
-    return core_on(rows, scales, outputs, taken, left)
+def output_side(rows: TwinRows, scales: Scales, rank, left=()):
+    """`make_output_side` of the rows."""
+    noise, K_yy = scales.output_noise, rows.output_gram()
+    return make_output_side(rows.Z, noise, rows.weights, rank, left, K_yy)
 
 
 def core_on(rows: TwinRows, scales: Scales, outputs: OutputSide, taken, left):
-    """`make_core` where the output side is there already, and what `left` take back."""
-    A, Z, weights = rows.A, rows.Z, rows.weights
-    L = factorize_inputs(rows, scales.input_noise)
-    B = outputs.B if len(outputs.B) else np.eye(len(Z))
-    readout = solve_cholesky(L, np.hstack([B, Z]))
-    L_inv = inverse_factor(L)
-    core = TwinCore(pack_lower(L_inv), readout, outputs.pivots, outputs.C)
-    own = np.hstack([B[left], Z[left]])
-    unexplained, products = left_out(L_inv, readout, own, left, scales, weights)
-    r = B.shape[1]
-    nearest = nearest_of_left_out(A, Z, left)
-    return core, Looks(products[:, :r], unexplained, products[:, r:], nearest, taken)
-
-
-def left_out(L_inv, readout, own, left, scales, weights):
-    r"""Rows as if each were a query and had never been in the subdomain.
+    r"""The core of the rows, and `Looks` of some as if each had never been there.
 
     With :math:`a_i = [A^{-1}]_{ii}` all is in closed form: :math:`u = -A^{-1}_{:, i} /
     a_i` but for its own entry, which is zero, and :math:`\eta = 1 / a_i`.
-
-    Parameters
-    ----------
-    L_inv : ndarray of shape (size, size)
-    readout : ndarray of shape (size, n)
-        ``A^-1 V`` for some values V of the rows.
-    own : ndarray of shape (n_left, n)
-        V of the rows left out.
-    left : ndarray of int of shape (n_left,)
-    scales : Scales
-    weights : ndarray of shape (size,)
-
-    Returns
-    -------
-    unexplained : ndarray of shape (n_left,)
-    products : ndarray of shape (n_left, n)
-        ``V^T u``.
     """
+    Z, r = rows.Z, len(outputs.pivots)
+    L = factorize_inputs(rows, scales.input_noise)
+    B = outputs.B if len(outputs.B) else np.eye(len(Z))
+    values = np.hstack([B, Z])
+    readout, L_inv = solve_cholesky(L, values), inverse_factor(L)
+    core = TwinCore(pack_lower(L_inv), readout, outputs.pivots, outputs.C)
     columns = L_inv[:, left]
     precision = np.einsum("ij,ij->j", columns, columns)
-    unexplained = 1.0 / precision - scales.input_noise / weights[left]
-    products = own - readout[left] / precision[:, None]
-    return np.clip(unexplained, LEAST_VARIANCE, 1.0), products
+    unexplained = 1.0 / precision - scales.input_noise / rows.weights[left]
+    products = values[left] - readout[left] / precision[:, None]
+    nearest = nearest_of_left_out(rows.A, Z, left)
+    unexplained = np.clip(unexplained, LEAST_VARIANCE, 1.0)
+    return core, Looks(products[:, :r], unexplained, products[:, r:], nearest, taken)
 
 
 def nearest_of_left_out(A, Z, left):
     """Output of the row most similar to each of those left out; their own if alone."""
+    if not len(left):
+        return Z[left]
     K = kernels.cross("rbf", A, A[left])
     K[left, np.arange(len(left))] = -1.0
     return Z[np.argmax(K, axis=0)]
 
 
 def look(core: TwinCore, K_xq, Z) -> Looks:
-    """Queries, from their similarities to the rows.
-
-    Parameters
-    ----------
-    core : TwinCore
-    K_xq : ndarray of shape (size, n_queries)
-    Z : ndarray of shape (size, n_outputs)
-
-    Returns
-    -------
-    Looks
-    """
+    """Queries, from their similarities to the rows, shape (size, n_queries)."""
     products, r = K_xq.T @ core.readout, len(core.pivots)
     return Looks(
         U=products[:, :r],
         unexplained=unexplained_of(core.factor, K_xq),
         means=products[:, r:],
-        nearest=Z[np.argmax(K_xq, axis=0)],
+        nearest=Z[np.argmax(K_xq.T, axis=1)],
         taken=np.empty((0, r)),
     )
 
@@ -312,18 +303,7 @@ def unexplained_of(factor, K_xq):
 
 
 def look_fresh(K_xq, u, Z, outputs: OutputSide) -> Looks:
-    """Queries, from their weights on all rows: nothing has been precomputed.
-
-    Parameters
-    ----------
-    K_xq, u : ndarray of shape (size, n_queries)
-    Z : ndarray of shape (size, n_outputs)
-    outputs : OutputSide
-
-    Returns
-    -------
-    Looks
-    """
+    """Queries, from their weights u on all rows: nothing has been precomputed."""
     explained = np.einsum("ij,ij->j", K_xq, u)
     return Looks(
         U=u.T @ outputs.B if len(outputs.B) else np.ascontiguousarray(u.T),

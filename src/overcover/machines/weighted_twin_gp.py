@@ -117,7 +117,9 @@ class ImportanceWeightedTwinGP(TwinGP):
         self.transductive = transductive
         self.n_centers = n_centers
 
-    def fit(self, X, y, sample_weight=None, X_target=None):
+    def fit(  # type: ignore[override]  # the order of a cover's `fit`
+        self, X, y, sample_weight=None, X_target=None, groups=None
+    ):
         """Fit the full model, weighing rows by how much they are like the targets.
 
         Parameters
@@ -128,12 +130,14 @@ class ImportanceWeightedTwinGP(TwinGP):
             Multiplies the weights by density ratio.
         X_target : array-like of shape (n_targets, n_features), default=None
             Inputs like those of the queries; no outputs are needed.
+        groups : array-like of shape (n_samples,), default=None
+            As in `TwinGP.fit`.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight, X_target)
+        return self._fit(X, y, sample_weight, X_target, groups)
 
     def weigh(self, X, sample_weight, X_target, random_state):
         """Weights of the rows: those of the user times the ratio of densities."""

@@ -23,8 +23,8 @@ from ._sets import units_of
 FEW_ROWS = 300
 N_SETS, SET_SIZE, N_HELD_OUT = 10, 600, 48
 HELD_OUT_SHARE = 0.2
-# Factorised sides kept per set, so that a grid makes each once: some 100 MB.
-MOST_KEPT = 12
+# Factorised sides kept per set, so that a grid makes each once: 20 MB.
+MOST_KEPT = 8
 # Rows on which alignments and median distances are measured.
 N_MEASURED = 300
 
@@ -37,38 +37,22 @@ def make_sets(
     subdomain_size,
     random_state,
     n_jobs,
-    together=None,
+    groups=None,
     n_sets=None,
+    run_length=None,
 ):
-    """What hyperparameters are tried on, for every input metric.
+    """What hyperparameters are tried on: a list of sets for every input metric.
 
-    The rows held out are the same for all; the rows to learn from are those nearest in
-    the metric, as they will be in a cover.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        In memory or mapped; it is not copied.
-    Y : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,)
-    units : dict from name to ndarray of shape (n_features,)
-        Neighbours are near in ``X / unit``.
-    subdomain_size : int
-    random_state : RandomState
-    n_jobs : int or None
-    together : ndarray of int of shape (n_samples,) or None
-        Rows of a unit are held out together; None for runs of rows.
-    n_sets : int or None
-        None for `N_SETS`.
-
-    Returns
-    -------
-    dict from name to a list of LocalSet or LeaveOneOut
+    The rows held out are the same for all metrics; the rows to learn from are those
+    nearest in ``X / unit``, as they will be in a cover. Rows of a group are held out
+    together, without groups runs of rows. X may be mapped; it is not copied.
     """
     if len(X) <= FEW_ROWS:
         alone = [LeaveOneOut(*merge_duplicates(X, Y, weights))]
         return dict.fromkeys(units, alone)
-    together = units_of(len(X)) if together is None else together
+    together = units_of(len(X)) if groups is None else groups
+    if groups is None and run_length is not None:
+        together = np.arange(len(X)) // run_length
     n_sets = N_SETS if n_sets is None else n_sets
     chosen = random_state.permutation(together.max() + 1)
     chosen = chosen[: max(1, int(HELD_OUT_SHARE * len(chosen)))]
@@ -85,7 +69,10 @@ def make_sets(
     for name, unit in units.items():
         near = rest[nearest_rows(X, centers, size, n_jobs, rest, unit)]
         sets[name] = [
-            LocalSet(X[i], Y[i], weights[i], X[j], Y[j], weights[j])
+            LocalSet(
+                *(X[i], Y[i], weights[i], X[j], Y[j], weights[j]),
+                groups=None if groups is None else groups[i],
+            )
             for i, j in zip(near, asked)
         ]
     return sets
@@ -96,18 +83,6 @@ def random_cell(A, rows, size, random_state):
 
     Every row is as likely to be in it as any other, also at the edge of the data, where
     the nearest rows of anything seldom are.
-
-    Parameters
-    ----------
-    A : array of shape (n_samples, n_features), or Rows
-    rows : ndarray of int
-    size : int
-        How many at most; more than half as many if there are.
-    random_state : RandomState
-
-    Returns
-    -------
-    ndarray of int, sorted
     """
     while len(rows) > size:
         i, j = random_state.choice(rows, 2, replace=False)
@@ -181,8 +156,8 @@ class LeaveOneOut(_Rows):
         """Error of a machine with hyperparameters, by a metric."""
         search = machine.make_search()
         rows = search.rows(self.X, self.Y, self.weights)
-        said = search.answer_left_out(rows, np.arange(len(self.X)))
-        return metric(self.Y, said, self.weights)
+        _, points, _ = search.leave_out(rows, np.arange(len(self.X)))
+        return metric(self.Y, rows.back(points), self.weights)
 
     def excess(self, machine, coverage):
         """Nothing: rows left out are what intervals are made from."""
@@ -192,26 +167,34 @@ class LeaveOneOut(_Rows):
 class LocalSet(_Rows):
     """A neighbourhood, and rows held out that lie in it."""
 
-    def __init__(self, X, Y, weights, X_held, Y_held, weights_held):
+    def __init__(self, X, Y, weights, X_held, Y_held, weights_held, groups=None):
         super().__init__(X, Y, weights)
+        self.groups = groups
         self.X_held, self.Y_held, self.weights_held = X_held, Y_held, weights_held
+        self._distances: dict[tuple, np.ndarray] = {}
+
+    def distances(self, side, unit):
+        """Squared distances between "inputs", "outputs", or inputs and "queries"."""
+        key = side, np.round(unit, 9).tobytes()
+        if key not in self._distances:
+            rows = (self.Y if side == "outputs" else self.X) / unit
+            others = self.X_held / unit if side == "queries" else rows
+            center = rows.mean(axis=0)
+            dist_sq = squared_distances(rows - center, others - center)
+            self._distances[key] = dist_sq.astype(np.float32)
+        return self._distances[key]
 
     def error(self, machine, metric):
         """Error of a machine with hyperparameters, by a metric."""
         search = machine.make_search()
-        rows = search.rows(self.X, self.Y, self.weights)
+        rows = search.measured_rows(self.Y, self.weights, self.distances)
         said = search.answer_fresh(rows, self.X_held, self.kept).mean
         return metric(self.Y_held, said, self.weights_held)
 
     def excess(self, machine, coverage):
-        """Errors of held-out rows over half the width of their intervals.
-
-        Returns
-        -------
-        ndarray of shape (n_held_out, n_outputs that vary)
-        """
+        """Errors of held-out rows over half their intervals, of outputs that vary."""
         machine = copy(machine)
-        state = machine.fit_state(self.X, self.Y, self.weights)
+        state = machine.fit_state(self.X, self.Y, self.weights, groups=self.groups)
         machine.calibrate([state])
         said = machine.answer(state, self.X_held, variance=True)
         half = machine.errors_.half_width(coverage) * np.sqrt(said.variance)

@@ -38,7 +38,7 @@ METRICS = ("rmse", "joint", "angle")
 # Multiples of the median distance between the rows of a set.
 INPUT_FACTORS = (0.5, 1.0, 2.0, 4.0)
 OUTPUT_FACTORS = tuple(2.0 ** (0.5 * k) for k in range(-4, 9))
-NOISES = ((1e-3, 1e-3), (1e-2, 1e-2), (1e-2, 1e-3), (1e-4, 1e-4))
+NOISES = ((1e-3, 1e-3), (1e-2, 1e-2), (1e-2, 1e-1), (1e-3, 1e-1), (1e-4, 1e-4))
 FACTOR_BOUNDS, NOISE_BOUNDS = (1e-2, 1e3), (1e-6, 1.0)
 # Steps of the refinement in (rho_X, rho_Y, lambda_X, lambda_Y): factors of two for the
 # scales, of ten for the noises.
@@ -51,22 +51,22 @@ MOST_ROUNDS = 4
 # a kernel that is wide.
 WIDER = (0, 2)
 # An input metric with more than this times the least error is given up.
-FAR_BEHIND = 1.5
-# Sets on which variances are checked, and rows that are held out there together.
-N_FRESH, LONG_RUN = 6, 64
+FAR_BEHIND = 1.15
+# Sets on which every point is tried, and the error there, in multiples of the least of
+# the same metric, with which it is not tried on the others.
+N_FIRST, BEHIND = 3, 1.01
+# Variances are checked on so many sets of each of some draws of runs to hold out: which
+# runs these are matters more than the number of sets.
+N_DRAWS, N_FRESH, LONG_RUN = 3, 4, 64
 # An error must fall by this share to be worth a step.
 LEAST_GAIN = 2e-3
 
 
 class Scales(NamedTuple):
-    """The hyperparameters of a Twin GP."""
+    """The hyperparameters of a Twin GP; scales are infinite for an ignored column."""
 
     inputs: np.ndarray
-    """Length scales rho_X, shape (n_features,); infinite for an ignored column."""
-
     outputs: np.ndarray
-    """Length scales rho_Y, shape (n_outputs,); infinite for a constant output."""
-
     input_noise: float
     output_noise: float
     self_noise: bool
@@ -84,14 +84,11 @@ class Scales(NamedTuple):
 
 
 class TunedTwin(NamedTuple):
-    """The hyperparameters found, and what else was tried."""
+    """The best hyperparameters; all trials; and the factor that variances lack."""
 
     scales: Scales
     scores: list[dict]
-    """Hyperparameters and held-out error of every trial, best first."""
-
     inflation: float
-    """What variances from rows left out one by one must be multiplied with."""
 
 
 class Point(NamedTuple):
@@ -107,26 +104,8 @@ class Point(NamedTuple):
 
 def tune(
     machine, X, Y, weights, subdomain_size, random_state, n_jobs=None, groups=None
-):
-    """Find length scales and noises.
-
-    Parameters
-    ----------
-    machine : TwinGP
-        Whose options are "auto" or fixed.
-    X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,) or None
-    subdomain_size : int
-    random_state : RandomState
-    n_jobs : int or None
-    groups : ndarray of int of shape (n_samples,) or None
-        Rows of a group are held out together.
-
-    Returns
-    -------
-    TunedTwin
-    """
+) -> TunedTwin:
+    """Find length scales and noises; parameters as in `Machine.tune`."""
     space = Space(machine, X, Y, weights, random_state, n_jobs)
     if not space.is_free() or len(X) < 3:
         return TunedTwin(space.scales(space.start), [], 1.0)
@@ -140,11 +119,12 @@ def tune(
     best = trials.best()
     scales = space.scales(best)
     # On rows that did not choose the hyperparameters, held out in longer runs.
-    runs = np.arange(len(X)) // max(1, min(LONG_RUN, len(X) // 50))
     chosen = {best.inputs: space.inputs[best.inputs]}
-    together = runs if groups is None else groups
-    fresh = make_sets(X, Y, weights, chosen, *options, together, N_FRESH)
-    inflation = variance_inflation(machine.with_scales(scales), fresh[best.inputs])
+    runs = groups, N_FRESH, max(1, min(LONG_RUN, len(X) // 30))
+    fresh = []
+    for _ in range(N_DRAWS):
+        fresh += make_sets(X, Y, weights, chosen, *options, *runs)[best.inputs]
+    inflation = variance_inflation(machine.with_scales(scales), fresh)
     return TunedTwin(scales, trials.scores(), inflation)
 
 
@@ -162,7 +142,7 @@ def variance_inflation(machine, sets):
 
 
 def coarse(trials, space):
-    """Try the ridge and its wide side, then noises and the units of the outputs."""
+    """Try the ridge and its wide side, then noises and units of the outputs."""
     ridge = space.ridge(trials.sets)
     trials.run([space.moved(p, (0, wide, 0, 0)) for p in ridge for wide in WIDER])
     for name in space.inputs:
@@ -175,11 +155,7 @@ def coarse(trials, space):
 
 
 def fine(trials, space):
-    """Steps around the best while its error falls, then smaller steps.
-
-    Large steps are taken from the best of every input metric that is not far behind:
-    what is best on the ridge need not be best off it.
-    """
+    """Large steps from the best of every input metric not far behind, then smaller."""
     for name in space.inputs:
         best = trials.errors[trials.best()]
         if trials.errors[trials.best(name)] < FAR_BEHIND * best:
@@ -202,15 +178,7 @@ def descend(trials, space, size, name=None):
 class Space:
     """From points to hyperparameters; what the user has fixed stays as it is.
 
-    Attributes
-    ----------
-    inputs, outputs : dict from name to ndarray
-        Units in which length scales are tried, one per column; infinite for a constant
-        column.
-    free : tuple of bool
-        Whether rho_X, rho_Y, lambda_X, lambda_Y are to be found.
-    start : Point
-        What is used if nothing can be tried.
+    Units of both sides, by name, are infinite for a constant column.
     """
 
     def __init__(self, machine, X, Y, weights, random_state, n_jobs):
@@ -270,15 +238,13 @@ class Space:
         moved = [f * 2.0**s for f, s in zip(factors, step[:2])]
         moved += [n * 10.0**s for n, s in zip(noises, step[2:])]
         bounds = (FACTOR_BOUNDS, FACTOR_BOUNDS, NOISE_BOUNDS, NOISE_BOUNDS)
-        return point._replace(
-            **{
-                name: float(f"{np.clip(value, *bound):.6g}")
-                for name, value, bound, is_free in zip(
-                    Point._fields[2:], moved, bounds, self.free
-                )
-                if is_free
-            }
-        )
+        places = zip(Point._fields[2:], moved, bounds, self.free)
+        changed = {
+            name: float(f"{np.clip(value, *bound):.6g}")
+            for name, value, bound, is_free in places
+            if is_free
+        }
+        return point._replace(**changed)
 
     def ridge(self, sets):
         """For every input scale the output scale most alike; a list of points."""
@@ -312,17 +278,43 @@ class Trials:
         self.metric = metric_of(machine.metric, Y)
         self.machine = machine
         self.errors: dict[Point, float] = {}
+        self.early: dict[Point, float] = {}
 
     def run(self, points):
-        """Try all that are new, every one on every set."""
+        """Try all that are new on a few sets, and on the others what does well there.
+
+        The rest counts as far behind the best of its metric as it was on the first.
+        """
         new = [p for p in dict.fromkeys(points) if p not in self.errors]
+        self.early |= zip(new, self._mean_errors(new, slice(N_FIRST)))
+        ahead = {
+            name: min(
+                (p for p in self.early if p.inputs == name), key=self.early.__getitem__
+            )
+            for name in {p.inputs for p in new}
+        }
+        chosen = [
+            p for p in new if self.early[p] <= BEHIND * self.early[ahead[p.inputs]]
+        ]
         n_sets = len(next(iter(self.sets.values())))
-        # Set by set, because a set keeps what it has factorised.
-        tasks = [(self.sets[p.inputs][k], p) for k in range(n_sets) for p in new]
-        errors = np.reshape(
-            list(run_tasks(self._try, tasks, self.n_jobs)), (n_sets, -1)
-        )
-        self.errors |= zip(new, map(float, errors.mean(axis=0)))
+        share = max(0, n_sets - N_FIRST) / n_sets
+        late = [0.0] * len(chosen)
+        if share:
+            late = self._mean_errors(chosen, slice(N_FIRST, None))
+        for p, error in zip(chosen, late):
+            self.errors[p] = (1.0 - share) * self.early[p] + share * error
+        for p in (p for p in new if p not in self.errors):
+            other = ahead[p.inputs]
+            self.errors[p] = self.errors[other] + self.early[p] - self.early[other]
+
+    def _mean_errors(self, points, which):
+        """Mean errors on some of the sets, set by set: a set keeps its factors."""
+        n_sets = len(next(iter(self.sets.values()))[which])
+        tasks = [
+            (self.sets[p.inputs][which][k], p) for k in range(n_sets) for p in points
+        ]
+        errors = list(run_tasks(self._try, tasks, self.n_jobs))
+        return np.reshape(errors, (n_sets, -1)).mean(axis=0).tolist()
 
     def _try(self, local, point):
         machine = self.machine.with_scales(self.space.scales(point))
@@ -358,12 +350,7 @@ def units(columns, measure=typical_moments_of):
 
 
 def relevant_scales(X, Y, weights, random_state, n_jobs):
-    """A length scale for every column, as a GP finds them; None if there is no use.
-
-    Returns
-    -------
-    ndarray of shape (n_features,) or None
-    """
+    """A length scale for every column, as a GP finds them; None if there is no use."""
     if not 1 < X.shape[1] <= MOST_SCALES:
         return None
     theta = np.full(X.shape[1] + 1, np.nan)
@@ -380,14 +367,7 @@ def relevant_scales(X, Y, weights, random_state, n_jobs):
 
 
 def metric_of(metric, Y):
-    """``metric(Y_true, Y_predicted, weights)``, the smaller the better.
-
-    Parameters
-    ----------
-    metric : {"rmse", "joint", "angle"} or callable
-    Y : ndarray of shape (n_samples, n_outputs)
-        For the deviations that errors of "rmse" are measured in.
-    """
+    """``metric(Y_true, Y_predicted, weights)``; errors of "rmse" in deviations of Y."""
     _, deviation, constant = moments_of(Y)
     varies = ~constant
 
