@@ -289,8 +289,9 @@ def search_all(tools, start):
 
     def best_columns(best, label):
         """The best of a few rounds: few rows are looked at, so the last need not be."""
+        last = best
         for k in range(search.n_rounds if problem.n_scales() > 1 else 0):
-            columns = search.descend_columns(best)
+            columns = search.descend_columns(last)
             gain = judge.gain(best, columns)
             if gain > 0 and not search.is_local:
                 halves = search.descend_halves(best)
@@ -298,8 +299,10 @@ def search_all(tools, start):
                 columns = columns._replace(inflation=inflation)
             if gain > 0:
                 candidates[f"{label} {k + 1}"] = best = columns
-            if gain < ROUND_GAIN:
+            # Neighbours in the new metric may show more than those in the old one.
+            if k > 0 and gain < ROUND_GAIN:
                 break
+            last = columns
         return best
 
     candidates["isotropic"] = tied(start)
