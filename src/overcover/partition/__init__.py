@@ -49,8 +49,9 @@ __all__ = [
 ]
 
 
-# Rows wider than this are partitioned in their principal components.
-MOST_COLUMNS = 1000
+# Rows wider than this are partitioned in their principal components; those of at most
+# this many columns only if the components hold this share of their variance.
+MOST_COLUMNS, FEW_COLUMNS, ENOUGH = 1000, 100, 0.7
 # More clusters than this need two levels: with one, the distances of all rows to all
 # centres would take most of the time of a fit.
 MANY_CLUSTERS = 2000
@@ -117,10 +118,14 @@ default="kmeans"
         clusterer.fit_rows(X)
         return Partition(clusterer.labels_, clusterer.cluster_centers_)
     is_ours = isinstance(clusterer, EqualSizeKMeans | RecursiveProjection)
-    if is_ours and X.shape[1] > MOST_COLUMNS:
-        labels = clusterer.fit_predict(principal_rows(X, random_state))
-        clusters = clusters_of(labels, n_clusters)
-        return Partition(labels, np.array([X[rows].mean(axis=0) for rows in clusters]))
+    if is_ours and X.shape[1] > FEW_COLUMNS:
+        least = ENOUGH if X.shape[1] <= MOST_COLUMNS else 0.0
+        Z = principal_rows(X, random_state, least)
+        if Z is not None:
+            labels = clusterer.fit_predict(Z)
+            clusters = clusters_of(labels, n_clusters)
+            centers = np.array([X[rows].mean(axis=0) for rows in clusters])
+            return Partition(labels, centers)
     X = np.asarray(X)
     raw_labels = clusterer.fit_predict(X)
     if is_ours:

@@ -42,8 +42,10 @@ def standardize(X: np.ndarray) -> Standardized:
     return Standardized(rows, mean + rest, peak * spread)
 
 
-def principal_rows(X, random_state):
+def principal_rows(X, random_state, least_share=0.0):
     """Rows in the first `N_COMPONENTS` principal components of a sample of them.
+
+    None if these hold less than `least_share` of the variance.
 
     Memory: the result, the sample, and a block of rows; X may be mapped.
     """
@@ -54,9 +56,12 @@ def principal_rows(X, random_state):
     mean = sample.mean(axis=0, dtype=np.float64)
     n_components = min(N_COMPONENTS, *sample.shape)
     with one_thread_per_worker():
-        _, _, directions = randomized_svd(
-            sample - mean, n_components, random_state=random_state
+        offsets = sample - mean
+        _, lengths, directions = randomized_svd(
+            offsets, n_components, random_state=random_state
         )
+        if np.sum(lengths**2) < least_share * np.einsum("ij,ij->", offsets, offsets):
+            return None
         Z = np.empty((len(X), n_components))
         for block in slices_of(*X.shape):
             np.matmul(X[block] - mean, directions.T, out=Z[block])

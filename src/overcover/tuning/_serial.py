@@ -27,7 +27,7 @@ ENOUGH = 0.05
 # matters if its length scale is shorter, in deviations.
 SORTED, MATTERS = 0.95, 30.0
 # Fewer rows than this per length say nothing.
-LEAST_RUNS = 10
+LEAST_RUNS = 4
 
 
 def run_length_of(problem, kernel, theta):
