@@ -67,7 +67,7 @@ def climb_bound(method, machine, X, Y, weights, points, n_jobs):
     -------
     ndarray of shape (n_features + 1,)
     """
-    fixed = machine.hyperparameters_asked_for(X.shape[1])
+    fixed = machine.fixed_theta(X.shape[1])
     problem, _, restore = standardize(
         machine.used_kernel_, X, Y, weights, fixed, n_jobs
     )

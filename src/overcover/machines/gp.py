@@ -176,7 +176,7 @@ class GP(CalibratedMachine):
     ):
         """Learn kernel, length scales and noise; see `overcover.tuning`."""
         self._check_options(X.shape[1])
-        asked = self.hyperparameters_asked_for(X.shape[1])
+        asked = self.fixed_theta(X.shape[1])
         share = "auto" if self._is_auto(self.per_output) else True
         options = asked, random_state, n_jobs, groups, share, self.robust
         is_each = self.per_output is True and Y.shape[1] > 1
@@ -216,7 +216,7 @@ class GP(CalibratedMachine):
     def tuning_cost(self, n_samples, n_features, n_outputs):
         """Of each output if none share; a kernel object is tuned on few rows."""
         is_object = kernels.is_object(self.kernel)
-        asked = self.hyperparameters_asked_for(n_features)
+        asked = self.fixed_theta(n_features)
         if not is_object and not np.isnan(asked).any():
             return TuningCost()
         n_rows = min(n_samples, tuning.FEW_ROWS) if is_object else n_samples
@@ -224,7 +224,7 @@ class GP(CalibratedMachine):
         n_groups = n_outputs if self.per_output is True else 1
         return cost._replace(flops=n_groups * cost.flops)
 
-    def hyperparameters_asked_for(self, n_features):
+    def fixed_theta(self, n_features):
         """Log hyperparameters as given, NaN where "auto"."""
         with np.errstate(divide="ignore"):  # noise=0 is -inf, and exp(-inf) is 0
             noise = np.nan if self._is_auto(self.noise) else np.log(self.noise)
@@ -432,7 +432,7 @@ class GP(CalibratedMachine):
                     Y[:, self._outputs_of(g)],
                     sample_weight,
                     theta,
-                    self.hyperparameters_asked_for(X.shape[1]),
+                    self.fixed_theta(X.shape[1]),
                 )
                 for g, theta in enumerate(self.theta_)
             ]
@@ -518,21 +518,11 @@ class GP(CalibratedMachine):
 
         It is one where all subdomains share their hyperparameters. Where each learns
         its own, a posterior variance is relative to a variance of the signal that
-        differs from one subdomain to the next. The mean squared residual estimates
-        that variance; it is taken in units of the output's variance, then averaged
-        over outputs.
-
-        Parameters
-        ----------
-        state : GPState
-        outputs : slice or ndarray of int
-            The outputs that the posterior variance is for.
-
-        Returns
-        -------
-        float
+        differs from one subdomain to the next. The mean squared residual estimates that
+        variance; it is taken in units of the output's variance, then averaged over
+        outputs.
         """
-        is_free = np.isnan(self.hyperparameters_asked_for(state.X.shape[1]))
+        is_free = np.isnan(self.fixed_theta(state.X.shape[1]))
         if kernels.is_object(self.kernel):
             is_free[:-1] = True
         if not (self.per_subdomain and is_free.any()):

@@ -173,23 +173,9 @@ class FittedGroup(NamedTuple):
 def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup:
     """Factorise one kernel matrix and leave out each of its rows, or groups, in turn.
 
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
-        Rows as the kernel wants them.
-    Y : ndarray of shape (size, n_outputs)
-        Minus their mean, weighted.
-    noise : float
-    weights : ndarray of shape (size,)
-    n_owned : int
-    groups : ndarray of int of shape (size,) or None
-        Rows of a group are left out together; None leaves out each alone.
-
-    Returns
-    -------
-    FittedGroup
-        Fields as in `GPState`.
+    Rows A as the kernel wants them, owned rows first; Y of shape (size, n_outputs)
+    minus its weighted mean; groups of shape (size,), or None to leave out each row
+    alone.
     """
     K_xx = kernels.gram_lower(kernel, A)
     own = K_xx[:n_owned, :n_owned]
@@ -224,14 +210,6 @@ def rounding_of_variance(group):
     Of the least variance at a row left out, where a variance is less than that: see
     `unexplained_near`. (A bound from the norms of ``L^-1`` would have to assume that
     errors add up at random; on a regular grid they do not.)
-
-    Parameters
-    ----------
-    group : FittedGroup
-
-    Returns
-    -------
-    float
     """
     kernel, A, noise = group.kernel, group.A, group.noise
     # Rows here and there, and those that the others explain best.
@@ -252,24 +230,11 @@ def rounding_of_variance(group):
 
 
 def posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
-    """Posterior variance of a new observation on the kernel's scale.
+    """Posterior variance of a new observation on the kernel's scale, (n_queries,).
 
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
-    B : ndarray of shape (n_queries, n_features)
-    K_xq : ndarray of shape (size, n_queries)
-    factor : ndarray of shape (packed_size(size),)
-    noise : float
-    row_noise : ndarray of shape (size,)
-    least : float
-        The least at a row left out: less is found in another way, if factors are
-        float32.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
+    Rows A and queries B as the kernel wants them, K_xq between them, a packed factor.
+    `least` is the least variance at a row left out: less is computed in another way, if
+    factors are float32.
     """
     unexplained = kernels.diagonal(kernel, B) - packed_column_norms_sq(factor, K_xq)
     if factor.dtype == np.float32:
@@ -308,23 +273,9 @@ def unexplained_near(kernel, A, B, K_xq, unexplained, factor, row_noise):
 def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
     r"""Fit one group and answer at once: one Cholesky, one substitution, no inverse.
 
-    With :math:`[z_y, z_q] = L^{-1} [Y, k_q]` the mean is :math:`z_q^\top z_y`, the
-    posterior variance :math:`k(q, q) + \nu - z_q^\top z_q`, and the variance that times
-    the amplitude of the marginal likelihood, :math:`z_y^\top z_y / n`.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    theta : ndarray of shape (n_hyperparameters,)
-    X : ndarray of shape (size, n_features)
-    Y : ndarray of shape (size, n_outputs)
-        Centred.
-    weights : ndarray of shape (size,)
-    X_query : ndarray of shape (n_queries, n_features)
-
-    Returns
-    -------
-    Answer
+    With :math:`[z_y, z_q] = L^{-1} [Y, k_q]` (Y centred) the mean is :math:`z_q^\top
+    z_y`, the posterior variance :math:`k(q, q) + \nu - z_q^\top z_q`, and the variance
+    that times the amplitude of the marginal likelihood, :math:`z_y^\top z_y / n`.
     """
     noise = np.exp(theta[-1])
     # A kernel object may care where the origin is.
@@ -341,19 +292,7 @@ def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
 
 
 def substitute(kernel, A, row_noise, right):
-    """``L^-1 right`` for the Cholesky factor L of a kernel matrix with noise.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
-    row_noise : ndarray of shape (size,)
-    right : ndarray of shape (size, n_right)
-
-    Returns
-    -------
-    ndarray of shape (size, n_right)
-    """
+    """``L^-1 right`` for the Cholesky factor L of a kernel matrix with noise."""
     K_xx = add_to_diagonal(kernels.gram_lower(kernel, A), row_noise)
     # The transpose is in Fortran order, so LAPACK works in place: K = U^T U, U = L^T.
     U, info = lapack.dpotrf(K_xx.T, lower=0, clean=0, overwrite_a=1)

@@ -120,31 +120,13 @@ def tune(
     share="auto",
     robust="auto",
 ):
-    """Find length scales and noise.
+    """Kernels, length scales and noise for outputs Y (n_samples, n_outputs); `Tuned`.
 
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-        "auto" chooses between the kernels that have a name, if anything else is to be
-        found.
-    X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,) or None
-    theta : ndarray of shape (n_hyperparameters,)
-        Log hyperparameters, the noise last; NaN where they are to be found. Those of
-        a kernel object are where to start.
-    random_state : RandomState
-    n_jobs : int or None
-    groups : ndarray of shape (n_samples,) or None
-        Rows of a group are held out together.
-    share : {"auto", True}
-        Whether all outputs must share their hyperparameters.
-    robust : {"auto", True, False}
-        Whether rows that others contradict are made light.
-
-    Returns
-    -------
-    Tuned
+    kernel "auto" chooses between the kernels that have a name, if anything else is to
+    be found. theta holds log hyperparameters, the noise last, NaN where they are to be
+    found; those of a kernel object are the start. Rows of a group are held out
+    together. share is "auto", or True if all outputs must share their hyperparameters;
+    robust is "auto" or whether rows that others contradict are made light.
     """
     is_auto = isinstance(kernel, str) and kernel == "auto"
     first = FIRST_KERNEL if is_auto else kernel
@@ -216,17 +198,7 @@ def choose(tools, start):
 def without_outliers(tools, best, robust):
     """Hyperparameters with contradicted rows made light, if that predicts better.
 
-    Parameters
-    ----------
-    tools : Tools
-    best : Candidate
-    robust : {"auto", True, False}
-
-    Returns
-    -------
-    tools : Tools
-    best : Candidate
-    is_robust : bool
+    Returns tools, the best candidate, and whether rows were made light.
     """
     judge = tools.judge
     if robust is False or (
@@ -267,19 +239,9 @@ def count_learned(problem, theta):
 
 
 def search_all(tools, start):
-    """Candidates by name, in the order in which they are found.
+    """Candidates by name, in the order of the search, and the kernel of the winner.
 
-    Parameters
-    ----------
-    tools : Tools
-    start : Candidate
-        If its length scales differ, one common length scale is not tried.
-
-    Returns
-    -------
-    candidates : dict from name to Candidate
-    kernel : str
-        That of the winner.
+    If the length scales of `start` differ, one common length scale is not tried.
     """
     problem, search, judge, names, random_state = tools
     first, candidates = start.kernel, {}
@@ -345,17 +307,7 @@ def smoothest(candidates, judge):
 def refine(problem, best, judge, steps=STEPS):
     """Move common length scale and noise by factors while held-out rows gain.
 
-    Parameters
-    ----------
-    problem : Problem
-    best : Candidate
-    judge : Judge
-    steps : sequence of tuples
-        Logs of the factors on length scales and noise that are tried in turn.
-
-    Returns
-    -------
-    Candidate
+    `steps` are pairs of logs, of the factors on length scales and on the noise.
     """
     low, high = problem.bounds()
     for of_lengths, of_noise in steps:
@@ -386,26 +338,13 @@ def with_most_noise(problem, best, judge):
     return noisy
 
 
-def improve(kernel, X, Y, weights, theta, asked, max_iter=10):
-    """A few steps up the likelihood of one set of rows.
+def improve(kernel, X, Y, weights, theta, fixed, max_iter=10):
+    """A few steps up the likelihood of one set of rows, from theta.
 
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,) or None
-    theta : ndarray of shape (n_hyperparameters,)
-        Where to start.
-    asked : ndarray of shape (n_hyperparameters,)
-        NaN where it may move, as in `tune`.
-
-    Returns
-    -------
-    ndarray of shape (n_hyperparameters,)
-        A column that is constant among these rows keeps its length scale.
+    `fixed` is NaN where theta may move. A column that is constant among these rows
+    keeps its length scale.
     """
-    problem, _, restore = standardize(kernel, X, Y, weights, asked, None)
+    problem, _, restore = standardize(kernel, X, Y, weights, fixed, None)
     if problem.Y.shape[1] == 0 or len(X) < 2:
         return theta
     start = restore.inverse(theta)

@@ -44,11 +44,6 @@ class Judge:
 
     Errors are cut at limits that the first candidate sets, so that all are judged
     alike. The sums that a loss needs are kept.
-
-    Parameters
-    ----------
-    problem : Problem
-    start : Candidate
     """
 
     n_parts = 1
@@ -199,19 +194,10 @@ class LeaveOut(Judge):
     def check_halves(self, old, new, halves):
         """Whether length scales that one half of the rows find serve the other half.
 
-        Parameters
-        ----------
-        old, new : Candidate
-            `new` is what all rows found.
-        halves : list of (rows, candidate)
-            See `LikelihoodSearch.descend_halves`.
-
-        Returns
-        -------
-        gain : float
-            Of the candidates of the halves over the old one.
-        inflation : float
-            Squared errors over variances of these, relative to those of `new`.
+        `new` is what all rows find, `halves` are from
+        `LikelihoodSearch.descend_halves`. Returns the gain of the candidates of the
+        halves over the old one, and their squared errors over variances, relative to
+        those of `new`.
         """
         judged = np.flatnonzero(are_judged(self.own_weights))
         before, now = self.predict(old), self.predict(new)

@@ -26,24 +26,10 @@ LEAST_GAIN = 0.08
 
 
 def share_outputs(problem, best, search, judge, search_alone):
-    """A few candidates, and which of them every output has.
+    """A few candidates, and the number of the one that each varying output has.
 
-    Parameters
-    ----------
-    problem : Problem
-    best : Candidate
-        What suits all outputs together.
-    search : Search
-    judge : Judge
-    search_alone : callable
-        From a candidate, and search and judge of some outputs, to the best candidate
-        for these.
-
-    Returns
-    -------
-    candidates : list of Candidate
-    numbers : ndarray of int of shape (n_outputs,)
-        The candidate of every output that varies.
+    `best` suits all outputs together. ``search_alone(candidate, search, judge)`` is the
+    best candidate for the outputs of this search and judge.
     """
     options = [best, *_other_noises(problem, best)]
     for outputs in _clusters(problem):

@@ -112,16 +112,10 @@ class Problem(NamedTuple):
         )
 
     def directions(self, own=None):
-        """Steps in which theta may move: along each entry, or by one common factor.
+        """Steps in which theta may move, shape (n_hyperparameters, n_directions).
 
-        Parameters
-        ----------
-        own : ndarray of bool of shape (n_hyperparameters - 1,) or None
-            Length scales that move alone; all others share a factor. None for all.
-
-        Returns
-        -------
-        ndarray of shape (n_hyperparameters, n_directions)
+        Length scales marked in `own` move alone, all others by one common factor; None
+        for all alone.
         """
         steps = np.eye(len(self.free))[:, self.free]
         if own is None or kernels.is_object(self.kernel):
@@ -161,26 +155,11 @@ class Restore(NamedTuple):
 
 
 def standardize(kernel, X, Y, weights, theta, n_jobs, groups=None):
-    """The problem in standard units, where to start, and the way back.
+    """The problem in standard units, where to start, and the way back (`Restore`).
 
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    X : ndarray of shape (n_samples, n_features)
-        In memory or mapped; it is not copied.
-    Y : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,) or None
-    theta : ndarray of shape (n_hyperparameters,)
-        NaN where it is to be found.
-    n_jobs : int or None
-    groups : array-like of shape (n_samples,) or None
-        Rows of a group are held out together.
-
-    Returns
-    -------
-    problem : Problem
-    start : ndarray of shape (n_hyperparameters of used columns,)
-    restore : Restore
+    theta has shape (n_hyperparameters,), NaN where it is to be found; the start lacks
+    the constant columns. X may be mapped: it is not copied. Rows of a group are held
+    out together.
     """
     _, deviation, flat = moments_of(Y)
     outputs = np.flatnonzero(~flat)
@@ -224,17 +203,7 @@ def _log_root_mean_square(logs):
 def descend_tied(problem, theta, objective, max_iter):
     """Minimise over a common factor on the free length scales, and the noise.
 
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-    objective : callable
-        From (log factor, log noise) to value and gradient.
-    max_iter : int
-
-    Returns
-    -------
-    ndarray of shape (n_hyperparameters,)
+    The objective maps (log factor, log noise) to value and gradient; returns theta.
     """
     low, high = problem.bounds()
     start = np.clip(theta, low, high)
@@ -269,21 +238,9 @@ def descend_tied(problem, theta, objective, max_iter):
 
 
 def descend(problem, theta, objective, directions, max_iter):
-    """Minimise `objective` over the free hyperparameters, within bounds.
+    """Minimise along directions, within bounds; returns theta.
 
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-    objective : callable
-        From theta to value and gradient.
-    directions : ndarray of shape (n_hyperparameters, n_directions)
-        See `Problem.directions`.
-    max_iter : int
-
-    Returns
-    -------
-    ndarray of shape (n_hyperparameters,)
+    The objective maps theta to value and gradient.
     """
     if directions.shape[1] == 0:
         return theta

@@ -31,18 +31,7 @@ LEAST_RUNS = 10
 
 
 def run_length_of(problem, kernel, theta):
-    """How many rows that follow each other depend on each other; 1 if none do.
-
-    Parameters
-    ----------
-    problem : Problem
-    kernel : str
-    theta : ndarray of shape (n_hyperparameters,)
-
-    Returns
-    -------
-    int
-    """
+    """How many rows that follow each other depend on each other; 1 if none do."""
     n = len(problem.X)
     lengths = [length for length in LENGTHS if n >= LEAST_RUNS * length]
     if len(lengths) < 2 or not are_near_in_order(problem, theta):
@@ -80,12 +69,7 @@ def are_sorted(problem, theta):
 
 
 def growth_of_errors(problem, kernel, theta, lengths):
-    """Mean squared error over variance for runs of several lengths, relative to one.
-
-    Returns
-    -------
-    ndarray of shape (n_lengths,)
-    """
+    """Mean squared error over variance for runs of each length, relative to one."""
     n = len(problem.X)
     anchors = np.linspace(0, n - 1, N_SETS).astype(np.intp)
     scale = problem.metric(theta)

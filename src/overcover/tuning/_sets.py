@@ -26,15 +26,6 @@ MOST_DISTANCES = 4e8
 def units_of(n_samples, groups=None):
     """The unit of every row: rows of a unit are held out together.
 
-    Parameters
-    ----------
-    n_samples : int
-    groups : ndarray of shape (n_samples,) or None
-
-    Returns
-    -------
-    ndarray of int of shape (n_samples,)
-
     Examples
     --------
     >>> units_of(4, ["b", "a", "b", "a"]).tolist()
@@ -46,20 +37,7 @@ def units_of(n_samples, groups=None):
 
 
 def choose_spots(problem, theta, n_spots, random_state):
-    """Rows held out at each of some spots.
-
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-        In whose metric spots are near.
-    n_spots : int
-    random_state : RandomState
-
-    Returns
-    -------
-    list of ndarray of int
-    """
+    """Rows held out at each of some spots, in the metric of theta; list of arrays."""
     n = len(problem.X)
     rows, n_judged = judged_first(np.arange(n), problem.weights)
     judged = np.sort(rows[:n_judged])
@@ -85,19 +63,8 @@ def _some_units(problem, rows, n_held, random_state):
 def local_sets(problem, theta, spots, size):
     """What is learned from at each spot: the rows nearest to those held out.
 
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-        In whose metric rows are near.
-    spots : list of ndarray of int
-        As from `choose_spots`.
-    size : int
-        Rows to learn from, at most.
-
-    Returns
-    -------
-    list of LocalSet
+    Near in the metric of theta; spots as from `choose_spots`. At most `size` rows for
+    each `LocalSet` of the list.
     """
     held = np.concatenate(spots)
     n, scale = len(problem.X), problem.metric(theta)
