@@ -229,6 +229,40 @@ def rounding_of_variance(group):
     return np.max(np.abs(rounded - exact) / np.maximum(variances, least))
 
 
+def answer_group(kernel, state, g, outputs, offsets, calibrated) -> Answer:
+    """Answer for the outputs of group g, to queries minus the center of the state.
+
+    Without a `Calibration` there is only the mean; the posterior variance is on the
+    kernel's scale.
+    """
+    theta = state.theta[g]
+    kernel, A = kernels.in_units(kernel, theta, state.X)
+    _, B = kernels.in_units(kernel, theta, offsets)
+    K_xq = kernels.cross(kernel, A, B)
+    mean = K_xq.T @ state.alpha[:, outputs] + state.Y_mean[outputs]
+    if calibrated is None:
+        return Answer(mean, None, None)
+    noise, factor = np.exp(theta[-1]), state.factor[g]
+    row_noise = noise / state.weights
+    if not factor.size:
+        factor = packed_factor(kernel, A, row_noise, factor.dtype)
+    least, reach = state.left_out[g]
+    eta = posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least)
+    scale = calibration.scales_at(
+        kernels.similarity(kernel, K_xq, A, B),
+        state.residuals_sq,
+        state.residuals_sq_mean,
+        state.squarings[g],
+        calibrated,
+        outputs,
+    )
+    scale *= calibrated.factor[outputs]
+    prior = kernels.diagonal(kernel, B) + noise
+    spread = calibrated.spread_around(state.Y_mean)[outputs]
+    limit = np.maximum(np.outer(prior, state.amplitude_sq[outputs]), spread)
+    return Answer(mean, calibration.variances_at(eta, scale, reach, prior, limit), eta)
+
+
 def posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
     """Posterior variance of a new observation on the kernel's scale, (n_queries,).
 

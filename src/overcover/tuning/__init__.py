@@ -65,6 +65,11 @@ STEPS = tuple(
 NOISE_STEPS = ((0.0, np.log(32.0)), (0.0, -np.log(8.0)))
 
 
+def is_auto(value):
+    """Whether tuning decides a hyperparameter."""
+    return isinstance(value, str) and value == "auto"
+
+
 class Tuned(NamedTuple):
     """The hyperparameters, and what else was tried."""
 
@@ -128,8 +133,7 @@ def tune(
     together. share is "auto", or True if all outputs must share their hyperparameters;
     robust is "auto" or whether rows that others contradict are made light.
     """
-    is_auto = isinstance(kernel, str) and kernel == "auto"
-    first = FIRST_KERNEL if is_auto else kernel
+    first = FIRST_KERNEL if is_auto(kernel) else kernel
     problem, start, restore = standardize(first, X, Y, weights, theta, n_jobs, groups)
     output_groups = np.zeros(Y.shape[1], dtype=np.intp)
 
@@ -149,7 +153,7 @@ def tune(
 
     # One thread for the whole of it: rounding depends on nothing else.
     with one_thread_per_worker():
-        has_choice = is_auto and len(X) >= ROWS_FOR_KERNELS
+        has_choice = is_auto(kernel) and len(X) >= ROWS_FOR_KERNELS
         names = kernels.NAMES if has_choice else (first,)
         tools = make_tools(problem, start, names, random_state)
         best, scores = choose(tools, Candidate(first, start))
