@@ -38,12 +38,12 @@ def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
         numbers = np.unique(groups, return_inverse=True)[1].ravel()
     # Without a group the mean of the outputs is lower by its share.
     rest = weights.sum() - np.bincount(numbers, weights)
-    moved = np.zeros((len(rest), Y.shape[1]))
-    np.add.at(moved, numbers, weights[:, None] * Y)
-    moved = np.divide(moved, rest[:, None], out=moved, where=rest[:, None] > 0)
-    moved[rest <= 0] = 0.0
-    left = alpha + alpha_one[:, None] * moved[numbers]
-    errors, variances = left / precision[:, None], 1.0 / precision
+    shift = np.zeros((len(rest), Y.shape[1]))
+    np.add.at(shift, numbers, weights[:, None] * Y)
+    shift = np.divide(shift, rest[:, None], out=shift, where=rest[:, None] > 0)
+    shift[rest <= 0] = 0.0
+    alpha_left = alpha + alpha_one[:, None] * shift[numbers]
+    errors, variances = alpha_left / precision[:, None], 1.0 / precision
     sizes = np.bincount(numbers)
     order = np.argsort(numbers, kind="stable")
     ends = np.cumsum(sizes)
@@ -53,7 +53,7 @@ def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
             continue  # nothing is left to predict from: one at a time then
         columns = L_inv[:, rows]
         S = np.linalg.inv(columns.T @ columns)
-        errors[rows], variances[rows] = S @ left[rows], np.diag(S)
+        errors[rows], variances[rows] = S @ alpha_left[rows], np.diag(S)
     return errors, variances
 
 

@@ -312,23 +312,16 @@ class CalibratedMachine(Machine):
             for s in states
         ]
         all_ratios, residuals_sq, means, variances = zip(*parts)
-        mean = np.mean(means, axis=0)
-        ratios = np.concatenate(all_ratios, axis=1)
-        made = calibrate(
-            ratios,
-            np.mean(residuals_sq, axis=0),
-            mean,
-            np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0),
-        )
-        n_rows = ratios.shape[1]
-        inflation = self.variance_inflation_ * learned_inflation(
-            n_rows, self.n_learned_
-        )
-        self.calibration_ = made._replace(factor=made.factor * inflation)
+        ratios, mean = np.concatenate(all_ratios, axis=1), np.mean(means, axis=0)
+        variance = np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0)
+        result = calibrate(ratios, np.mean(residuals_sq, axis=0), mean, variance)
+        by_learning = learned_inflation(ratios.shape[1], self.n_learned_)
+        inflation = self.variance_inflation_ * by_learning
+        self.calibration_ = result._replace(factor=result.factor * inflation)
 
     @property
     def errors_(self):
         """Distributed as the leave-one-out residuals are."""
-        known = self.calibration_
-        spread = np.sqrt(known.output_variance)
-        return errors.Calibrated(known.quantiles, known.tail, known.width, spread)
+        c = self.calibration_
+        spread = np.sqrt(c.output_variance)
+        return errors.Calibrated(c.quantiles, c.tail, c.width, spread)

@@ -105,8 +105,8 @@ def quantiles_of(z):
     """
     n = len(z)
     inside = np.quantile(z, LEVELS, axis=0, method="weibull")
-    known, freedom = n / (n + 1), max(1, n - 1)
-    levels = np.clip(LEVELS, known, max(known, 0.9999))
+    top, freedom = n / (n + 1), max(1, n - 1)
+    levels = np.clip(LEVELS, top, max(top, 0.9999))
     beyond = student.ppf(0.5 + 0.5 * levels, freedom)
     return inside * (beyond / beyond[0])[:, None]
 

@@ -208,10 +208,7 @@ class GP(CalibratedMachine):
         return cost._replace(flops=n_groups * cost.flops)
 
     def fixed_theta(self, n_features):
-        """Log hyperparameters that the user gave, NaN where "auto"; noise last.
-
-        Shape (n_features + 1,), or one more than a kernel object has.
-        """
+        """Log hyperparameters as the user fixed them, noise last; NaN for "auto"."""
         with np.errstate(divide="ignore"):  # noise=0 is -inf, and exp(-inf) is 0
             noise = np.nan if tuning.is_auto(self.noise) else np.log(self.noise)
         if kernels.is_object(self.kernel):
@@ -400,8 +397,9 @@ class GP(CalibratedMachine):
             self._answer_block(state, X_query[i : i + step], variance)
             for i in range(0, len(X_query), step)
         ]
-        parts = zip(*blocks)
-        return Answer(*(None if p[0] is None else np.concatenate(p) for p in parts))
+        mean, *others = zip(*blocks)
+        rest = map(np.concatenate, others) if variance else (None, None)
+        return Answer(np.concatenate(mean), *rest)
 
     def _answer_block(self, state, X_query, variance):
         calibrated = self.calibration_ if variance else None

@@ -274,8 +274,8 @@ def posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
     if factor.dtype == np.float32:
         near = np.flatnonzero(unexplained < least - noise)
         if len(near):
-            asked = B[near], K_xq[:, near], unexplained[near]
-            unexplained[near] = unexplained_near(kernel, A, *asked, factor, row_noise)
+            queries = B[near], K_xq[:, near], unexplained[near]
+            unexplained[near] = unexplained_near(kernel, A, *queries, factor, row_noise)
     return np.maximum(unexplained, LEAST_VARIANCE) + noise
 
 
@@ -291,7 +291,7 @@ def unexplained_near(kernel, A, B, K_xq, unexplained, factor, row_noise):
     The row is the one with the least sum before the norm: the nearest, unless its noise
     is large. Where that is no less than k(q, q), nothing would be gained.
 
-    Parameters as in `posterior_of`; unexplained of shape (n_queries,) as it was found.
+    Parameters as in `posterior_of`; unexplained of shape (n_queries,), from `factor`.
     """
     each, own = np.arange(len(B)), kernels.diagonal(kernel, A)
     apart = (own + row_noise)[:, None] - 2.0 * K_xq
@@ -300,8 +300,8 @@ def unexplained_near(kernel, A, B, K_xq, unexplained, factor, row_noise):
     delta = kernels.cross(kernel, A, A[i])
     delta[i, each] = own[i] + row_noise[i]  # of a white kernel too, that `cross` lacks
     np.subtract(K_xq, delta, out=delta)
-    found = apart - packed_column_norms_sq(factor, delta)
-    return np.where(apart < kernels.diagonal(kernel, B), found, unexplained)
+    by_difference = apart - packed_column_norms_sq(factor, delta)
+    return np.where(apart < kernels.diagonal(kernel, B), by_difference, unexplained)
 
 
 def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:

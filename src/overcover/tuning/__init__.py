@@ -30,7 +30,7 @@ import numpy as np
 
 from .. import kernels
 from .._parallel import one_thread_per_worker
-from ._judge import FEW_ROWS, Judge, make_judge
+from ._judge import FEW_ROWS, Judge, LeaveOut, Spots
 from ._outliers import all_held_out, has_outliers, is_better_screened, screen
 from ._outputs import share_outputs
 from ._problem import NOISE_BOUNDS as NOISE_BOUNDS
@@ -139,10 +139,10 @@ def tune(
 
     def finish(winners, scores, run_length=1, is_robust=robust is True):
         thetas = np.array([restore(one.theta) for one in winners])
-        n_learned = count_learned(problem, winners[0].theta)
-        winning = [one.kernel for one in winners]
-        found = winning, thetas, output_groups, scores, run_length, n_learned
-        return Tuned(*found, winners[0].inflation, is_robust)
+        names, best = [one.kernel for one in winners], winners[0]
+        n_learned = count_learned(problem, best.theta)
+        parts = names, thetas, output_groups, scores, run_length, n_learned
+        return Tuned(*parts, best.inflation, is_robust)
 
     if problem.Y.shape[1] == 0 or len(X) < 2 or not problem.free.any():
         return finish([Candidate(first, start)], {})
@@ -167,23 +167,17 @@ def tune(
         tools, best, is_robust = without_outliers(tools, best, robust)
         winners = [best]
         if share == "auto" and problem.Y.shape[1] > 1:
-
-            def search_alone(known, search, judge):
-                alone = tools._replace(search=search, judge=judge)
-                return judge.best([known, choose(alone, known)[0]])
-
-            winners, numbers = share_outputs(
-                tools.problem, best, tools.search, tools.judge, search_alone
-            )
+            winners, numbers = share_outputs(tools, best, choose)
             output_groups[problem.outputs] = numbers
     return finish(winners, scores, run_length, is_robust)
 
 
 def make_tools(problem, start, names, random_state):
     """Search and judge for this many rows."""
-    judge = make_judge(problem, Candidate(problem.kernel, start), random_state)
-    kind = LikelihoodSearch if len(problem.X) <= FEW_ROWS else PredictionSearch
-    search = kind(problem, start, random_state)
+    first, is_small = Candidate(problem.kernel, start), len(problem.X) <= FEW_ROWS
+    judge = (LeaveOut if is_small else Spots)(problem, first, random_state)
+    make_search = LikelihoodSearch if is_small else PredictionSearch
+    search = make_search(problem, start, random_state)
     return Tools(problem, search, judge, names, random_state)
 
 
@@ -204,22 +198,20 @@ def without_outliers(tools, best, robust):
 
     Returns tools, the best candidate, and whether rows were made light.
     """
-    judge = tools.judge
-    if robust is False or (
-        robust == "auto"
-        and not has_outliers(all_held_out(judge, best), tools.problem.Y)
-    ):
+    judge, must_gain = tools.judge, robust == "auto"
+    errors = all_held_out(judge, best) if must_gain else None
+    if robust is False or (must_gain and not has_outliers(errors, tools.problem.Y)):
         return tools, best, False
-    tried = with_screen(tools, best)
-    candidates = [best, tried.search.descend(best)]
-    if tried.problem.n_scales() > 1:
-        candidates.append(tried.search.descend_columns(candidates[-1]))
-    other = tried.judge.best(candidates)
-    if robust == "auto" and not is_better_screened(judge, best, tried.judge, other):
+    screened = with_screen(tools, best)
+    candidates = [best, screened.search.descend(best)]
+    if screened.problem.n_scales() > 1:
+        candidates.append(screened.search.descend_columns(candidates[-1]))
+    other = screened.judge.best(candidates)
+    if must_gain and not is_better_screened(judge, best, screened.judge, other):
         return tools, best, False
     # By hyperparameters that the gross errors have not bent, more of them show.
-    tried = with_screen(tools, other)
-    return tried, choose(tried, other)[0], True
+    screened = with_screen(tools, other)
+    return screened, choose(screened, other)[0], True
 
 
 def with_screen(tools, reference):
@@ -291,7 +283,9 @@ def search_all(tools, start):
     if best.kernel != first:
         best = best_columns(best, f"{best.kernel}, columns")
     if search.is_local:
-        sets = judge.neighborhoods(best.theta, N_LOCAL_SETS, LOCAL_SIZE, random_state)
+        anchors = random_state.choice(len(problem.X), N_LOCAL_SETS, replace=False)
+        size = min(LOCAL_SIZE, len(problem.X))
+        sets = list(problem.nearest(problem.X[anchors], size, best.theta))
         local = problem._replace(kernel=best.kernel)
         theta = by_likelihood(local, best.theta, sets, 10)
         candidates["likelihood"] = Candidate(best.kernel, theta)

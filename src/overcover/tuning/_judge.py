@@ -10,7 +10,6 @@ import numpy as np
 from .. import kernels
 from .._left_out import leave_groups_out, solve_all
 from .._linalg import add_to_diagonal
-from .._neighbors import nearest_rows
 from .._weights import are_judged
 from ._search import limits_of
 from ._sets import choose_spots, local_sets
@@ -31,12 +30,6 @@ N_PARTS = 20
 FEW_ROWS = 1000
 # A difference of so many standard errors is plain.
 PLAIN = 4.0
-
-
-def make_judge(problem, start, random_state):
-    """A judge of hyperparameters for this many rows."""
-    kind = LeaveOut if len(problem.X) <= FEW_ROWS else Spots
-    return kind(problem, start, random_state)
 
 
 class Judge:
@@ -157,13 +150,6 @@ class Spots(Judge):
         factor, noise = np.exp(theta[0] - start), float(np.exp(theta[-1]))
         return predict_held_out(kernel, factor, noise, measured, self.problem.n_jobs)
 
-    def neighborhoods(self, theta, n_sets, size, random_state):
-        """Random neighbourhoods in the metric of `theta`; a list of arrays of rows."""
-        X = self.problem.X
-        anchors = random_state.choice(len(X), n_sets, replace=False)
-        scale, n_jobs = self.problem.metric(theta), self.problem.n_jobs
-        return list(nearest_rows(X, X[anchors], min(size, len(X)), n_jobs, None, scale))
-
 
 class LeaveOut(Judge):
     """Every row of a small table, predicted without the rows of its unit."""
@@ -210,7 +196,3 @@ class LeaveOut(Judge):
         gain, _ = self._compare(*sums[:2])
         ratios = [one.ratios.sum(axis=0)[self.outputs].mean() for one in sums]
         return gain, float(ratios[1] / max(ratios[2], 1e-300))
-
-    def neighborhoods(self, theta, n_sets, size, random_state):
-        """All rows, once."""
-        return [np.arange(len(self.X))]

@@ -24,7 +24,11 @@ MOST_MEDIANS, FEW_MEDIANS = 12.0, 4.0
 
 
 class Search:
-    """Descents from one candidate to a better one."""
+    """Descents from one candidate to a better one.
+
+    A subclass has `descend`, of a common factor on all length scales and the noise, and
+    `descend_columns`, of length scales of every column and the noise.
+    """
 
     outputs: np.ndarray | None = None
     """The outputs that count; None for all."""
@@ -40,14 +44,6 @@ class Search:
         search = copy(self)
         search.outputs = outputs
         return search
-
-    def descend(self, candidate, max_iter):
-        """A better common factor on all length scales, and noise; a `Candidate`."""
-        raise NotImplementedError
-
-    def descend_columns(self, candidate):
-        """Better length scales of every column, and noise; a `Candidate`."""
-        raise NotImplementedError
 
 
 class PredictionSearch(Search):
@@ -239,8 +235,8 @@ def directions_along(problem, theta, objective):
         _, gradient = objective(np.clip(theta, *problem.bounds()))
         slopes = np.where(problem.free, gradient, -np.inf)[:-1]
         # Columns that have a shorter scale than most keep it.
-        kept = theta[:-1] < np.median(theta[:-1]) - np.log(1.1)
-        slopes = np.where(kept & problem.free[:-1], np.inf, slopes)
+        is_short = theta[:-1] < np.median(theta[:-1]) - np.log(1.1)
+        slopes = np.where(is_short & problem.free[:-1], np.inf, slopes)
         own[np.argsort(-slopes, kind="stable")[: problem.n_scales()]] = True
     return problem.directions(own)
 

@@ -12,7 +12,6 @@ import numpy as np
 from .. import kernels
 from .._left_out import leave_groups_out, solve_all
 from .._linalg import add_to_diagonal
-from .._neighbors import nearest_rows
 from .prediction_loss import LEAST_NOISE
 
 LENGTHS = (1, 4, 16, 64, 256)
@@ -73,9 +72,7 @@ def growth_of_errors(problem, kernel, theta, lengths):
     n = len(problem.X)
     anchors = np.linspace(0, n - 1, N_SETS).astype(np.intp)
     scale = problem.metric(theta)
-    near = nearest_rows(
-        problem.X, problem.X[anchors], min(SET_SIZE, n), problem.n_jobs, None, scale
-    )
+    near = problem.nearest(problem.X[anchors], min(SET_SIZE, n), theta)
     noise = max(np.exp(theta[-1]), LEAST_NOISE)
     means = []
     for rows in near:

@@ -203,18 +203,16 @@ def prediction_loss(theta, kernel, sets, limits=np.inf, n_jobs=None):
     def forward(local):
         A, B = _in_units(scale, local)
         distances = squared_distances(A, A), squared_distances(A, B)
-        return A, B, _forward(kernel, noise, local, *distances)
+        return _forward(kernel, noise, local, *distances)
 
-    def backward(local, A, B, one, by_error, by_eta):
+    def backward(local, one, by_error, by_eta):
+        A, B = _in_units(scale, local)
         by_xx, by_xq, by_noise = _backward(noise, local, one, by_error, by_eta)
         by_scale = kernels.weighted_differences(by_xx, one.slopes_xx, A, A)
         by_scale += kernels.weighted_differences(by_xq, one.slopes_xq, A, B)
         return np.append(-2.0 * by_scale, by_noise)
 
-    ahead = list(run_tasks(forward, ((local,) for local in sets), n_jobs))
-    value, *slopes = _joined_loss([one for *_, one in ahead], limits)
-    tasks = ((local, *one, *by) for local, one, *by in zip(sets, ahead, *slopes))
-    return value, sum(run_tasks(backward, tasks, n_jobs))
+    return _over_sets(forward, backward, sets, limits, n_jobs)
 
 
 def tied_loss(log_factor, log_noise, kernel, sets, limits=np.inf, n_jobs=None):
@@ -235,19 +233,18 @@ def tied_loss(log_factor, log_noise, kernel, sets, limits=np.inf, n_jobs=None):
         by_factor += np.einsum("ij,ij,ij->", by_xq, one.slopes_xq, local.dist_xq)
         return np.array([-2.0 * shrink * by_factor, by_noise])
 
-    ahead = list(run_tasks(forward, ((local,) for local in sets), n_jobs))
-    value, *slopes = _joined_loss(ahead, limits)
-    tasks = zip(sets, ahead, *slopes)
-    return value, sum(run_tasks(backward, tasks, n_jobs))
+    return _over_sets(forward, backward, sets, limits, n_jobs)
 
 
-def _joined_loss(passes, limits):
-    """The loss of several passes, and its derivatives for each of them."""
+def _over_sets(forward, backward, sets, limits, n_jobs):
+    """The loss of all sets, and the sum of what each contributes to the gradient."""
+    passes = list(run_tasks(forward, ((local,) for local in sets), n_jobs))
     errors = np.concatenate([one.errors for one in passes])
     eta = np.concatenate([one.variances for one in passes])
-    value, by_error, by_eta = _loss(errors, eta, limits)
+    value, *slopes = _loss(errors, eta, limits)
     ends = np.cumsum([len(one.variances) for one in passes])[:-1]
-    return value, np.split(by_error, ends), np.split(by_eta, ends)
+    tasks = zip(sets, passes, *(np.split(slope, ends) for slope in slopes))
+    return value, sum(run_tasks(backward, tasks, n_jobs))
 
 
 def _loss(errors, eta, limits):
