@@ -116,17 +116,8 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     ) -> None:
         """Find the hyperparameters that all subdomains share; sets fitted attributes.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-        Y : ndarray of shape (n_samples, n_outputs)
-        sample_weight : ndarray of shape (n_samples,) or None
-        subdomain_size : int
-            Rows that one local machine will see.
-        random_state : RandomState
-        n_jobs : int or None
-        groups : ndarray of shape (n_samples,) or None
-            Rows of a group are held out together.
+        One local machine will learn from `subdomain_size` rows. Rows of a group are
+        held out together.
         """
 
     def tuning_cost(self, n_samples, n_features, n_outputs) -> TuningCost:
@@ -178,18 +169,9 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         return groups
 
     def answer(self, state, X_query, variance=False) -> Answer:
-        """Answer a batch of queries from the state of one subdomain.
+        """Answer queries of shape (n_queries, n_features) from a subdomain's state.
 
-        Parameters
-        ----------
-        state : the return value of `fit_state`
-        X_query : ndarray of shape (n_queries, n_features)
-        variance : bool
-            Whether variance and posterior variance are wanted.
-
-        Returns
-        -------
-        Answer
+        `variance` says whether variance and posterior variance are wanted.
         """
         raise NotImplementedError
 

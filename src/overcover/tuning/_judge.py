@@ -48,6 +48,7 @@ class Judge:
     def __init__(self, problem, start):
         self.problem = problem
         self._sums: dict[tuple, Sums] = {}
+        self._measured: dict[int, tuple] = {}
         self.limits = limits_of(self.predict(start, 0).errors)
 
     def predict(self, candidate, part) -> HeldOut:
@@ -63,7 +64,7 @@ class Judge:
     def of_problem(self, problem, start):
         """A judge of the same rows, where rows to learn from weigh otherwise."""
         judge = copy(self)
-        judge.problem, judge._sums = problem, {}
+        judge.problem, judge._sums, judge._measured = problem, {}, {}
         judge.limits = limits_of(judge.predict(start, 0).errors, are_gross=True)
         return judge
 
@@ -126,15 +127,7 @@ class Spots(Judge):
         spots = choose_spots(problem, start.theta, N_SPOTS, random_state)
         n_first = min(N_FIRST, max(1, len(spots) // 2))
         self.parts = spots[:n_first], spots[n_first:]
-        self._measured: dict[int, tuple] = {}
         super().__init__(problem, start)
-
-    def of_problem(self, problem, start):
-        """The same spots, where rows to learn from weigh otherwise."""
-        kept, self._measured = self._measured, {}
-        judge = super().of_problem(problem, start)
-        self._measured = kept
-        return judge
 
     def predict(self, candidate, part):
         """Errors and variances at some of the spots."""
