@@ -286,7 +286,7 @@ class GP(CalibratedMachine):
         X = X - center
         theta = self._theta_for(X, Y, sample_weight)
         Y_mean, fits = self._fit_groups(X, Y, theta, weights, n_owned, groups)
-        light = self._contradicted(fits, Y) if self.is_robust_ else []
+        light = self._light_rows(fits, Y) if self.is_robust_ else []
         if len(light):
             weights = weights.copy()
             weights[light] *= LIGHT
@@ -325,7 +325,7 @@ class GP(CalibratedMachine):
             fits.append(fit_group(kernel, A, y, noise, weights, n_owned, groups))
         return Y_mean, fits
 
-    def _contradicted(self, fits, Y):
+    def _light_rows(self, fits, Y):
         """Rows that others contradict in the outputs of any group."""
         rows = [
             contradicted_rows(fit.L_inv, Y[:, self._outputs_of(g)])
