@@ -349,12 +349,12 @@ def test_independent_rows_are_no_sequence():
 
 def test_standard_units_can_be_undone():
     X, y = make_data(50)
-    asked = np.array([np.nan, np.log(2.0), np.nan, np.log(0.1)])
-    problem, start, restore = standardize("rbf", X, y[:, None], None, asked, None)
+    fixed = np.array([np.nan, np.log(2.0), np.nan, np.log(0.1)])
+    problem, start, restore = standardize("rbf", X, y[:, None], None, fixed, None)
     assert_array_equal(problem.free, [True, False, True, False])
     assert_allclose(problem.X[:].std(axis=0), 1.0)
     theta = restore(start)
-    assert_allclose(theta[[1, 3]], asked[[1, 3]], rtol=1e-12)
+    assert_allclose(theta[[1, 3]], fixed[[1, 3]], rtol=1e-12)
     assert_allclose(restore.inverse(theta), start, atol=1e-3)
 
 

@@ -12,20 +12,7 @@ from ._linalg import cholesky, inverse_factor, solve_cholesky
 
 
 def solve_all(A, Y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What `leave_groups_out` needs of a kernel matrix: ``L^-1, A^-1 Y, A^-1 1``.
-
-    Parameters
-    ----------
-    A : ndarray of shape (n, n)
-        With noise; only its lower triangle is read.
-    Y : ndarray of shape (n, n_outputs)
-
-    Returns
-    -------
-    L_inv : ndarray of shape (n, n)
-    alpha : ndarray of shape (n, n_outputs)
-    alpha_one : ndarray of shape (n,)
-    """
+    """``L^-1, A^-1 Y, A^-1 1``; only the lower triangle of A, with noise, is read."""
     L, _ = cholesky(A)
     solved = solve_cholesky(L, np.column_stack([Y, np.ones(len(Y))]))
     return inverse_factor(L), solved[:, :-1].copy(), solved[:, -1]
@@ -34,26 +21,9 @@ def solve_all(A, Y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
     """Errors and variances of every row, predicted without the rows of its group.
 
-    Memory: the columns of the largest group.
-
-    Parameters
-    ----------
-    L_inv : ndarray of shape (n, n)
-        Inverse of the lower Cholesky factor of A.
-    alpha : ndarray of shape (n, n_outputs)
-        ``A^-1 Y``.
-    alpha_one : ndarray of shape (n,)
-        ``A^-1 1``: the mean of the outputs is left out too.
-    Y : ndarray of shape (n, n_outputs)
-        Minus their mean, weighted.
-    weights : ndarray of shape (n,)
-    groups : ndarray of int of shape (n,) or None
-        None leaves out every row alone.
-
-    Returns
-    -------
-    errors : ndarray of shape (n, n_outputs)
-    variances : ndarray of shape (n,)
+    The first three as from `solve_all`; with ``A^-1 1`` the mean of the outputs is left
+    out too. Y of shape (n, n_outputs) minus its weighted mean. No groups leave out
+    every row alone. Memory: the columns of the largest group.
 
     Examples
     --------
@@ -68,12 +38,12 @@ def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
         numbers = np.unique(groups, return_inverse=True)[1].ravel()
     # Without a group the mean of the outputs is lower by its share.
     rest = weights.sum() - np.bincount(numbers, weights)
-    moved = np.zeros((len(rest), Y.shape[1]))
-    np.add.at(moved, numbers, weights[:, None] * Y)
-    moved = np.divide(moved, rest[:, None], out=moved, where=rest[:, None] > 0)
-    moved[rest <= 0] = 0.0
-    left = alpha + alpha_one[:, None] * moved[numbers]
-    errors, variances = left / precision[:, None], 1.0 / precision
+    shift = np.zeros((len(rest), Y.shape[1]))
+    np.add.at(shift, numbers, weights[:, None] * Y)
+    shift = np.divide(shift, rest[:, None], out=shift, where=rest[:, None] > 0)
+    shift[rest <= 0] = 0.0
+    alpha_left = alpha + alpha_one[:, None] * shift[numbers]
+    errors, variances = alpha_left / precision[:, None], 1.0 / precision
     sizes = np.bincount(numbers)
     order = np.argsort(numbers, kind="stable")
     ends = np.cumsum(sizes)
@@ -83,7 +53,7 @@ def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
             continue  # nothing is left to predict from: one at a time then
         columns = L_inv[:, rows]
         S = np.linalg.inv(columns.T @ columns)
-        errors[rows], variances[rows] = S @ left[rows], np.diag(S)
+        errors[rows], variances[rows] = S @ alpha_left[rows], np.diag(S)
     return errors, variances
 
 
@@ -98,16 +68,7 @@ LIGHT = 1e-6
 
 
 def usual_size(z):
-    """A robust standard deviation of every column; it is not nil if most values are.
-
-    Parameters
-    ----------
-    z : ndarray of shape (n, n_outputs)
-
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
-    """
+    """A robust standard deviation of every column; it is not nil if most values are."""
     median = 1.4826 * np.median(np.abs(z), axis=0)
     return np.maximum(median, 0.1 * np.sqrt(np.mean(z**2, axis=0)))
 
@@ -119,23 +80,13 @@ def usual_deviation(Y):
 
 
 def contradicted_rows(L_inv, Y):
-    r"""Rows whose outputs all other rows contradict, the worst first.
+    r"""Rows whose outputs all other rows contradict, the worst first; numbers.
 
     With :math:`P = A^{-1} - A^{-1} 1 1^\top A^{-1} / (1^\top A^{-1} 1)`, in which the
     mean is unknown, the error of a row left out is :math:`[P Y]_i / P_{ii}` and its
     variance :math:`1 / P_{ii}`. The row with the largest error over deviation is taken
     out of P, because it spoils the predictions of its neighbours, and so on until all
     errors are of a usual size.
-
-    Parameters
-    ----------
-    L_inv : ndarray of shape (n, n)
-        Inverse of the lower Cholesky factor of A.
-    Y : ndarray of shape (n, n_outputs)
-
-    Returns
-    -------
-    ndarray of int of shape (n_rows,)
     """
     P = L_inv.T @ L_inv
     sums = P.sum(axis=1)

@@ -27,15 +27,6 @@ def is_object(kernel):
 def apply(name, dist_sq):
     """Kernel values from squared scaled distances, overwriting them.
 
-    Parameters
-    ----------
-    name : {"rbf", "matern12", "matern32", "matern52"}
-    dist_sq : ndarray of any shape
-
-    Returns
-    -------
-    ndarray, the same memory as `dist_sq`
-
     Examples
     --------
     >>> apply("rbf", np.array([0.0, 2.0])).round(4).tolist()
@@ -62,19 +53,10 @@ def apply(name, dist_sq):
 
 
 def apply_with_slope(name, dist_sq):
-    r"""Kernel values and their derivatives with respect to the squared distance.
+    r"""Kernel values :math:`\kappa(s)` and slopes; s is the squared distance.
 
-    Parameters
-    ----------
-    name : {"rbf", "matern12", "matern32", "matern52"}
-    dist_sq : ndarray of any shape
-
-    Returns
-    -------
-    values, slopes : ndarray
-        :math:`\kappa(s)` and :math:`d\kappa/ds`. The slope of "matern12" at distance
-        zero is infinite; it is returned as 0, since the derivatives of the distance
-        vanish there.
+    The slope of "matern12" at distance zero is infinite; it is returned as 0, since the
+    derivatives of the distance vanish there.
     """
     if name == "rbf":
         values = np.exp(-0.5 * dist_sq)
@@ -94,35 +76,14 @@ def apply_with_slope(name, dist_sq):
 
 
 def cross(kernel, A, B):
-    """Kernel matrix between two sets of rows.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (n, d)
-    B : ndarray of shape (m, d)
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-    """
+    """Kernel matrix between rows A (n, d) and B (m, d), shape (n, m)."""
     if is_object(kernel):
         return kernel(A, B)
     return apply(kernel, squared_distances(A, B))
 
 
 def gram(kernel, A):
-    """Kernel matrix of one set of rows with itself; 1 between equal rows.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (n, d)
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-    """
+    """Kernel matrix of one set of rows with itself; 1 between equal rows."""
     if is_object(kernel):
         return kernel(A)
     K_xx = gram_lower(kernel, A)
@@ -132,16 +93,8 @@ def gram(kernel, A):
 def gram_lower(kernel, A):
     """`gram` on and below the diagonal, which is all that a factorisation reads.
 
-    It takes half the work, in blocks of rows that stay in cache.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (n, d)
-
-    Returns
-    -------
-    ndarray of shape (n, n); values above the diagonal are arbitrary
+    It takes half the work, in blocks of rows that stay in cache. Values above the
+    diagonal are arbitrary.
     """
     if is_object(kernel):
         return kernel(A)
@@ -156,22 +109,11 @@ def gram_lower(kernel, A):
 def weighted_differences(Q, slopes, A, B):
     r"""Sums :math:`\sum_{ab} W_{ab} (A_{af} - B_{bf})^2`, :math:`W = Q \circ \kappa'`.
 
-    Derivatives by length scales need it: if Q is the derivative by kernel values,
-    :math:`\partial / \partial \log \rho_f` is -2 times this sum. A matrix product
-    replaces a tensor of shape (n, m, d). It would cancel for close pairs with a steep
-    slope (that of "matern12" has no bound), which are summed as differences instead.
-
-    Parameters
-    ----------
-    Q : ndarray of shape (n, m)
-    slopes : ndarray of shape (n, m)
-        From `apply_with_slope`; overwritten.
-    A : ndarray of shape (n, d)
-    B : ndarray of shape (m, d)
-
-    Returns
-    -------
-    ndarray of shape (d,)
+    Shape (d,). Derivatives by length scales need it: if Q is the derivative by kernel
+    values, :math:`\partial / \partial \log \rho_f` is -2 times this sum. A matrix
+    product replaces a tensor of shape (n, m, d). It would cancel for close pairs with a
+    steep slope (that of "matern12" has no bound), which are summed as differences
+    instead. `slopes` are overwritten.
     """
     sums = take_steep(Q, slopes, A, B)
     W = np.multiply(Q, slopes, out=slopes)
@@ -188,17 +130,7 @@ def take_steep(Q, slopes, A, B):
 
 
 def diagonal(kernel, A):
-    """``k(x, x)`` for every row.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (n, d)
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """``k(x, x)`` for every row."""
     return kernel.diag(A) if is_object(kernel) else np.ones(len(A))
 
 
@@ -208,12 +140,7 @@ def with_theta(kernel, theta):
 
 
 def count_hyperparameters(kernel, n_features):
-    """Hyperparameters of a kernel object, if it can compare rows of so many columns.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Hyperparameters of a kernel object; ValueError if it cannot compare such rows."""
     row = np.zeros((1, n_features))
     try:
         n_hyperparameters = len(kernel.theta)
@@ -226,40 +153,14 @@ def count_hyperparameters(kernel, n_features):
 
 
 def in_units(kernel, theta, X):
-    """The kernel with log hyperparameters `theta`, and rows in its units.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    theta : ndarray of shape (n_hyperparameters + 1,)
-        The last one is the log noise, which does not belong to the kernel.
-    X : ndarray of shape (n, d)
-
-    Returns
-    -------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (n, d)
-    """
+    """The kernel with log hyperparameters `theta`, noise last; rows in its units."""
     if is_object(kernel):
         return with_theta(kernel, theta), X
     return kernel, X / np.exp(theta[:-1])
 
 
 def similarity(kernel, K, A, B):
-    """Kernel values scaled to [0, 1], where those of a named kernel already are.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    K : ndarray of shape (n, m)
-        ``cross(kernel, A, B)``.
-    A : ndarray of shape (n, d)
-    B : ndarray of shape (m, d)
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-    """
+    """Kernel values ``K = cross(kernel, A, B)`` scaled to [0, 1], as named ones are."""
     if not is_object(kernel):
         return K
     norm = np.sqrt(np.outer(diagonal(kernel, A), diagonal(kernel, B)))

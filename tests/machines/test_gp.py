@@ -439,7 +439,7 @@ def test_per_subdomain_adapts_where_the_function_changes():
 class Told(GP):
     """Every subdomain is told its hyperparameters, as if it had learned them."""
 
-    def _improved(self, X, Y, sample_weight):
+    def _theta_for(self, X, Y, sample_weight):
         return self.told
 
     @property

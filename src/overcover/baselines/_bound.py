@@ -52,7 +52,7 @@ def climb_bound(method, machine, X, Y, weights, points, n_jobs):
     its blocks depend on the metric. The inducing points are in the units of X. A step
     costs O(n m^2); memory is that of `fit_diagonal`.
     """
-    fixed = machine.hyperparameters_asked_for(X.shape[1])
+    fixed = machine.fixed_theta(X.shape[1])
     problem, _, restore = standardize(
         machine.used_kernel_, X, Y, weights, fixed, n_jobs
     )

@@ -37,17 +37,7 @@ NAMED: dict[str, type[Machine]] = {}
 
 
 def register(kind: type[Machine]) -> type[Machine]:
-    """Make a class of machines known by the name in its `description`.
-
-    Parameters
-    ----------
-    kind : subclass of Machine
-        Of a module of its own, or decorated with this function.
-
-    Returns
-    -------
-    kind
-    """
+    """Make a class of machines known by the name in its `description`; a decorator."""
     name = kind.description.name
     if not name or NAMED.get(name, kind) is not kind:
         raise ValueError(

@@ -116,17 +116,8 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     ) -> None:
         """Find the hyperparameters that all subdomains share; sets fitted attributes.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-        Y : ndarray of shape (n_samples, n_outputs)
-        sample_weight : ndarray of shape (n_samples,) or None
-        subdomain_size : int
-            Rows that one local machine will see.
-        random_state : RandomState
-        n_jobs : int or None
-        groups : ndarray of shape (n_samples,) or None
-            Rows of a group are held out together.
+        One local machine will learn from `subdomain_size` rows. Rows of a group are
+        held out together.
         """
 
     def tuning_cost(self, n_samples, n_features, n_outputs) -> TuningCost:
@@ -136,9 +127,7 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def length_scales(self, X) -> np.ndarray:
         """The machine's metric: distances are meant between rows of ``X / scales``.
 
-        Returns
-        -------
-        ndarray of shape (n_features,), positive; infinite for an ignored column
+        Shape (n_features,), positive; infinite for an ignored column.
         """
         scales = typical_moments_of(X).deviation
         return np.where(scales > 0, scales, 1.0)
@@ -179,32 +168,15 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     run_length_, is_robust_ = 1, False
 
     def groups_to_leave_out(self, groups, rows):
-        """The group of every row for `fit_state`, shape (n_samples,), or None.
-
-        Parameters
-        ----------
-        groups : ndarray of shape (n_samples,) or None
-            As the user gave them.
-        rows : ndarray of int of shape (n_samples,)
-            The numbers of the rows in their order.
-        """
+        """The user's groups, or runs of row numbers, for `fit_state`; maybe None."""
         if groups is None and self.run_length_ > 1:
             return rows // self.run_length_
         return groups
 
     def answer(self, state, X_query, variance=False) -> Answer:
-        """Answer a batch of queries from the state of one subdomain.
+        """Answer queries of shape (n_queries, n_features) from a subdomain's state.
 
-        Parameters
-        ----------
-        state : the return value of `fit_state`
-        X_query : ndarray of shape (n_queries, n_features)
-        variance : bool
-            Whether variance and posterior variance are wanted.
-
-        Returns
-        -------
-        Answer
+        `variance` says whether variance and posterior variance are wanted.
         """
         raise NotImplementedError
 
@@ -244,28 +216,13 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def check_options(self, n_features, n_outputs) -> dict[str, int]:
         """Refuse parameters that make no sense, by a ValueError or TypeError.
 
-        Returns
-        -------
-        dict
-            Sizes that follow from the parameters, by the letters that stand for them
-            in shapes of records.
+        Returns sizes that follow from the parameters, by the letters that stand for
+        them in shapes of records.
         """
         return {}
 
     def weigh(self, X, sample_weight, X_target, random_state):
-        """Weights of the training rows, from inputs like those of the queries.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-        sample_weight : ndarray of shape (n_samples,) or None
-        X_target : array-like of shape (n_targets, n_features) or None
-        random_state : RandomState
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or None
-        """
+        """Weights of the training rows; X_target are inputs like those of queries."""
         if X_target is not None:
             raise ValueError(
                 f"{type(self).__name__} does not weigh rows by X_target. Leave it out, "
@@ -353,12 +310,7 @@ def may_keep(n_bytes) -> bool:
 
 
 def check_fits(name, n_samples, n_bytes) -> None:
-    """Refuse a full model that cannot fit in memory, with advice.
-
-    Raises
-    ------
-    MemoryError
-    """
+    """Refuse a full model that cannot fit in memory, with advice (MemoryError)."""
     there = memory_of_computer()
     if n_bytes > there:
         raise MemoryError(
@@ -370,18 +322,9 @@ def check_fits(name, n_samples, n_bytes) -> None:
 
 
 def check_distances(farthest, noise) -> None:
-    """Refuse rows of a stored state that have no kernel matrix.
+    """Refuse rows of a stored state that have no kernel matrix (ValueError).
 
-    Parameters
-    ----------
-    farthest : float
-        Largest coordinate in kernel units.
-    noise : ndarray of shape (size,)
-        Of the rows.
-
-    Raises
-    ------
-    ValueError
+    `farthest` is the largest coordinate in kernel units, `noise` that of every row.
     """
     if not farthest < FARTHEST or not np.isfinite(noise).all():
         raise ValueError("Its rows are too far apart for its scales.")

@@ -108,17 +108,9 @@ class Calibration(NamedTuple):
 
 
 def squarings_for(similarity, n_rows):
-    """The least power of two at which about `n_rows` rows decide.
+    """The least power of two at which about `n_rows` rows decide; -1 for all alike.
 
-    Parameters
-    ----------
-    similarity : ndarray of shape (size, n_owned)
-    n_rows : float
-        Infinite for equal weights.
-
-    Returns
-    -------
-    int
+    Similarity of shape (size, n_owned).
 
     Examples
     --------
@@ -138,17 +130,9 @@ def squarings_for(similarity, n_rows):
 def leave_one_out_ratios(similarity, residuals_sq):
     """Squared residuals of owned rows over the scale the other rows give them.
 
-    Parameters
-    ----------
-    similarity : ndarray of shape (size, n_owned)
-        Zero between a row and itself.
-    residuals_sq : ndarray of shape (size, n_outputs)
-        The owned rows first.
-
-    Returns
-    -------
-    ratios : ndarray of shape (n_localities, n_owned, n_outputs)
-    squarings : ndarray of shape (n_localities,)
+    Similarity of shape (size, n_owned), zero between a row and itself; residuals_sq of
+    shape (size, n_outputs), owned rows first. Returns ratios of shape (n_localities,
+    n_owned, n_outputs) and squarings of shape (n_localities,).
     """
     n_owned = similarity.shape[1]
     owned = residuals_sq[:n_owned]
@@ -167,21 +151,10 @@ def leave_one_out_ratios(similarity, residuals_sq):
 
 
 def local_scales(similarity, squarings, residuals_sq, average):
-    """Average of squared residuals near each query, for every output.
+    """Average of squared residuals near each query, shape (n_queries, n_outputs).
 
-    Parameters
-    ----------
-    similarity : ndarray of shape (size, n_queries)
-        Kernel values between 0 and 1.
-    squarings : ndarray of int of shape (n_outputs,)
-        A row's weight is its similarity to the power ``2**squarings``; negative for
-        equal weights.
-    residuals_sq : ndarray of shape (size, n_outputs)
-    average : ndarray of shape (n_outputs,)
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_outputs)
+    Weights are similarities (between 0 and 1, shape (size, n_queries)) to the power
+    ``2**squarings[j]`` for output j; a negative entry stands for equal weights.
     """
     scales = np.empty((similarity.shape[1], len(squarings)))
     _weigh(
@@ -217,23 +190,9 @@ def _weigh(similarity, squarings, residuals_sq, average, scales):
 
 
 def scales_at(similarity, residuals_sq, average, squarings, calibration, outputs):
-    """Local scales at some queries, each output with its own locality.
+    """`local_scales` at some queries, each of `outputs` with its own locality.
 
-    Parameters
-    ----------
-    similarity : ndarray of shape (size, n_queries)
-    residuals_sq : ndarray of shape (size, n_outputs)
-        All outputs.
-    average : ndarray of shape (n_outputs,)
-        Its mean over the rows.
-    squarings : ndarray of shape (n_localities,)
-    calibration : Calibration
-    outputs : slice
-        The outputs that this similarity is for.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, len(outputs))
+    residuals_sq and average are those of all outputs, squarings of all localities.
     """
     scales = local_scales(
         similarity,
@@ -245,39 +204,16 @@ def scales_at(similarity, residuals_sq, average, squarings, calibration, outputs
 
 
 def reach_of(variances):
-    """How far rows left out say how large errors are, on the kernel's scale.
-
-    Parameters
-    ----------
-    variances : ndarray of shape (n_owned,)
-        Of a new observation at each owned row, if the row is left out.
-
-    Returns
-    -------
-    float
-    """
+    """The reach, from the variances of owned rows left out, shape (n_owned,)."""
     return float(np.quantile(variances, REACH))
 
 
 def variances_at(eta, scale, reach, prior, limit):
     """Variances of queries: local scales near the rows, the prior's far away.
 
-    Parameters
-    ----------
-    eta : ndarray of shape (n_queries,)
-        Posterior variance of a new observation on the kernel's scale.
-    scale : ndarray of shape (n_queries, n_outputs)
-        Local scale times factor.
-    reach : float
-        As from `reach_of`.
-    prior : ndarray of shape (n_queries,)
-        What `eta` would be without any row.
-    limit : ndarray of shape (n_queries or 1, n_outputs)
-        The variance is no less than this where nothing is known.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_outputs)
+    eta and prior of shape (n_queries,), scale (local scale times factor) and the result
+    of shape (n_queries, n_outputs), limit (the least variance where nothing is known)
+    of shape (n_queries or 1, n_outputs).
 
     Examples
     --------
@@ -301,20 +237,10 @@ def variances_at(eta, scale, reach, prior, limit):
 
 
 def calibrate(ratios, residuals_sq_mean, output_mean, output_variance):
-    """Locality, factor, quantiles and tails from standardised squared residuals.
+    """Calibration from squared residuals over predicted variances.
 
-    Parameters
-    ----------
-    ratios : ndarray of shape (n_localities, n_samples, n_outputs)
-        Squared leave-one-out residuals over their predicted variances.
-    residuals_sq_mean : ndarray of shape (n_outputs,)
-        Mean squared residual on the kernel's scale, all subdomains together.
-    output_mean, output_variance : ndarray of shape (n_outputs,)
-        Of all outputs.
-
-    Returns
-    -------
-    Calibration
+    ratios of shape (n_localities, n_samples, n_outputs); residuals_sq_mean, on the
+    kernel's scale, and moments of the outputs over all subdomains, shape (n_outputs,).
 
     Examples
     --------
@@ -385,23 +311,16 @@ class CalibratedMachine(Machine):
             for s in states
         ]
         all_ratios, residuals_sq, means, variances = zip(*parts)
-        mean = np.mean(means, axis=0)
-        ratios = np.concatenate(all_ratios, axis=1)
-        made = calibrate(
-            ratios,
-            np.mean(residuals_sq, axis=0),
-            mean,
-            np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0),
-        )
-        n_rows = ratios.shape[1]
-        inflation = self.variance_inflation_ * learned_inflation(
-            n_rows, self.n_learned_
-        )
-        self.calibration_ = made._replace(factor=made.factor * inflation)
+        ratios, mean = np.concatenate(all_ratios, axis=1), np.mean(means, axis=0)
+        variance = np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0)
+        result = calibrate(ratios, np.mean(residuals_sq, axis=0), mean, variance)
+        by_learning = learned_inflation(ratios.shape[1], self.n_learned_)
+        inflation = self.variance_inflation_ * by_learning
+        self.calibration_ = result._replace(factor=result.factor * inflation)
 
     @property
     def errors_(self):
         """Distributed as the leave-one-out residuals are."""
-        known = self.calibration_
-        spread = np.sqrt(known.output_variance)
-        return errors.Calibrated(known.quantiles, known.tail, known.width, spread)
+        c = self.calibration_
+        spread = np.sqrt(c.output_variance)
+        return errors.Calibrated(c.quantiles, c.tail, c.width, spread)

@@ -41,15 +41,7 @@ class Gaussian:
     def half_width(self, coverage, std=None):
         """Standard deviations on either side of the mean that hold `coverage`.
 
-        Parameters
-        ----------
-        coverage : float
-        std : ndarray of shape (n, n_outputs) or None
-            The standard deviations, where it matters how large they are.
-
-        Returns
-        -------
-        ndarray of shape (1,), or as `std` where that matters
+        Shape (1,); other distributions need `std`, of shape (n, n_outputs).
 
         Examples
         --------
@@ -59,16 +51,7 @@ class Gaussian:
         return np.array([norm.ppf(0.5 + 0.5 * coverage)])
 
     def log_density(self, error, std):
-        """Log density of errors, given their predicted standard deviations.
-
-        Parameters
-        ----------
-        error, std : ndarray of shape (n, n_outputs)
-
-        Returns
-        -------
-        ndarray of shape (n, n_outputs)
-        """
+        """Log density of errors given predicted deviations, all (n, n_outputs)."""
         std = np.maximum(std, np.finfo(float).tiny)
         with np.errstate(over="ignore"):  # sure and wrong: a density of zero
             return norm.logpdf(error, scale=std)
@@ -117,21 +100,13 @@ def quantiles_of(z):
 
     The next residual is as likely to fall between any two of n as between any others,
     so that a share L of them lies below number L (n + 1); beyond the largest, quantiles
-    go on as those of a Student t with n - 1 degrees of freedom.
-
-    Parameters
-    ----------
-    z : ndarray of shape (n, n_outputs)
-        Not negative.
-
-    Returns
-    -------
-    ndarray of shape (n_levels, n_outputs)
+    go on as those of a Student t with n - 1 degrees of freedom. z of shape (n,
+    n_outputs), not negative.
     """
     n = len(z)
     inside = np.quantile(z, LEVELS, axis=0, method="weibull")
-    known, freedom = n / (n + 1), max(1, n - 1)
-    levels = np.clip(LEVELS, known, max(known, 0.9999))
+    top, freedom = n / (n + 1), max(1, n - 1)
+    levels = np.clip(LEVELS, top, max(top, 0.9999))
     beyond = student.ppf(0.5 + 0.5 * levels, freedom)
     return inside * (beyond / beyond[0])[:, None]
 
@@ -140,15 +115,6 @@ def fit_students(z_sq):
     """Degrees of freedom and scale of the Student t that fits residuals best.
 
     No more is claimed than n residuals can tell: the tail is at most n - 1.
-
-    Parameters
-    ----------
-    z_sq : ndarray of shape (n, n_outputs)
-        Squared residuals.
-
-    Returns
-    -------
-    tail, width : ndarray of shape (n_outputs,)
 
     Examples
     --------

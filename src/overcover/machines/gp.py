@@ -16,7 +16,6 @@ it), :math:`s_j^2(q)` the local scale and :math:`c_j` the factor of
 """
 
 from functools import partial
-from numbers import Real
 
 import numpy as np
 
@@ -24,29 +23,22 @@ from .. import kernels, tuning
 from .._left_out import LIGHT, contradicted_rows
 from .._linalg import pack_lower, packed_size
 from .._streams import center_of
-from .._validation import (
-    are_scales,
-    check_choice,
-    warn_of_outliers,
-    warn_of_sequence,
-)
+from .._validation import warn_of_outliers, warn_of_sequence
 from .._weights import evidence_of
 from ..tuning.cost import TuningCost, tuning_cost
-from . import calibration
 from .base import Answer, Description, Recalled, check_fits, may_keep
 from .calibration import MOST_LEARNED, CalibratedMachine, Calibration
+from .gp_options import check_gp_groups, check_gp_options
 from .gp_state import (
     MOST_ROUNDING,
     THETA,
     GPState,
+    answer_group,
     answer_once,
     fit_group,
-    packed_factor,
-    posterior_of,
     rounding_of_variance,
 )
 
-FACTOR_DTYPES = ("auto", "float64", "float32")
 # Kernel values per block of queries: 32 MB, small beside the factor of a subdomain.
 BLOCK_VALUES = 2**22
 
@@ -60,46 +52,41 @@ class GP(CalibratedMachine):
     Parameters
     ----------
     kernel : {"auto", "rbf", "matern52", "matern32", "matern12"} or scikit-learn kernel
-        "auto" chooses the one that predicts held-out rows best, and is "matern32" where
-        length scale and noise are given; from left to right they stand for rougher
-        functions. A kernel object keeps its own hyperparameters and
-        is tuned within its bounds.
+        From left to right for rougher functions. "auto" chooses the one that predicts
+        held-out rows best; it is "matern32" where length scale and noise are numbers. A
+        kernel object has its own hyperparameters and is tuned within its bounds.
     length_scale : "auto", float or array-like of shape (n_features,), default="auto"
-        The rho in ``exp(-d^2 / (2 rho^2))``, in units of the inputs. "auto" learns
-        one per column, or one for all columns where that predicts better. Not used by
-        a kernel object.
+        The rho in ``exp(-d^2 / (2 rho^2))``, in units of the inputs. "auto" learns one
+        per column, or one for all where that predicts better. Not for a kernel object.
     noise : "auto" or float, default="auto"
         Variance of the noise relative to that of the signal.
     per_output : "auto" or bool, default="auto"
-        Whether every output has hyperparameters of its own (True), or all share them
-        (False). "auto" decides on held-out rows: outputs that are better off with
-        another noise, or with other length scales, get them. Every distinct set costs
-        one more factorisation in each subdomain.
+        Whether every output has hyperparameters of its own, or all share them. "auto"
+        gives outputs others than the shared ones where held-out rows gain. Every
+        distinct set costs one more factorisation in each subdomain.
     per_subdomain : bool, default=False
-        Improve the shared hyperparameters on every subdomain by a few steps up its own
-        likelihood.
+        Improve the hyperparameters of every subdomain by steps up its own likelihood.
     keep_factors : "auto" or bool, default="auto"
         Whether to keep the Cholesky factors that variances need, about ``4 * size^2``
         bytes per subdomain. If not, each batch of queries makes them again. "auto"
         keeps them when those of all subdomains fit in 4 GiB and a quarter of memory.
     factor_dtype : {"auto", "float64", "float32"}, default="auto"
-        What factors are kept and multiplied in. float32 is half as large and faster;
-        it changes variances, and what they decide, a little. "auto" is float32 where
-        rows are shared with other subdomains and, tried out between some rows and
-        their nearest, no posterior variance changes by more than 1 %. Rows that lie
-        close together with hardly any noise need float64.
+        Type of the factors. float32 is half as large and faster; it changes variances,
+        and what they decide, a little. "auto" is float32 where rows are shared with
+        other subdomains and, tried out between some rows and their nearest, no
+        posterior variance changes by more than 1 %. Rows that lie close together with
+        hardly any noise need float64.
     robust : "auto" or bool, default="auto"
-        Whether rows whose outputs all rows around them contradict, such as those of a
-        broken sensor, count for next to nothing. "auto" decides on held-out rows, and
-        is False where nothing is learned from them.
+        Whether rows whose outputs contradict all rows around them, such as those of a
+        broken sensor, count for next to nothing. "auto" decides on held-out rows, if
+        any hyperparameter is learned.
     random_state : int, RandomState or None, default=None
         Decides which rows "auto" looks at; only used when fitted alone.
 
     Attributes
     ----------
     used_kernel_ : str, scikit-learn kernel, or tuple of str
-        The kernel that "auto" chose, or the one that was given; one for every group of
-        outputs where these differ.
+        The kernel in use; one for every group of outputs where these differ.
     length_scale_ : ndarray of shape (n_features,) or (n_outputs, n_features)
         The latter if outputs do not all share them; not with a kernel object.
     noise_ : float, or ndarray of shape (n_outputs,)
@@ -110,9 +97,8 @@ class GP(CalibratedMachine):
     output_groups_ : ndarray of shape (n_outputs,)
         The group of every output.
     run_length_ : int
-        Rows that follow each other and depend on each other: so many are left out
-        together to calibrate variances. 1 if they do not depend on each other, or if
-        `groups` were given.
+        So many rows that follow each other are left out together to calibrate
+        variances, because they depend on each other; 1 if not, or with `groups`.
     is_robust_ : bool
         Whether contradicted rows were looked for.
     tuning_scores_ : list of dict
@@ -175,34 +161,32 @@ class GP(CalibratedMachine):
         self, X, Y, sample_weight, subdomain_size, random_state, n_jobs, groups=None
     ):
         """Learn kernel, length scales and noise; see `overcover.tuning`."""
-        self._check_options(X.shape[1])
-        asked = self.hyperparameters_asked_for(X.shape[1])
-        share = "auto" if self._is_auto(self.per_output) else True
-        options = asked, random_state, n_jobs, groups, share, self.robust
+        check_gp_options(self, X.shape[1])
+        theta = self.fixed_theta(X.shape[1])
+        share = "auto" if tuning.is_auto(self.per_output) else True
+        options = theta, random_state, n_jobs, groups, share, self.robust
         is_each = self.per_output is True and Y.shape[1] > 1
         parts = [Y[:, [j]] for j in range(Y.shape[1])] if is_each else [Y]
-        all_tuned = [
+        results = [
             tuning.tune(self.kernel, X, part, sample_weight, *options) for part in parts
         ]
-        used = tuple(kernel for tuned in all_tuned for kernel in tuned.kernels)
+        used = tuple(kernel for tuned in results for kernel in tuned.kernels)
         self.used_kernel_ = used[0] if used.count(used[0]) == len(used) else used
-        self.theta_ = np.concatenate([tuned.theta for tuned in all_tuned])
-        self.output_groups_ = all_tuned[0].output_groups
-        if len(all_tuned) > 1:
-            self.output_groups_ = np.arange(Y.shape[1])
-        self.run_length_ = max(tuned.run_length for tuned in all_tuned)
-        self.tuning_scores_ = [tuned.scores for tuned in all_tuned]
-        self.n_learned_ = all_tuned[0].n_learned
-        inflations = [t.inflation for t in all_tuned if t.inflation is not None]
+        self.theta_ = np.concatenate([tuned.theta for tuned in results])
+        each = np.arange(Y.shape[1])
+        self.output_groups_ = each if is_each else results[0].output_groups
+        self.run_length_ = max(tuned.run_length for tuned in results)
+        self.tuning_scores_ = [tuned.scores for tuned in results]
+        self.n_learned_ = results[0].n_learned
+        inflations = [t.inflation for t in results if t.inflation is not None]
         if inflations:  # measured, so that counting is not needed
             self.n_learned_ = 0
-            self.variance_inflation_ = float(
-                np.clip(max(inflations), 1.0, MOST_LEARNED)
-            )
-        self.is_robust_ = any(tuned.is_robust for tuned in all_tuned)
+            inflation = np.clip(max(inflations), 1.0, MOST_LEARNED)
+            self.variance_inflation_ = float(inflation)
+        self.is_robust_ = any(tuned.is_robust for tuned in results)
         if self.run_length_ > 1:
             warn_of_sequence(self.run_length_)
-        if self.is_robust_ and self._is_auto(self.robust):
+        if self.is_robust_ and tuning.is_auto(self.robust):
             warn_of_outliers()
 
     def _kernel_of(self, group):
@@ -212,89 +196,41 @@ class GP(CalibratedMachine):
 
     def tuning_cost(self, n_samples, n_features, n_outputs):
         """Of each output if none share; a kernel object is tuned on few rows."""
-        is_object = kernels.is_object(self.kernel)
-        asked = self.hyperparameters_asked_for(n_features)
-        if not is_object and not np.isnan(asked).any():
+        if not self._is_free(n_features).any():
             return TuningCost()
-        n_rows = min(n_samples, tuning.FEW_ROWS) if is_object else n_samples
-        cost = tuning_cost(n_rows, n_features)
+        if kernels.is_object(self.kernel):
+            n_samples = min(n_samples, tuning.FEW_ROWS)
+        cost = tuning_cost(n_samples, n_features)
         n_groups = n_outputs if self.per_output is True else 1
         return cost._replace(flops=n_groups * cost.flops)
 
-    def hyperparameters_asked_for(self, n_features):
-        """Log hyperparameters as given, NaN where "auto"."""
+    def fixed_theta(self, n_features):
+        """Log hyperparameters as the user fixed them, noise last; NaN for "auto"."""
         with np.errstate(divide="ignore"):  # noise=0 is -inf, and exp(-inf) is 0
-            noise = np.nan if self._is_auto(self.noise) else np.log(self.noise)
+            noise = np.nan if tuning.is_auto(self.noise) else np.log(self.noise)
         if kernels.is_object(self.kernel):
             return np.append(self.kernel.theta, noise)
-        if self._is_auto(self.length_scale):
+        if tuning.is_auto(self.length_scale):
             return np.append(np.full(n_features, np.nan), noise)
         scales = np.broadcast_to(np.asarray(self.length_scale, float), n_features)
         return np.append(np.log(scales), noise)
 
-    @staticmethod
-    def _is_auto(value):
-        return isinstance(value, str) and value == "auto"
+    def _is_free(self, n_features):
+        """Which log hyperparameters are learned; those of a kernel object are."""
+        is_free = np.isnan(self.fixed_theta(n_features))
+        if kernels.is_object(self.kernel):
+            is_free[:-1] = True
+        return is_free
 
     def check_options(self, n_features, n_outputs):
         """Refuse parameters that make no sense; counts groups and hyperparameters."""
-        self._check_options(n_features)
-        n_hyperparameters = n_features + 1
+        check_gp_options(self, n_features)
+        n_own = n_features
         if kernels.is_object(self.kernel):
-            n_hyperparameters = 1 + kernels.count_hyperparameters(
-                self.kernel, n_features
-            )
+            n_own = kernels.count_hyperparameters(self.kernel, n_features)
         if hasattr(self, "theta_"):
-            self._check_groups(n_outputs)
-        return {"h": n_hyperparameters}
-
-    def _check_groups(self, n_outputs):
-        """Refuse groups that are not those of the outputs: a file may say anything."""
-        groups = self._groups_of_outputs()
-        n_groups = np.shape(self.theta_)[0]
-        if n_groups == 1 and not hasattr(self, "output_groups_"):
-            groups = np.zeros(n_outputs, dtype=np.intp)
-        if not isinstance(groups, np.ndarray) or groups.shape != (n_outputs,):
-            raise ValueError(f"output_groups_ should have shape ({n_outputs},).")
-        if groups.dtype.kind != "i" or not 0 <= groups.min() <= groups.max() < n_groups:
-            raise ValueError(f"output_groups_ should be numbers below {n_groups}.")
-        used = getattr(self, "used_kernel_", self.kernel)
-        if isinstance(used, tuple) and len(used) != n_groups:
-            raise ValueError(f"used_kernel_ should hold {n_groups} kernels.")
-        for kernel in used if isinstance(used, tuple) else (used,):
-            if not kernels.is_object(kernel) and kernel not in kernels.NAMES:
-                raise ValueError(f"used_kernel_={kernel!r} is not known.")
-            if kernels.is_object(kernel) != kernels.is_object(self.kernel):
-                raise ValueError("used_kernel_ and kernel are of different kinds.")
-        for name in ("run_length_", "n_learned_"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or not 0 <= value < 2**62:
-                raise ValueError(f"{name} should be a whole number.")
-
-    def _check_options(self, n_features):
-        if not kernels.is_object(self.kernel):
-            names = ("auto", *kernels.NAMES)
-            check_choice("kernel", self.kernel, names, " or a kernel object")
-        if not self._is_auto(self.length_scale) and not are_scales(
-            self.length_scale, n_features
-        ):
-            raise ValueError(
-                f"length_scale={self.length_scale!r} must be 'auto', a positive "
-                f"number, or {n_features} of them, one per column of X."
-            )
-        for name in ("per_output", "keep_factors", "robust"):
-            value = getattr(self, name)
-            if value not in ("auto", True, False):
-                raise ValueError(f"{name}={value!r} must be 'auto', True or False.")
-        check_choice("factor_dtype", self.factor_dtype, FACTOR_DTYPES)
-        noise = self.noise
-        if not self._is_auto(noise) and not (
-            isinstance(noise, Real) and 0 <= float(noise) < np.inf
-        ):
-            raise ValueError(
-                f"noise={noise!r} must be 'auto' or a number >= 0: the variance of the "
-                "noise relative to that of the signal, such as 0.1."
-            )
+            check_gp_groups(self, n_outputs)
+        return {"h": n_own + 1}
 
     @property
     def length_scale_(self):
@@ -311,10 +247,8 @@ class GP(CalibratedMachine):
     @property
     def kernel_(self):
         """The kernel with what was learned; a list of them if outputs differ."""
-        learned = [
-            kernels.with_theta(self._kernel_of(g), theta)
-            for g, theta in enumerate(self.theta_)
-        ]
+        pairs = enumerate(self.theta_)
+        learned = [kernels.with_theta(self._kernel_of(g), theta) for g, theta in pairs]
         if len(learned) == 1 and self.per_output is not True:
             return learned[0]
         return [learned[group] for group in self._groups_of_outputs()]
@@ -347,31 +281,19 @@ class GP(CalibratedMachine):
         is_object = kernels.is_object(self.kernel)
         center = np.zeros(X.shape[1]) if is_object else center_of(X)
         X = X - center
-        theta = (
-            self._improved(X, Y, sample_weight) if self.per_subdomain else self.theta_
-        )
+        theta = self._theta_for(X, Y, sample_weight)
         Y_mean, fits = self._fit_groups(X, Y, theta, weights, n_owned, groups)
-        if self.is_robust_:
-            rows = [
-                contradicted_rows(fit.L_inv, Y[:, self._outputs_of(g)])
-                for g, fit in enumerate(fits)
-            ]
-            light = np.unique(np.concatenate(rows))
-            if len(light):
-                weights = weights.copy()
-                weights[light] *= LIGHT
-                Y_mean, fits = self._fit_groups(X, Y, theta, weights, n_owned, groups)
+        light = self._light_rows(fits, Y) if self.is_robust_ else []
+        if len(light):
+            weights = weights.copy()
+            weights[light] *= LIGHT
+            Y_mean, fits = self._fit_groups(X, Y, theta, weights, n_owned, groups)
         Y = Y - Y_mean
-        rounding = np.inf
-        # A machine that owns all its rows is an exact model, and says so exactly.
-        if self._is_auto(self.factor_dtype) and n_owned < len(X):
-            rounding = max(rounding_of_variance(fit) for fit in fits)
         alpha = self._in_order([fit.alpha for fit in fits])
         residuals_sq = self._in_order([fit.residuals_sq for fit in fits])
-        dtype = self._dtype_for(rounding)
-        factors = [
-            pack_lower(fit.L_inv, dtype) if keep else np.empty(0, dtype) for fit in fits
-        ]
+        dtype = self._dtype_for(fits, n_owned)
+        nothing = np.empty(0, dtype)
+        factors = [pack_lower(fit.L_inv, dtype) if keep else nothing for fit in fits]
         return GPState(
             X=X,
             center=center,
@@ -400,11 +322,23 @@ class GP(CalibratedMachine):
             fits.append(fit_group(kernel, A, y, noise, weights, n_owned, groups))
         return Y_mean, fits
 
-    def _dtype_for(self, rounding):
-        """Of factors, given what float32 would change, see `rounding_of_variance`."""
-        if self._is_auto(self.factor_dtype):
-            return np.float32 if rounding <= MOST_ROUNDING else np.float64
-        return np.dtype(self.factor_dtype)
+    def _light_rows(self, fits, Y):
+        """Rows that others contradict in the outputs of any group."""
+        rows = [
+            contradicted_rows(fit.L_inv, Y[:, self._outputs_of(g)])
+            for g, fit in enumerate(fits)
+        ]
+        return np.unique(np.concatenate(rows))
+
+    def _dtype_for(self, fits, n_owned):
+        """Of factors: float32 by "auto", where it changes hardly any variance."""
+        if not tuning.is_auto(self.factor_dtype):
+            return np.dtype(self.factor_dtype)
+        # A machine that owns all its rows is an exact model, and says so exactly.
+        is_shared = n_owned < len(fits[0].A)
+        if is_shared and max(map(rounding_of_variance, fits)) <= MOST_ROUNDING:
+            return np.float32
+        return np.float64
 
     def _outputs_of(self, group):
         """The outputs of a group: a slice of all, or their numbers."""
@@ -419,21 +353,15 @@ class GP(CalibratedMachine):
         order = np.concatenate([self._outputs_of(g) for g in range(len(parts))])
         return np.concatenate(parts, axis=-1)[..., np.argsort(order, kind="stable")]
 
-    def _improved(self, X, Y, sample_weight):
-        """The shared hyperparameters after a few steps up this subdomain's hill."""
-        return np.array(
-            [
-                tuning.improve(
-                    self._kernel_of(g),
-                    X,
-                    Y[:, self._outputs_of(g)],
-                    sample_weight,
-                    theta,
-                    self.hyperparameters_asked_for(X.shape[1]),
-                )
-                for g, theta in enumerate(self.theta_)
-            ]
-        )
+    def _theta_for(self, X, Y, sample_weight):
+        """Hyperparameters of a subdomain: the shared ones, or a few steps from them."""
+        if not self.per_subdomain:
+            return self.theta_
+        fixed, improved = self.fixed_theta(X.shape[1]), []
+        for g, theta in enumerate(self.theta_):
+            kernel, y = self._kernel_of(g), Y[:, self._outputs_of(g)]
+            improved.append(tuning.improve(kernel, X, y, sample_weight, theta, fixed))
+        return np.array(improved)
 
     def recall(self, state):
         """The rows of the state, moved back to where they were."""
@@ -471,73 +399,35 @@ class GP(CalibratedMachine):
             self._answer_block(state, X_query[i : i + step], variance)
             for i in range(0, len(X_query), step)
         ]
-        if len(blocks) == 1:
-            return blocks[0]
-        means, variances, posteriors = zip(*blocks)
-        if not variance:
-            return Answer(np.concatenate(means), None, None)
-        parts = means, variances, posteriors
-        return Answer(*(np.concatenate(part) for part in parts))
+        mean, *others = zip(*blocks)
+        rest = map(np.concatenate, others) if variance else (None, None)
+        return Answer(np.concatenate(mean), *rest)
 
     def _answer_block(self, state, X_query, variance):
+        calibrated = self.calibration_ if variance else None
         offsets, n_groups = X_query - state.center, len(state.theta)
-        mean = np.empty((len(X_query), len(state.Y_mean)))
-        var, posterior = np.empty_like(mean), np.zeros(len(X_query))
-        spread = self.calibration_.spread_around(state.Y_mean) if variance else mean
-        for g, theta in enumerate(state.theta):
-            j = self._outputs_of(g)
-            kernel, A = kernels.in_units(self._kernel_of(g), theta, state.X)
-            _, B = kernels.in_units(kernel, theta, offsets)
-            K_xq = kernels.cross(kernel, A, B)
-            mean[:, j] = K_xq.T @ state.alpha[:, j] + state.Y_mean[j]
-            if not variance:
-                continue
-            noise, factor = np.exp(theta[-1]), state.factor[g]
-            row_noise = noise / state.weights
-            if not factor.size:
-                factor = packed_factor(kernel, A, row_noise, factor.dtype)
-            least, reach = state.left_out[g]
-            eta = posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least)
-            scale = calibration.scales_at(
-                kernels.similarity(kernel, K_xq, A, B),
-                state.residuals_sq,
-                state.residuals_sq_mean,
-                state.squarings[g],
-                self.calibration_,
-                j,
-            )
-            scale *= self.calibration_.factor[j]
-            prior = kernels.diagonal(kernel, B) + noise
-            limit = np.maximum(np.outer(prior, state.amplitude_sq[j]), spread[j])
-            var[:, j] = calibration.variances_at(eta, scale, reach, prior, limit)
-            posterior += eta * self._posterior_scale(state, j) / n_groups
+        outputs = [self._outputs_of(g) for g in range(n_groups)]
+        answers = [
+            answer_group(self._kernel_of(g), state, g, outputs[g], offsets, calibrated)
+            for g in range(n_groups)
+        ]
+        means, variances, posteriors = zip(*answers)
         if not variance:
-            return Answer(mean, None, None)
-        return Answer(mean, var, posterior)
+            return Answer(self._in_order(means), None, None)
+        scales = [self._posterior_scale(state, j) for j in outputs]
+        posterior = sum(eta * c / n_groups for eta, c in zip(posteriors, scales))
+        return Answer(self._in_order(means), self._in_order(variances), posterior)
 
     def _posterior_scale(self, state, outputs):
         """What makes posterior variances of different subdomains comparable.
 
         It is one where all subdomains share their hyperparameters. Where each learns
         its own, a posterior variance is relative to a variance of the signal that
-        differs from one subdomain to the next. The mean squared residual estimates
-        that variance; it is taken in units of the output's variance, then averaged
-        over outputs.
-
-        Parameters
-        ----------
-        state : GPState
-        outputs : slice or ndarray of int
-            The outputs that the posterior variance is for.
-
-        Returns
-        -------
-        float
+        differs from one subdomain to the next. The mean squared residual estimates that
+        variance; it is taken in units of the output's variance, then averaged over
+        outputs.
         """
-        is_free = np.isnan(self.hyperparameters_asked_for(state.X.shape[1]))
-        if kernels.is_object(self.kernel):
-            is_free[:-1] = True
-        if not (self.per_subdomain and is_free.any()):
+        if not (self.per_subdomain and self._is_free(state.X.shape[1]).any()):
             return 1.0
         variance = self.calibration_.output_variance[outputs]
         return np.mean(state.residuals_sq_mean[outputs] / variance)
@@ -547,18 +437,10 @@ class GP(CalibratedMachine):
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
         Y_mean = np.average(Y, axis=0, weights=weights)
         Y = Y - Y_mean
-        thetas = self._improved(X, Y, weights) if self.per_subdomain else self.theta_
-        answers = [
-            answer_once(
-                self._kernel_of(g),
-                theta,
-                X,
-                Y[:, self._outputs_of(g)],
-                weights,
-                X_query,
-            )
-            for g, theta in enumerate(thetas)
-        ]
+        answers = []
+        for g, theta in enumerate(self._theta_for(X, Y, weights)):
+            kernel, y = self._kernel_of(g), Y[:, self._outputs_of(g)]
+            answers.append(answer_once(kernel, theta, X, y, weights, X_query))
         means, variances, posteriors = zip(*answers)
         mean, variance = self._in_order(means) + Y_mean, self._in_order(variances)
         return Answer(mean, variance, np.mean(posteriors, axis=0))

@@ -173,23 +173,9 @@ class FittedGroup(NamedTuple):
 def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup:
     """Factorise one kernel matrix and leave out each of its rows, or groups, in turn.
 
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
-        Rows as the kernel wants them.
-    Y : ndarray of shape (size, n_outputs)
-        Minus their mean, weighted.
-    noise : float
-    weights : ndarray of shape (size,)
-    n_owned : int
-    groups : ndarray of int of shape (size,) or None
-        Rows of a group are left out together; None leaves out each alone.
-
-    Returns
-    -------
-    FittedGroup
-        Fields as in `GPState`.
+    Rows A as the kernel wants them, owned rows first; Y of shape (size, n_outputs)
+    minus its weighted mean; groups of shape (size,), or None to leave out each row
+    alone.
     """
     K_xx = kernels.gram_lower(kernel, A)
     own = K_xx[:n_owned, :n_owned]
@@ -224,14 +210,6 @@ def rounding_of_variance(group):
     Of the least variance at a row left out, where a variance is less than that: see
     `unexplained_near`. (A bound from the norms of ``L^-1`` would have to assume that
     errors add up at random; on a regular grid they do not.)
-
-    Parameters
-    ----------
-    group : FittedGroup
-
-    Returns
-    -------
-    float
     """
     kernel, A, noise = group.kernel, group.A, group.noise
     # Rows here and there, and those that the others explain best.
@@ -251,32 +229,53 @@ def rounding_of_variance(group):
     return np.max(np.abs(rounded - exact) / np.maximum(variances, least))
 
 
+def answer_group(kernel, state, g, outputs, offsets, calibrated) -> Answer:
+    """Answer for the outputs of group g, to queries minus the center of the state.
+
+    Without a `Calibration` there is only the mean; the posterior variance is on the
+    kernel's scale.
+    """
+    theta = state.theta[g]
+    kernel, A = kernels.in_units(kernel, theta, state.X)
+    _, B = kernels.in_units(kernel, theta, offsets)
+    K_xq = kernels.cross(kernel, A, B)
+    mean = K_xq.T @ state.alpha[:, outputs] + state.Y_mean[outputs]
+    if calibrated is None:
+        return Answer(mean, None, None)
+    noise, factor = np.exp(theta[-1]), state.factor[g]
+    row_noise = noise / state.weights
+    if not factor.size:
+        factor = packed_factor(kernel, A, row_noise, factor.dtype)
+    least, reach = state.left_out[g]
+    eta = posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least)
+    scale = calibration.scales_at(
+        kernels.similarity(kernel, K_xq, A, B),
+        state.residuals_sq,
+        state.residuals_sq_mean,
+        state.squarings[g],
+        calibrated,
+        outputs,
+    )
+    scale *= calibrated.factor[outputs]
+    prior = kernels.diagonal(kernel, B) + noise
+    spread = calibrated.spread_around(state.Y_mean)[outputs]
+    limit = np.maximum(np.outer(prior, state.amplitude_sq[outputs]), spread)
+    return Answer(mean, calibration.variances_at(eta, scale, reach, prior, limit), eta)
+
+
 def posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
-    """Posterior variance of a new observation on the kernel's scale.
+    """Posterior variance of a new observation on the kernel's scale, (n_queries,).
 
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
-    B : ndarray of shape (n_queries, n_features)
-    K_xq : ndarray of shape (size, n_queries)
-    factor : ndarray of shape (packed_size(size),)
-    noise : float
-    row_noise : ndarray of shape (size,)
-    least : float
-        The least at a row left out: less is found in another way, if factors are
-        float32.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
+    Rows A and queries B as the kernel wants them, K_xq between them, a packed factor.
+    `least` is the least variance at a row left out: less is computed in another way, if
+    factors are float32.
     """
     unexplained = kernels.diagonal(kernel, B) - packed_column_norms_sq(factor, K_xq)
     if factor.dtype == np.float32:
         near = np.flatnonzero(unexplained < least - noise)
         if len(near):
-            asked = B[near], K_xq[:, near], unexplained[near]
-            unexplained[near] = unexplained_near(kernel, A, *asked, factor, row_noise)
+            queries = B[near], K_xq[:, near], unexplained[near]
+            unexplained[near] = unexplained_near(kernel, A, *queries, factor, row_noise)
     return np.maximum(unexplained, LEAST_VARIANCE) + noise
 
 
@@ -292,7 +291,7 @@ def unexplained_near(kernel, A, B, K_xq, unexplained, factor, row_noise):
     The row is the one with the least sum before the norm: the nearest, unless its noise
     is large. Where that is no less than k(q, q), nothing would be gained.
 
-    Parameters as in `posterior_of`; unexplained of shape (n_queries,) as it was found.
+    Parameters as in `posterior_of`; unexplained of shape (n_queries,), from `factor`.
     """
     each, own = np.arange(len(B)), kernels.diagonal(kernel, A)
     apart = (own + row_noise)[:, None] - 2.0 * K_xq
@@ -301,30 +300,16 @@ def unexplained_near(kernel, A, B, K_xq, unexplained, factor, row_noise):
     delta = kernels.cross(kernel, A, A[i])
     delta[i, each] = own[i] + row_noise[i]  # of a white kernel too, that `cross` lacks
     np.subtract(K_xq, delta, out=delta)
-    found = apart - packed_column_norms_sq(factor, delta)
-    return np.where(apart < kernels.diagonal(kernel, B), found, unexplained)
+    by_difference = apart - packed_column_norms_sq(factor, delta)
+    return np.where(apart < kernels.diagonal(kernel, B), by_difference, unexplained)
 
 
 def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
     r"""Fit one group and answer at once: one Cholesky, one substitution, no inverse.
 
-    With :math:`[z_y, z_q] = L^{-1} [Y, k_q]` the mean is :math:`z_q^\top z_y`, the
-    posterior variance :math:`k(q, q) + \nu - z_q^\top z_q`, and the variance that times
-    the amplitude of the marginal likelihood, :math:`z_y^\top z_y / n`.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    theta : ndarray of shape (n_hyperparameters,)
-    X : ndarray of shape (size, n_features)
-    Y : ndarray of shape (size, n_outputs)
-        Centred.
-    weights : ndarray of shape (size,)
-    X_query : ndarray of shape (n_queries, n_features)
-
-    Returns
-    -------
-    Answer
+    With :math:`[z_y, z_q] = L^{-1} [Y, k_q]` (Y centred) the mean is :math:`z_q^\top
+    z_y`, the posterior variance :math:`k(q, q) + \nu - z_q^\top z_q`, and the variance
+    that times the amplitude of the marginal likelihood, :math:`z_y^\top z_y / n`.
     """
     noise = np.exp(theta[-1])
     # A kernel object may care where the origin is.
@@ -341,19 +326,7 @@ def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
 
 
 def substitute(kernel, A, row_noise, right):
-    """``L^-1 right`` for the Cholesky factor L of a kernel matrix with noise.
-
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    A : ndarray of shape (size, n_features)
-    row_noise : ndarray of shape (size,)
-    right : ndarray of shape (size, n_right)
-
-    Returns
-    -------
-    ndarray of shape (size, n_right)
-    """
+    """``L^-1 right`` for the Cholesky factor L of a kernel matrix with noise."""
     K_xx = add_to_diagonal(kernels.gram_lower(kernel, A), row_noise)
     # The transpose is in Fortran order, so LAPACK works in place: K = U^T U, U = L^T.
     U, info = lapack.dpotrf(K_xx.T, lower=0, clean=0, overwrite_a=1)

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._validation import are_scales, check_choice
+from ..tuning import is_auto
 from ..tuning.twin import METRICS
 
 
@@ -53,8 +54,3 @@ def check_twin_options(machine, n_features, n_outputs):
         raise ValueError(
             f"keep_factors={machine.keep_factors!r} must be 'auto', True or False."
         )
-
-
-def is_auto(value):
-    """Whether tuning decides a hyperparameter."""
-    return isinstance(value, str) and value == "auto"

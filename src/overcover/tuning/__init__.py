@@ -30,7 +30,7 @@ import numpy as np
 
 from .. import kernels
 from .._parallel import one_thread_per_worker
-from ._judge import FEW_ROWS, Judge, make_judge
+from ._judge import FEW_ROWS, Judge, LeaveOut, Spots
 from ._outliers import all_held_out, has_outliers, is_better_screened, screen
 from ._outputs import share_outputs
 from ._problem import NOISE_BOUNDS as NOISE_BOUNDS
@@ -63,6 +63,11 @@ STEPS = tuple(
     for sign in (1, -1)
 )
 NOISE_STEPS = ((0.0, np.log(32.0)), (0.0, -np.log(8.0)))
+
+
+def is_auto(value):
+    """Whether tuning decides a hyperparameter."""
+    return isinstance(value, str) and value == "auto"
 
 
 class Tuned(NamedTuple):
@@ -120,43 +125,24 @@ def tune(
     share="auto",
     robust="auto",
 ):
-    """Find length scales and noise.
+    """Kernels, length scales and noise for outputs Y (n_samples, n_outputs); `Tuned`.
 
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-        "auto" chooses between the kernels that have a name, if anything else is to be
-        found.
-    X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,) or None
-    theta : ndarray of shape (n_hyperparameters,)
-        Log hyperparameters, the noise last; NaN where they are to be found. Those of
-        a kernel object are where to start.
-    random_state : RandomState
-    n_jobs : int or None
-    groups : ndarray of shape (n_samples,) or None
-        Rows of a group are held out together.
-    share : {"auto", True}
-        Whether all outputs must share their hyperparameters.
-    robust : {"auto", True, False}
-        Whether rows that others contradict are made light.
-
-    Returns
-    -------
-    Tuned
+    kernel "auto" chooses between the kernels that have a name, if anything else is to
+    be found. theta holds log hyperparameters, the noise last, NaN where they are to be
+    found; those of a kernel object are the start. Rows of a group are held out
+    together. share is "auto", or True if all outputs must share their hyperparameters;
+    robust is "auto" or whether rows that others contradict are made light.
     """
-    is_auto = isinstance(kernel, str) and kernel == "auto"
-    first = FIRST_KERNEL if is_auto else kernel
+    first = FIRST_KERNEL if is_auto(kernel) else kernel
     problem, start, restore = standardize(first, X, Y, weights, theta, n_jobs, groups)
     output_groups = np.zeros(Y.shape[1], dtype=np.intp)
 
     def finish(winners, scores, run_length=1, is_robust=robust is True):
         thetas = np.array([restore(one.theta) for one in winners])
-        n_learned = count_learned(problem, winners[0].theta)
-        winning = [one.kernel for one in winners]
-        found = winning, thetas, output_groups, scores, run_length, n_learned
-        return Tuned(*found, winners[0].inflation, is_robust)
+        names, best = [one.kernel for one in winners], winners[0]
+        n_learned = count_learned(problem, best.theta)
+        parts = names, thetas, output_groups, scores, run_length, n_learned
+        return Tuned(*parts, best.inflation, is_robust)
 
     if problem.Y.shape[1] == 0 or len(X) < 2 or not problem.free.any():
         return finish([Candidate(first, start)], {})
@@ -167,7 +153,7 @@ def tune(
 
     # One thread for the whole of it: rounding depends on nothing else.
     with one_thread_per_worker():
-        has_choice = is_auto and len(X) >= ROWS_FOR_KERNELS
+        has_choice = is_auto(kernel) and len(X) >= ROWS_FOR_KERNELS
         names = kernels.NAMES if has_choice else (first,)
         tools = make_tools(problem, start, names, random_state)
         best, scores = choose(tools, Candidate(first, start))
@@ -181,23 +167,17 @@ def tune(
         tools, best, is_robust = without_outliers(tools, best, robust)
         winners = [best]
         if share == "auto" and problem.Y.shape[1] > 1:
-
-            def search_alone(known, search, judge):
-                alone = tools._replace(search=search, judge=judge)
-                return judge.best([known, choose(alone, known)[0]])
-
-            winners, numbers = share_outputs(
-                tools.problem, best, tools.search, tools.judge, search_alone
-            )
+            winners, numbers = share_outputs(tools, best, choose)
             output_groups[problem.outputs] = numbers
     return finish(winners, scores, run_length, is_robust)
 
 
 def make_tools(problem, start, names, random_state):
     """Search and judge for this many rows."""
-    judge = make_judge(problem, Candidate(problem.kernel, start), random_state)
-    kind = LikelihoodSearch if len(problem.X) <= FEW_ROWS else PredictionSearch
-    search = kind(problem, start, random_state)
+    first, is_small = Candidate(problem.kernel, start), len(problem.X) <= FEW_ROWS
+    judge = (LeaveOut if is_small else Spots)(problem, first, random_state)
+    make_search = LikelihoodSearch if is_small else PredictionSearch
+    search = make_search(problem, start, random_state)
     return Tools(problem, search, judge, names, random_state)
 
 
@@ -216,34 +196,22 @@ def choose(tools, start):
 def without_outliers(tools, best, robust):
     """Hyperparameters with contradicted rows made light, if that predicts better.
 
-    Parameters
-    ----------
-    tools : Tools
-    best : Candidate
-    robust : {"auto", True, False}
-
-    Returns
-    -------
-    tools : Tools
-    best : Candidate
-    is_robust : bool
+    Returns tools, the best candidate, and whether rows were made light.
     """
-    judge = tools.judge
-    if robust is False or (
-        robust == "auto"
-        and not has_outliers(all_held_out(judge, best), tools.problem.Y)
-    ):
+    judge, must_gain = tools.judge, robust == "auto"
+    errors = all_held_out(judge, best) if must_gain else None
+    if robust is False or (must_gain and not has_outliers(errors, tools.problem.Y)):
         return tools, best, False
-    tried = with_screen(tools, best)
-    candidates = [best, tried.search.descend(best)]
-    if tried.problem.n_scales() > 1:
-        candidates.append(tried.search.descend_columns(candidates[-1]))
-    other = tried.judge.best(candidates)
-    if robust == "auto" and not is_better_screened(judge, best, tried.judge, other):
+    screened = with_screen(tools, best)
+    candidates = [best, screened.search.descend(best)]
+    if screened.problem.n_scales() > 1:
+        candidates.append(screened.search.descend_columns(candidates[-1]))
+    other = screened.judge.best(candidates)
+    if must_gain and not is_better_screened(judge, best, screened.judge, other):
         return tools, best, False
     # By hyperparameters that the gross errors have not bent, more of them show.
-    tried = with_screen(tools, other)
-    return tried, choose(tried, other)[0], True
+    screened = with_screen(tools, other)
+    return screened, choose(screened, other)[0], True
 
 
 def with_screen(tools, reference):
@@ -267,19 +235,9 @@ def count_learned(problem, theta):
 
 
 def search_all(tools, start):
-    """Candidates by name, in the order in which they are found.
+    """Candidates by name, in the order of the search, and the kernel of the winner.
 
-    Parameters
-    ----------
-    tools : Tools
-    start : Candidate
-        If its length scales differ, one common length scale is not tried.
-
-    Returns
-    -------
-    candidates : dict from name to Candidate
-    kernel : str
-        That of the winner.
+    If the length scales of `start` differ, one common length scale is not tried.
     """
     problem, search, judge, names, random_state = tools
     first, candidates = start.kernel, {}
@@ -328,7 +286,9 @@ def search_all(tools, start):
     if best.kernel != first:
         best = best_columns(best, f"{best.kernel}, columns")
     if search.is_local:
-        sets = judge.neighborhoods(best.theta, N_LOCAL_SETS, LOCAL_SIZE, random_state)
+        anchors = random_state.choice(len(problem.X), N_LOCAL_SETS, replace=False)
+        size = min(LOCAL_SIZE, len(problem.X))
+        sets = list(problem.nearest(problem.X[anchors], size, best.theta))
         local = problem._replace(kernel=best.kernel)
         theta = by_likelihood(local, best.theta, sets, 10)
         candidates["likelihood"] = Candidate(best.kernel, theta)
@@ -348,17 +308,7 @@ def smoothest(candidates, judge):
 def refine(problem, best, judge, steps=STEPS):
     """Move common length scale and noise by factors while held-out rows gain.
 
-    Parameters
-    ----------
-    problem : Problem
-    best : Candidate
-    judge : Judge
-    steps : sequence of tuples
-        Logs of the factors on length scales and noise that are tried in turn.
-
-    Returns
-    -------
-    Candidate
+    `steps` are pairs of logs, of the factors on length scales and on the noise.
     """
     low, high = problem.bounds()
     for of_lengths, of_noise in steps:
@@ -389,26 +339,13 @@ def with_most_noise(problem, best, judge):
     return noisy
 
 
-def improve(kernel, X, Y, weights, theta, asked, max_iter=10):
-    """A few steps up the likelihood of one set of rows.
+def improve(kernel, X, Y, weights, theta, fixed, max_iter=10):
+    """A few steps up the likelihood of one set of rows, from theta.
 
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    X : ndarray of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,) or None
-    theta : ndarray of shape (n_hyperparameters,)
-        Where to start.
-    asked : ndarray of shape (n_hyperparameters,)
-        NaN where it may move, as in `tune`.
-
-    Returns
-    -------
-    ndarray of shape (n_hyperparameters,)
-        A column that is constant among these rows keeps its length scale.
+    `fixed` is NaN where theta may move. A column that is constant among these rows
+    keeps its length scale.
     """
-    problem, _, restore = standardize(kernel, X, Y, weights, asked, None)
+    problem, _, restore = standardize(kernel, X, Y, weights, fixed, None)
     if problem.Y.shape[1] == 0 or len(X) < 2:
         return theta
     start = restore.inverse(theta)

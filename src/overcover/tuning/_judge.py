@@ -10,7 +10,6 @@ import numpy as np
 from .. import kernels
 from .._left_out import leave_groups_out, solve_all
 from .._linalg import add_to_diagonal
-from .._neighbors import nearest_rows
 from .._weights import are_judged
 from ._search import limits_of
 from ._sets import choose_spots, local_sets
@@ -33,22 +32,11 @@ FEW_ROWS = 1000
 PLAIN = 4.0
 
 
-def make_judge(problem, start, random_state):
-    """A judge of hyperparameters for this many rows."""
-    kind = LeaveOut if len(problem.X) <= FEW_ROWS else Spots
-    return kind(problem, start, random_state)
-
-
 class Judge:
     """Scores candidates by the prediction loss of rows they are not fitted to.
 
     Errors are cut at limits that the first candidate sets, so that all are judged
     alike. The sums that a loss needs are kept.
-
-    Parameters
-    ----------
-    problem : Problem
-    start : Candidate
     """
 
     n_parts = 1
@@ -60,6 +48,7 @@ class Judge:
     def __init__(self, problem, start):
         self.problem = problem
         self._sums: dict[tuple, Sums] = {}
+        self._measured: dict[int, tuple] = {}
         self.limits = limits_of(self.predict(start, 0).errors)
 
     def predict(self, candidate, part) -> HeldOut:
@@ -75,7 +64,7 @@ class Judge:
     def of_problem(self, problem, start):
         """A judge of the same rows, where rows to learn from weigh otherwise."""
         judge = copy(self)
-        judge.problem, judge._sums = problem, {}
+        judge.problem, judge._sums, judge._measured = problem, {}, {}
         judge.limits = limits_of(judge.predict(start, 0).errors, are_gross=True)
         return judge
 
@@ -138,15 +127,7 @@ class Spots(Judge):
         spots = choose_spots(problem, start.theta, N_SPOTS, random_state)
         n_first = min(N_FIRST, max(1, len(spots) // 2))
         self.parts = spots[:n_first], spots[n_first:]
-        self._measured: dict[int, tuple] = {}
         super().__init__(problem, start)
-
-    def of_problem(self, problem, start):
-        """The same spots, where rows to learn from weigh otherwise."""
-        kept, self._measured = self._measured, {}
-        judge = super().of_problem(problem, start)
-        self._measured = kept
-        return judge
 
     def predict(self, candidate, part):
         """Errors and variances at some of the spots."""
@@ -161,13 +142,6 @@ class Spots(Judge):
         _, start, measured = self._measured[part]
         factor, noise = np.exp(theta[0] - start), float(np.exp(theta[-1]))
         return predict_held_out(kernel, factor, noise, measured, self.problem.n_jobs)
-
-    def neighborhoods(self, theta, n_sets, size, random_state):
-        """Random neighbourhoods in the metric of `theta`; a list of arrays of rows."""
-        X = self.problem.X
-        anchors = random_state.choice(len(X), n_sets, replace=False)
-        scale, n_jobs = self.problem.metric(theta), self.problem.n_jobs
-        return list(nearest_rows(X, X[anchors], min(size, len(X)), n_jobs, None, scale))
 
 
 class LeaveOut(Judge):
@@ -199,19 +173,10 @@ class LeaveOut(Judge):
     def check_halves(self, old, new, halves):
         """Whether length scales that one half of the rows find serve the other half.
 
-        Parameters
-        ----------
-        old, new : Candidate
-            `new` is what all rows found.
-        halves : list of (rows, candidate)
-            See `LikelihoodSearch.descend_halves`.
-
-        Returns
-        -------
-        gain : float
-            Of the candidates of the halves over the old one.
-        inflation : float
-            Squared errors over variances of these, relative to those of `new`.
+        `new` is what all rows find, `halves` are from
+        `LikelihoodSearch.descend_halves`. Returns the gain of the candidates of the
+        halves over the old one, and their squared errors over variances, relative to
+        those of `new`.
         """
         judged = np.flatnonzero(are_judged(self.own_weights))
         before, now = self.predict(old), self.predict(new)
@@ -224,7 +189,3 @@ class LeaveOut(Judge):
         gain, _ = self._compare(*sums[:2])
         ratios = [one.ratios.sum(axis=0)[self.outputs].mean() for one in sums]
         return gain, float(ratios[1] / max(ratios[2], 1e-300))
-
-    def neighborhoods(self, theta, n_sets, size, random_state):
-        """All rows, once."""
-        return [np.arange(len(self.X))]

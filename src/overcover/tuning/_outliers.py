@@ -29,20 +29,7 @@ LEAST_GAIN = 0.15
 
 
 def screened_weights(candidate, X, Y, weights):
-    """Weights of rows, those of contradicted rows made light.
-
-    Parameters
-    ----------
-    candidate : Candidate
-    X : ndarray of shape (n, n_features)
-        In standard units.
-    Y : ndarray of shape (n, n_outputs)
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Weights of rows X in standard units, those of contradicted rows made light."""
     kernel, theta = candidate[:2]
     A = (X - X.mean(axis=0)) / np.exp(theta[:-1])
     K_xx = kernels.gram_lower(kernel, A)
@@ -54,18 +41,7 @@ def screened_weights(candidate, X, Y, weights):
 
 
 def has_outliers(held_out, Y):
-    """Whether held-out rows have errors out of all proportion.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-    Y : ndarray of shape (n_samples, n_outputs)
-        All outputs.
-
-    Returns
-    -------
-    bool
-    """
+    """Whether errors of held-out rows are out of all proportion to the outputs Y."""
     z = held_out.errors / np.sqrt(held_out.variances)[:, None]
     is_gross = np.abs(z) > GROSS * np.maximum(usual_size(z), 1e-300)
     sizes = np.where(is_gross, np.abs(held_out.errors) / usual_deviation(Y), 0.0)
@@ -90,15 +66,7 @@ def screen(problem, best, is_local):
 def is_better_screened(judge, best, screened_judge, screened_best):
     """Whether held-out rows are predicted better, all errors counted in full.
 
-    Parameters
-    ----------
-    judge, screened_judge : Judge
-        Of the same held-out rows.
-    best, screened_best : Candidate
-
-    Returns
-    -------
-    bool
+    Both judges hold out the same rows.
     """
     before, after = (
         all_held_out(judge, best),

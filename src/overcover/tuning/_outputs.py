@@ -25,41 +25,27 @@ MOST_SETS = 8
 LEAST_GAIN = 0.08
 
 
-def share_outputs(problem, best, search, judge, search_alone):
-    """A few candidates, and which of them every output has.
+def share_outputs(tools, best, choose):
+    """A few candidates, and the number of the one that each varying output has.
 
-    Parameters
-    ----------
-    problem : Problem
-    best : Candidate
-        What suits all outputs together.
-    search : Search
-    judge : Judge
-    search_alone : callable
-        From a candidate, and search and judge of some outputs, to the best candidate
-        for these.
-
-    Returns
-    -------
-    candidates : list of Candidate
-    numbers : ndarray of int of shape (n_outputs,)
-        The candidate of every output that varies.
+    `best` suits all outputs together; ``choose(tools, start)`` searches for the best
+    candidate of the outputs that count for search and judge.
     """
+    problem, judge = tools.problem, tools.judge
     options = [best, *_other_noises(problem, best)]
+    has_columns = 1 < problem.n_scales() == problem.free[:-1].sum()
     for outputs in _clusters(problem):
-        own_search, own_judge = search.of_outputs(outputs), judge.of_outputs(outputs)
-        known = own_judge.best(options)
-        has_columns = 1 < problem.n_scales() == problem.free[:-1].sum()
-        descend = own_search.descend_columns if has_columns else own_search.descend
-        alone = descend(known)
-        if own_judge.gain(known, alone) > LEAST_GAIN:
+        search, own_judge = tools.search.of_outputs(outputs), judge.of_outputs(outputs)
+        start = own_judge.best(options)
+        alone = (search.descend_columns if has_columns else search.descend)(start)
+        if own_judge.gain(start, alone) > LEAST_GAIN:
             # These outputs are of another kind: worth a search from the beginning.
-            alone = search_alone(alone, own_search, own_judge)
+            own_tools = tools._replace(search=search, judge=own_judge)
+            alone = own_judge.best([alone, choose(own_tools, alone)[0]])
         options += [alone, *_other_noises(problem, alone, (-1, 1))]
-    sums = [judge.all_sums(option) for option in options]
-    is_possible = [np.isfinite(one.logs).all() for one in sums]
-    options = [o for o, possible in zip(options, is_possible) if possible]
-    sums = [s for s, possible in zip(sums, is_possible) if possible]
+    pairs = [(option, judge.all_sums(option)) for option in options]
+    possible = [pair for pair in pairs if np.isfinite(pair[1].logs).all()]
+    options, sums = map(list, zip(*possible))
     chosen = _choose(sums)
     losses = np.array([sums[k].losses() for k in chosen])
     numbers = np.argmin(losses, axis=0)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .. import kernels
+from .._neighbors import nearest_rows
 from .._streams import Rows, moments_of, typical_moments_of
 from ._sets import units_of
 
@@ -93,6 +94,14 @@ class Problem(NamedTuple):
         """What to divide rows by before measuring distances."""
         return 1.0 if kernels.is_object(self.kernel) else np.exp(theta[:-1])
 
+    def nearest(self, queries, n_rows, theta, among=None):
+        """Nearest rows of each query in the metric of theta, (n_queries, n_rows).
+
+        Numbers of rows, or places in `among`, if only these rows count.
+        """
+        scale = self.metric(theta)
+        return nearest_rows(self.X, queries, n_rows, self.n_jobs, among, scale)
+
     def weights_of(self, rows):
         """Weights of some rows, shape (n_rows,)."""
         return np.ones(len(rows)) if self.weights is None else self.weights[rows]
@@ -106,22 +115,13 @@ class Problem(NamedTuple):
             low, high = (np.full(n_scales, np.log(b)) for b in LENGTH_BOUNDS)
         low = np.append(low, np.log(NOISE_BOUNDS[0]))
         high = np.append(high, np.log(NOISE_BOUNDS[1]))
-        return (
-            np.where(self.free, low, -np.inf),
-            np.where(self.free, high, np.inf),
-        )
+        return np.where(self.free, low, -np.inf), np.where(self.free, high, np.inf)
 
     def directions(self, own=None):
-        """Steps in which theta may move: along each entry, or by one common factor.
+        """Steps in which theta may move, shape (n_hyperparameters, n_directions).
 
-        Parameters
-        ----------
-        own : ndarray of bool of shape (n_hyperparameters - 1,) or None
-            Length scales that move alone; all others share a factor. None for all.
-
-        Returns
-        -------
-        ndarray of shape (n_hyperparameters, n_directions)
+        Length scales marked in `own` move alone, all others by one common factor; None
+        for all alone.
         """
         steps = np.eye(len(self.free))[:, self.free]
         if own is None or kernels.is_object(self.kernel):
@@ -161,26 +161,11 @@ class Restore(NamedTuple):
 
 
 def standardize(kernel, X, Y, weights, theta, n_jobs, groups=None):
-    """The problem in standard units, where to start, and the way back.
+    """The problem in standard units, where to start, and the way back (`Restore`).
 
-    Parameters
-    ----------
-    kernel : str or scikit-learn kernel
-    X : ndarray of shape (n_samples, n_features)
-        In memory or mapped; it is not copied.
-    Y : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,) or None
-    theta : ndarray of shape (n_hyperparameters,)
-        NaN where it is to be found.
-    n_jobs : int or None
-    groups : array-like of shape (n_samples,) or None
-        Rows of a group are held out together.
-
-    Returns
-    -------
-    problem : Problem
-    start : ndarray of shape (n_hyperparameters of used columns,)
-    restore : Restore
+    theta has shape (n_hyperparameters,), NaN where it is to be found; the start lacks
+    the constant columns. X may be mapped: it is not copied. Rows of a group are held
+    out together.
     """
     _, deviation, flat = moments_of(Y)
     outputs = np.flatnonzero(~flat)
@@ -224,17 +209,7 @@ def _log_root_mean_square(logs):
 def descend_tied(problem, theta, objective, max_iter):
     """Minimise over a common factor on the free length scales, and the noise.
 
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-    objective : callable
-        From (log factor, log noise) to value and gradient.
-    max_iter : int
-
-    Returns
-    -------
-    ndarray of shape (n_hyperparameters,)
+    The objective maps (log factor, log noise) to value and gradient; returns theta.
     """
     low, high = problem.bounds()
     start = np.clip(theta, low, high)
@@ -255,35 +230,15 @@ def descend_tied(problem, theta, objective, max_iter):
         value, gradient = objective(point)
         return value, gradient[moves]
 
-    solution = minimize(
-        along,
-        origin[moves],
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxiter": max_iter},
-    )
-    origin[moves] = solution.x
+    origin[moves] = _minimum(along, origin[moves], bounds, max_iter)
     moved = np.where(is_free, lengths + origin[0], lengths)
     return np.clip(np.append(moved, origin[1]), low, high)
 
 
 def descend(problem, theta, objective, directions, max_iter):
-    """Minimise `objective` over the free hyperparameters, within bounds.
+    """Minimise along directions, within bounds; returns theta.
 
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-    objective : callable
-        From theta to value and gradient.
-    directions : ndarray of shape (n_hyperparameters, n_directions)
-        See `Problem.directions`.
-    max_iter : int
-
-    Returns
-    -------
-    ndarray of shape (n_hyperparameters,)
+    The objective maps theta to value and gradient.
     """
     if directions.shape[1] == 0:
         return theta
@@ -297,12 +252,11 @@ def descend(problem, theta, objective, directions, max_iter):
     moves = directions != 0
     # Only where something moves: noise=0 is -inf, its bounds too.
     room = [(np.min(low[m] - start[m]), np.max(high[m] - start[m])) for m in moves.T]
-    found = minimize(
-        along,
-        np.zeros(directions.shape[1]),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=room,
-        options={"maxiter": max_iter},
-    )
-    return np.clip(start + directions @ found.x, low, high)
+    steps = _minimum(along, np.zeros(directions.shape[1]), room, max_iter)
+    return np.clip(start + directions @ steps, low, high)
+
+
+def _minimum(objective, start, bounds, max_iter):
+    """Where L-BFGS-B ends, for an objective with value and gradient."""
+    options = {"method": "L-BFGS-B", "options": {"maxiter": max_iter}}
+    return minimize(objective, start, jac=True, bounds=bounds, **options).x

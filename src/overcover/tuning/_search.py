@@ -26,9 +26,8 @@ MOST_MEDIANS, FEW_MEDIANS = 12.0, 4.0
 class Search:
     """Descents from one candidate to a better one.
 
-    Parameters
-    ----------
-    problem : Problem
+    A subclass has `descend`, of a common factor on all length scales and the noise, and
+    `descend_columns`, of length scales of every column and the noise.
     """
 
     outputs: np.ndarray | None = None
@@ -46,27 +45,12 @@ class Search:
         search.outputs = outputs
         return search
 
-    def descend(self, candidate, max_iter):
-        """A better common factor on all length scales, and noise; a `Candidate`."""
-        raise NotImplementedError
-
-    def descend_columns(self, candidate):
-        """Better length scales of every column, and noise; a `Candidate`."""
-        raise NotImplementedError
-
 
 class PredictionSearch(Search):
-    """Descents of the prediction loss at some spots.
+    """Descents of the prediction loss at some spots, chosen in the metric of theta.
 
     Sets are made anew in each descent, in the metric that it starts from. A common
     factor and the noise need fewer spots than a length scale for every column.
-
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-        In whose metric spots are chosen.
-    random_state : RandomState
     """
 
     is_local = True
@@ -154,12 +138,10 @@ class LikelihoodSearch(Search):
         return self._climb(candidate, self.rows, 25)
 
     def descend_halves(self, candidate):
-        """Length scales of every column, found by the one half of the units alone.
+        """Length scales of every column, by the one half of the units alone.
 
-        Returns
-        -------
-        list of (rows, candidate)
-            Each with the rows of the other half, which had no part in it.
+        Returns pairs: the rows of the other half, which had no part in it, and a
+        candidate.
         """
         units, numbers = np.unique(self.problem.units, return_inverse=True)
         is_first = np.random.RandomState(0).permutation(len(units)) % 2 == 0
@@ -183,15 +165,8 @@ class LikelihoodSearch(Search):
 def limits_of(errors, are_gross=False):
     """What errors are cut at, so that a few corrupted outputs do not decide.
 
-    Parameters
-    ----------
-    errors : ndarray of shape (n, n_outputs)
-    are_gross : bool
-        Whether some of them are known to be.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
+    errors of shape (n, n_outputs), `are_gross` if some are known to be; shape
+    (n_outputs,).
     """
     typical = np.median(np.abs(errors), axis=0)
     # Most errors may be nil, as of a count that is mostly zero.
@@ -200,18 +175,7 @@ def limits_of(errors, are_gross=False):
 
 
 def by_prediction(problem: Problem, theta, random_state):
-    """Minimise the prediction loss, isotropic first, then column by column.
-
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-    random_state : RandomState
-
-    Returns
-    -------
-    ndarray of shape (n_hyperparameters,)
-    """
+    """Minimise the prediction loss, isotropic first, then column by column; theta."""
     search = PredictionSearch(problem, theta, random_state)
     best = search.descend(Candidate(problem.kernel, theta))
     if 1 < problem.free[:-1].sum() <= MOST_SCALES:
@@ -221,19 +185,9 @@ def by_prediction(problem: Problem, theta, random_state):
 
 
 def by_likelihood(problem: Problem, theta, sets, max_iter, tied=False):
-    """Climb the summed marginal likelihood of several sets of rows.
+    """Climb the summed marginal likelihood of several sets of rows; returns theta.
 
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-    sets : list of ndarray of int
-    max_iter : int
-    tied : bool
-
-    Returns
-    -------
-    ndarray of shape (n_hyperparameters,)
+    `tied` moves all length scales by one factor.
     """
     data = [_centred(problem, rows) for rows in sets]
     shares = np.array([len(X) for X, _, _ in data], float)
@@ -273,17 +227,6 @@ def directions_along(problem, theta, objective):
 
     Which columns promise most, the gradient says: shorter length scales there would
     help. All other columns move by a common factor.
-
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-    objective : callable
-        From theta to value and gradient.
-
-    Returns
-    -------
-    ndarray of shape (n_hyperparameters, n_directions)
     """
     if not problem_is_wide(problem):
         return problem.directions()
@@ -292,8 +235,8 @@ def directions_along(problem, theta, objective):
         _, gradient = objective(np.clip(theta, *problem.bounds()))
         slopes = np.where(problem.free, gradient, -np.inf)[:-1]
         # Columns that have a shorter scale than most keep it.
-        kept = theta[:-1] < np.median(theta[:-1]) - np.log(1.1)
-        slopes = np.where(kept & problem.free[:-1], np.inf, slopes)
+        is_short = theta[:-1] < np.median(theta[:-1]) - np.log(1.1)
+        slopes = np.where(is_short & problem.free[:-1], np.inf, slopes)
         own[np.argsort(-slopes, kind="stable")[: problem.n_scales()]] = True
     return problem.directions(own)
 

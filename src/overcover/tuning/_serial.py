@@ -12,7 +12,6 @@ import numpy as np
 from .. import kernels
 from .._left_out import leave_groups_out, solve_all
 from .._linalg import add_to_diagonal
-from .._neighbors import nearest_rows
 from .prediction_loss import LEAST_NOISE
 
 LENGTHS = (1, 4, 16, 64, 256)
@@ -31,18 +30,7 @@ LEAST_RUNS = 4
 
 
 def run_length_of(problem, kernel, theta):
-    """How many rows that follow each other depend on each other; 1 if none do.
-
-    Parameters
-    ----------
-    problem : Problem
-    kernel : str
-    theta : ndarray of shape (n_hyperparameters,)
-
-    Returns
-    -------
-    int
-    """
+    """How many rows that follow each other depend on each other; 1 if none do."""
     n = len(problem.X)
     lengths = [length for length in LENGTHS if n >= LEAST_RUNS * length]
     if len(lengths) < 2 or not are_near_in_order(problem, theta):
@@ -80,18 +68,11 @@ def are_sorted(problem, theta):
 
 
 def growth_of_errors(problem, kernel, theta, lengths):
-    """Mean squared error over variance for runs of several lengths, relative to one.
-
-    Returns
-    -------
-    ndarray of shape (n_lengths,)
-    """
+    """Mean squared error over variance for runs of each length, relative to one."""
     n = len(problem.X)
     anchors = np.linspace(0, n - 1, N_SETS).astype(np.intp)
     scale = problem.metric(theta)
-    near = nearest_rows(
-        problem.X, problem.X[anchors], min(SET_SIZE, n), problem.n_jobs, None, scale
-    )
+    near = problem.nearest(problem.X[anchors], min(SET_SIZE, n), theta)
     noise = max(np.exp(theta[-1]), LEAST_NOISE)
     means = []
     for rows in near:

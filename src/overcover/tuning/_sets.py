@@ -10,7 +10,6 @@ those held out, in the metric that is tried; rows of a unit held out are not amo
 import numpy as np
 
 from .._linalg import squared_distances
-from .._neighbors import nearest_rows
 from .._weights import judged_first
 from ._outliers import screened_weights
 from .prediction_loss import LocalSet
@@ -26,15 +25,6 @@ MOST_DISTANCES = 4e8
 def units_of(n_samples, groups=None):
     """The unit of every row: rows of a unit are held out together.
 
-    Parameters
-    ----------
-    n_samples : int
-    groups : ndarray of shape (n_samples,) or None
-
-    Returns
-    -------
-    ndarray of int of shape (n_samples,)
-
     Examples
     --------
     >>> units_of(4, ["b", "a", "b", "a"]).tolist()
@@ -46,30 +36,14 @@ def units_of(n_samples, groups=None):
 
 
 def choose_spots(problem, theta, n_spots, random_state):
-    """Rows held out at each of some spots.
-
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-        In whose metric spots are near.
-    n_spots : int
-    random_state : RandomState
-
-    Returns
-    -------
-    list of ndarray of int
-    """
+    """Rows held out at each of some spots, in the metric of theta; list of arrays."""
     n = len(problem.X)
     rows, n_judged = judged_first(np.arange(n), problem.weights)
     judged = np.sort(rows[:n_judged])
     n_spots = max(4, min(n_spots, int(MOST_DISTANCES / (n * N_HELD_OUT)), n // 16))
     centers = judged[random_state.permutation(n_judged)[:n_spots]]
     around = min(N_AROUND, max(2, n_judged // 3))
-    scale = problem.metric(theta)
-    near = nearest_rows(
-        problem.X, problem.X[centers], around, problem.n_jobs, judged, scale
-    )
+    near = problem.nearest(problem.X[centers], around, theta, judged)
     n_held = max(1, min(N_HELD_OUT, around // 4))
     return [_some_units(problem, judged[k], n_held, random_state) for k in near]
 
@@ -85,34 +59,20 @@ def _some_units(problem, rows, n_held, random_state):
 def local_sets(problem, theta, spots, size):
     """What is learned from at each spot: the rows nearest to those held out.
 
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (n_hyperparameters,)
-        In whose metric rows are near.
-    spots : list of ndarray of int
-        As from `choose_spots`.
-    size : int
-        Rows to learn from, at most.
-
-    Returns
-    -------
-    list of LocalSet
+    Near in the metric of theta; spots as from `choose_spots`. At most `size` rows for
+    each `LocalSet` of the list.
     """
     held = np.concatenate(spots)
-    n, scale = len(problem.X), problem.metric(theta)
-    n_listed = min(n, size // 2 + N_HELD_OUT)
-    lists = nearest_rows(
-        problem.X, problem.X[held], n_listed, problem.n_jobs, None, scale
-    )
+    n_listed = min(len(problem.X), size // 2 + N_HELD_OUT)
+    lists = problem.nearest(problem.X[held], n_listed, theta)
     ends = np.cumsum([len(spot) for spot in spots])[:-1]
     return [
-        _local_set(problem, scale, spot, np.unique(near), size)
+        _local_set(problem, theta, spot, np.unique(near), size)
         for spot, near in zip(spots, np.split(lists, ends))
     ]
 
 
-def _local_set(problem, scale, spot, near, size):
+def _local_set(problem, theta, spot, near, size):
     units = problem.units[spot]
     near = near[~np.isin(problem.units[near], units)]
     if len(near) < size // 4:  # most of what is near belongs to the units held out
@@ -120,27 +80,18 @@ def _local_set(problem, scale, spot, near, size):
         if len(others) < 2:
             others = np.setdiff1d(np.arange(len(problem.X)), spot)
         center = problem.X[spot].mean(axis=0)[None]
-        near = others[
-            nearest_rows(
-                problem.X, center, min(size, len(others)), None, others, scale
-            )[0]
-        ]
+        n_near = min(size, len(others))
+        near = others[problem.nearest(center, n_near, theta, others)[0]]
     X, X_held = problem.X[near], problem.X[spot]
     if len(near) > size:
-        center = X_held.mean(axis=0)
+        center, scale = X_held.mean(axis=0), problem.metric(theta)
         apart = squared_distances((X_held - center) / scale, (X - center) / scale)
         # By rank, so that each row held out has its share, also where rows are rare.
         ranks = np.argsort(np.argsort(apart, axis=1, kind="stable"), axis=1)
-        kept = np.sort(np.argsort(ranks.min(axis=0), kind="stable")[:size])
-        near, X = near[kept], X[kept]
+        places = np.sort(np.argsort(ranks.min(axis=0), kind="stable")[:size])
+        near, X = near[places], X[places]
     Y, weights = problem.Y[near], problem.weights_of(near)
     if problem.screen is not None:
         weights = screened_weights(problem.screen, X, Y, weights)
-    return LocalSet(
-        X,
-        Y,
-        weights,
-        X_held,
-        problem.Y[spot],
-        problem.weights_of(spot),
-    )
+    held = X_held, problem.Y[spot], problem.weights_of(spot)
+    return LocalSet(X, Y, weights, *held)

@@ -43,15 +43,7 @@ class TuningCost(NamedTuple):
 def tuning_cost(n_samples, n_features, is_twin=False) -> TuningCost:
     """Operations and bytes of finding the hyperparameters of one machine.
 
-    Parameters
-    ----------
-    n_samples, n_features : int
-    is_twin : bool
-        Whether a Twin GP is tuned, which tries hyperparameters on whole machines.
-
-    Returns
-    -------
-    TuningCost
+    A Twin GP tries hyperparameters on whole machines.
 
     Examples
     --------

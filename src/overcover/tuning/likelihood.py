@@ -29,27 +29,12 @@ from .._weights import evidence_of
 
 
 def negative_log_likelihood(theta, kernel, X, Y, weights=None):
-    r"""Mean negative log likelihood per number observed, and its gradient.
+    r"""Mean negative log likelihood per number observed, and its gradient by theta.
 
-    The gradient is :math:`\tfrac12 \sum Q \circ \partial A` with
-    :math:`Q = \sum_j \alpha_j \alpha_j^\top / s_j^2 - d_Y A^{-1}`. For length scales,
-    with :math:`W = Q \circ \kappa'`, it needs no tensor of shape (n, n, d):
-    :math:`\sum_{ab} W_{ab} (x_{af} - x_{bf})^2 = 2 [\mathrm{rowsum}(W)^\top x_f^2 -
-    x_f^\top W x_f]`.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (n_hyperparameters,)
-    kernel : str or scikit-learn kernel
-    X : ndarray of shape (n, n_features)
-    Y : ndarray of shape (n, n_outputs)
-        Centred, and no column constant.
-    weights : ndarray of shape (n,) or None
-
-    Returns
-    -------
-    value : float
-    gradient : ndarray of shape (n_hyperparameters,)
+    The gradient is :math:`\tfrac12 \sum Q \circ \partial A` with :math:`Q = \sum_j
+    \alpha_j \alpha_j^\top / s_j^2 - d_Y A^{-1}`; `kernels` has the sums that length
+    scales need without a tensor of shape (n, n, d). Y of shape (n, n_outputs) is
+    centred, and no column is constant.
     """
     n_outputs = Y.shape[1]
     noise = np.exp(theta[-1])

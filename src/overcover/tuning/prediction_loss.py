@@ -119,19 +119,7 @@ def _losses(counts, squares, ratios, logs):
 
 
 def standard_error(first: Sums, second: Sums, outputs=slice(None)):
-    """Of the difference of two losses, by leaving out one set at a time.
-
-    Parameters
-    ----------
-    first, second : Sums
-        Of the same rows.
-    outputs : slice or ndarray of int
-        Over which losses are averaged.
-
-    Returns
-    -------
-    float
-    """
+    """Of the difference of two mean losses, by leaving out one set at a time."""
     n_sets = len(first.counts)
     if n_sets < 3:
         return np.inf
@@ -170,22 +158,9 @@ def measure(local: LocalSet, scale) -> MeasuredSet:
 
 
 def predict_held_out(kernel, factor, noise, sets, n_jobs=None) -> HeldOut:
-    """Errors and variances of the rows held out of every set.
+    """Errors and variances of the rows held out of every `MeasuredSet`.
 
-    Memory: one kernel matrix for each worker.
-
-    Parameters
-    ----------
-    kernel : str
-    factor : float
-        What length scales are multiplied with.
-    noise : float
-    sets : list of MeasuredSet
-    n_jobs : int or None
-
-    Returns
-    -------
-    HeldOut
+    Length scales are multiplied with `factor`. Memory: one kernel matrix per worker.
     """
     tasks = ((kernel, factor, noise, local) for local in sets)
     parts = list(run_tasks(_errors_of, tasks, n_jobs))
@@ -218,61 +193,33 @@ def _variances(noise, weights_held, K_xq, V):
 
 
 def prediction_loss(theta, kernel, sets, limits=np.inf, n_jobs=None):
-    """The loss F over all sets, and its gradient.
+    """The loss F over all sets, and its gradient by theta, shape (n_features + 1,).
 
-    Memory: four kernel matrices of every set.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (n_features + 1,)
-        Log length scales, then the log noise.
-    kernel : str
-    sets : list of LocalSet
-    limits : ndarray of shape (n_outputs,) or float
-        What errors are cut at.
-    n_jobs : int or None
-
-    Returns
-    -------
-    value : float
-    gradient : ndarray of shape (n_features + 1,)
+    Errors are cut at `limits`, of shape (n_outputs,) or a number. Memory: four kernel
+    matrices of every `LocalSet`.
     """
     scale, noise = np.exp(theta[:-1]), np.exp(theta[-1])
 
     def forward(local):
         A, B = _in_units(scale, local)
         distances = squared_distances(A, A), squared_distances(A, B)
-        return A, B, _forward(kernel, noise, local, *distances)
+        return _forward(kernel, noise, local, *distances)
 
-    def backward(local, A, B, one, by_error, by_eta):
+    def backward(local, one, by_error, by_eta):
+        A, B = _in_units(scale, local)
         by_xx, by_xq, by_noise = _backward(noise, local, one, by_error, by_eta)
         by_scale = kernels.weighted_differences(by_xx, one.slopes_xx, A, A)
         by_scale += kernels.weighted_differences(by_xq, one.slopes_xq, A, B)
         return np.append(-2.0 * by_scale, by_noise)
 
-    ahead = list(run_tasks(forward, ((local,) for local in sets), n_jobs))
-    value, *slopes = _joined_loss([one for *_, one in ahead], limits)
-    tasks = ((local, *one, *by) for local, one, *by in zip(sets, ahead, *slopes))
-    return value, sum(run_tasks(backward, tasks, n_jobs))
+    return _over_sets(forward, backward, sets, limits, n_jobs)
 
 
 def tied_loss(log_factor, log_noise, kernel, sets, limits=np.inf, n_jobs=None):
-    """The loss F as a function of a common factor on all length scales, and the noise.
+    """The loss F of `MeasuredSet`, and its gradient by log factor and log noise.
 
-    Distances are measured once, so that it costs the same for any number of columns.
-
-    Parameters
-    ----------
-    log_factor, log_noise : float
-    kernel : str
-    sets : list of MeasuredSet
-    limits, n_jobs
-        As in `prediction_loss`.
-
-    Returns
-    -------
-    value : float
-    gradient : ndarray of shape (2,)
+    The factor is common to all length scales. Distances are measured once, so that it
+    costs the same for any number of columns.
     """
     shrink, noise = np.exp(-2.0 * log_factor), np.exp(log_noise)
 
@@ -286,19 +233,18 @@ def tied_loss(log_factor, log_noise, kernel, sets, limits=np.inf, n_jobs=None):
         by_factor += np.einsum("ij,ij,ij->", by_xq, one.slopes_xq, local.dist_xq)
         return np.array([-2.0 * shrink * by_factor, by_noise])
 
-    ahead = list(run_tasks(forward, ((local,) for local in sets), n_jobs))
-    value, *slopes = _joined_loss(ahead, limits)
-    tasks = zip(sets, ahead, *slopes)
-    return value, sum(run_tasks(backward, tasks, n_jobs))
+    return _over_sets(forward, backward, sets, limits, n_jobs)
 
 
-def _joined_loss(passes, limits):
-    """The loss of several passes, and its derivatives for each of them."""
+def _over_sets(forward, backward, sets, limits, n_jobs):
+    """The loss of all sets, and the sum of what each contributes to the gradient."""
+    passes = list(run_tasks(forward, ((local,) for local in sets), n_jobs))
     errors = np.concatenate([one.errors for one in passes])
     eta = np.concatenate([one.variances for one in passes])
-    value, by_error, by_eta = _loss(errors, eta, limits)
+    value, *slopes = _loss(errors, eta, limits)
     ends = np.cumsum([len(one.variances) for one in passes])[:-1]
-    return value, np.split(by_error, ends), np.split(by_eta, ends)
+    tasks = zip(sets, passes, *(np.split(slope, ends) for slope in slopes))
+    return value, sum(run_tasks(backward, tasks, n_jobs))
 
 
 def _loss(errors, eta, limits):
