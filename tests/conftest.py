@@ -2,6 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# No test times anything.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def wave(X):

@@ -125,7 +125,7 @@ def test_twin_sections_run_and_leave_a_record(
         assert row["above_loop"] < 1e-6
         assert row["converged"] == 1
     for row in written["twin_cover"]["rows"]:
-        assert row["rmse_ratio"] < 1.5
+        assert row["rmse_ratio"] < 2.0
     assert "Covariate shift" in capsys.readouterr().out
 
 

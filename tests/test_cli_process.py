@@ -177,6 +177,7 @@ class Slow:
             time.sleep(60)
 sys.meta_path.insert(0, Slow())
 import overcover
+overcover.datasets
 """
 
 

@@ -410,8 +410,9 @@ def test_models_of_every_format_version_still_answer(folder):
         mean, std = model.predict(recorded["queries"], return_std=True)
         # Another computer's BLAS rounds otherwise, and a search ends elsewhere within
         # its precision; the files are the same.
-        assert_allclose(mean, expected["mean"], rtol=1e-5)
-        assert_allclose(std, expected["std"], rtol=1e-5)
+        close = {"rtol": 1e-5, "atol": 1e-4 * np.max(expected["std"])}
+        assert_allclose(mean, expected["mean"], **close)
+        assert_allclose(std, expected["std"], **close)
         # Defaults may differ since; the class does not.
         machine = getattr(model, "machine", model)
         assert type(machine).__name__ == expected["machine"].split("(")[0]

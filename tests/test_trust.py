@@ -45,7 +45,7 @@ def rmse(model, X, truth):
 def contradicted_slowly(K, Y):
     """The worst row leaves, and all others are predicted without it, one by one."""
     left, rows = list(range(len(Y))), []
-    least = 0.5 * 1.4826 * np.median(np.abs(Y - np.median(Y)))
+    least = 1.5 * 1.4826 * np.median(np.abs(Y - np.median(Y)))
     while True:
         z, errors = [], []
         for i in left:

@@ -47,6 +47,16 @@ class Compiled:
         return self.dispatcher
 
 
+def read_only(array):
+    """A view that compiled code takes as one type, mapped from a file or not.
+
+    Another type would be another compiled function, and other rounding.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 compiled = Compiled
 # Vectorised sums need another order of additions; nothing else is relaxed.
 compiled_loosely = partial(Compiled, fastmath={"reassoc", "contract", "nsz"})

@@ -57,10 +57,10 @@ def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
     return errors, variances
 
 
-# A row is contradicted if its error is so many times the usual one, and at least this
-# share of the usual deviation of outputs: without noise, errors at a border are large
-# beside others, and still small.
-CONTRADICTED, LEAST_ERROR = 6.0, 0.5
+# A row is contradicted if its error is so many times the usual one, and so many usual
+# deviations of the outputs: where noise is nil, or differs from place to place, some
+# errors are large beside others, and still small.
+CONTRADICTED, LEAST_ERROR = 6.0, 1.5
 # No more than this share of rows are; if more seem to be, large errors are usual.
 MOST_CONTRADICTED = 0.1
 # What the weight of such a row is multiplied with.

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ._compiled import compiled_loosely as compiled_loosely
+from ._compiled import read_only
 
 # Values to try on the diagonal, relative to its mean. The first is about the rounding
 # of a kernel matrix with n = 1000; one beyond the last would change the model.
@@ -56,7 +57,8 @@ def squared_distances(A, B):
     lifted_B[:, -2] = 1.0
     lifted_B[:, -1] = norms_B
     dist_sq = lifted_A @ lifted_B.T
-    _recompute_close(A, B, CLOSE * norms_A, CLOSE * norms_B, dist_sq)
+    rows = read_only(np.ascontiguousarray(A)), read_only(np.ascontiguousarray(B))
+    _recompute_close(*rows, CLOSE * norms_A, CLOSE * norms_B, dist_sq)
     return dist_sq
 
 
@@ -85,7 +87,9 @@ def squared_differences(A, B):
     dist_sq = np.empty((len(A), len(B)))
     # One order of memory, so that one version is compiled.
     _fill_squared_differences(
-        np.ascontiguousarray(A), np.ascontiguousarray(B.T), dist_sq
+        read_only(np.ascontiguousarray(A)),
+        read_only(np.ascontiguousarray(B.T)),
+        dist_sq,
     )
     return dist_sq
 
@@ -253,7 +257,8 @@ def packed_column_norms_sq(packed, B):
         columns = np.ascontiguousarray(B.T, dtype=packed.dtype)
         for i in range(0, n_columns, CACHED_COLUMNS):
             some = slice(i, i + CACHED_COLUMNS)
-            _few_column_norms_sq(packed, n, BLOCK, columns[some], norms_sq[some])
+            few = read_only(columns[some])
+            _few_column_norms_sq(read_only(packed), n, BLOCK, few, norms_sq[some])
         return norms_sq
     for _, bottom, block in _packed_blocks(packed, n):
         product = block @ B[:bottom]

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._linalg import compiled_loosely
+from .._compiled import compiled_loosely, read_only
 from .._records import finite, not_negative, positive, record, whole
 from . import errors
 from .base import Machine
@@ -157,13 +157,8 @@ def local_scales(similarity, squarings, residuals_sq, average):
     ``2**squarings[j]`` for output j; a negative entry stands for equal weights.
     """
     scales = np.empty((similarity.shape[1], len(squarings)))
-    _weigh(
-        np.ascontiguousarray(similarity.T),
-        squarings,
-        np.ascontiguousarray(residuals_sq.T),
-        average,
-        scales,
-    )
+    inputs = (similarity.T, squarings, residuals_sq.T, average)
+    _weigh(*(read_only(np.ascontiguousarray(values)) for values in inputs), scales)
     return scales
 
 

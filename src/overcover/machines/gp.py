@@ -183,6 +183,8 @@ class GP(CalibratedMachine):
             self.n_learned_ = 0
             inflation = np.clip(max(inflations), 1.0, MOST_LEARNED)
             self.variance_inflation_ = float(inflation)
+        else:
+            self.variance_inflation_ = 1.0
         self.is_robust_ = any(tuned.is_robust for tuned in results)
         if self.run_length_ > 1:
             warn_of_sequence(self.run_length_)

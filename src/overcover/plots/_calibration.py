@@ -83,7 +83,7 @@ class CalibrationDisplay:
         others are as in `from_estimator`.
         """
         mean, std = np.asarray(mean, float), np.asarray(std, float)
-        display = cls._counted(y, mean, std, levels, lambda p: norm.ppf(0.5 + 0.5 * p))
+        display = cls._counted(y, mean, std, levels, lambda p, std: norm.ppf(0.5 + 0.5 * p))
         return display.plot(per_output, ax=ax, **style)
 
     @classmethod
@@ -94,7 +94,7 @@ class CalibrationDisplay:
         shape = (len(mean), -1)
         error = np.abs(check_observed(y, mean) - mean).reshape(shape)
         std = std.reshape(shape)
-        observed = [np.mean(error <= half_width(p) * std, axis=0) for p in levels]
+        observed = [np.mean(error <= half_width(p, std) * std, axis=0) for p in levels]
         return cls(levels, np.array(observed), len(mean))
 
     def plot(self, per_output=False, ax=None, **style):

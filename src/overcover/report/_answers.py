@@ -155,7 +155,9 @@ def by_subdomain(test):
 def intervals(test):
     """Promised and observed coverage of intervals."""
     widths = [
-        np.mean(2 * test.errors.half_width(level) * test.std / deviations(test))
+        np.mean(
+            2 * test.errors.half_width(level, test.std) * test.std / deviations(test)
+        )
         for level in PROMISED
     ]
     columns = {

@@ -143,9 +143,15 @@ class LikelihoodSearch(Search):
         Returns pairs: the rows of the other half, which had no part in it, and a
         candidate.
         """
-        units, numbers = np.unique(self.problem.units, return_inverse=True)
-        is_first = np.random.RandomState(0).permutation(len(units)) % 2 == 0
-        is_first = is_first[numbers.ravel()]
+        # Units by turns, in an order that does not depend on that of the rows.
+        X, numbers = (
+            self.problem.X[:],
+            np.unique(self.problem.units, return_inverse=True)[1],
+        )
+        places = X @ np.random.RandomState(0).normal(size=X.shape[1])
+        means = np.bincount(numbers, places) / np.bincount(numbers)
+        is_first = np.argsort(np.argsort(means, kind="stable")) % 2 == 0
+        is_first = is_first[numbers]
         halves = np.flatnonzero(is_first), np.flatnonzero(~is_first)
         if min(map(len, halves)) < 2:
             return []

@@ -26,7 +26,7 @@ ENOUGH = 0.05
 # matters if its length scale is shorter, in deviations.
 SORTED, MATTERS = 0.95, 30.0
 # Fewer rows than this per length say nothing.
-LEAST_RUNS = 4
+LEAST_RUNS = 10
 
 
 def run_length_of(problem, kernel, theta):
