@@ -1,10 +1,11 @@
 """Calibration as a picture: promised and observed coverage of intervals."""
 
 import numpy as np
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
 from .._drawing import FAINT, INK, axes_for
 from .._validation import check_observed
+from ..machines.errors import Gaussian
 
 # Probability of the band in which calibrated intervals stay.
 BAND = 0.95
@@ -83,7 +84,7 @@ class CalibrationDisplay:
         others are as in `from_estimator`.
         """
         mean, std = np.asarray(mean, float), np.asarray(std, float)
-        display = cls._counted(y, mean, std, levels, lambda p, std: norm.ppf(0.5 + 0.5 * p))
+        display = cls._counted(y, mean, std, levels, Gaussian().half_width)
         return display.plot(per_output, ax=ax, **style)
 
     @classmethod
