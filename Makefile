@@ -37,6 +37,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/partition.py
 	$(BIN)/python benchmarks/gp.py
 	$(BIN)/python benchmarks/constants.py
+	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/twin.py
 	$(BIN)/python benchmarks/systems.py
 	$(BIN)/python benchmarks/boundaries.py
