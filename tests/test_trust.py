@@ -80,6 +80,25 @@ def test_contradicted_rows_are_those_of_a_slow_version(noise):
     assert set(rows) == {10, 11, 30}
 
 
+def test_outliers_on_one_side_do_not_move_the_mean():
+    X, y = draw(300)
+    moved = y.copy()
+    moved[::50] += 30.0
+    X_new = draw(300, seed=2)[0]
+    with pytest.warns(DataWarning, match="look like outliers"):
+        model = GP(random_state=0).fit(X, moved)
+    assert rmse(model, X_new, waves(X_new)) < 0.1
+
+
+def test_a_long_tail_is_not_taken_for_outliers():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        model = GP(random_state=0).fit(X, np.exp(X[:, 0] + rng.normal(size=300)))
+    assert not model.is_robust_
+
+
 @pytest.mark.parametrize("n_rows", [300, 1200])
 def test_gross_outliers_hardly_change_what_is_said_of_clean_rows(n_rows):
     X, y = draw(n_rows)

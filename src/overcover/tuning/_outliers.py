@@ -2,9 +2,10 @@
 
 A least-squares fit bends towards them, and with little noise it goes through them. If
 held-out errors show some that are out of all proportion, hyperparameters are sought
-again with contradicted rows made light. They stay light if rows held out, the gross
-errors among them included, are then predicted better: rare events, which are outputs
-like others, must not be taken for errors.
+again with contradicted rows made light. They stay light if held-out rows are then
+predicted better. The gross errors count in full in this comparison, because the tail of
+a distribution must not be taken for errors; unless there are hardly any errors between
+usual and gross ones, so that they cannot be a tail.
 """
 
 import numpy as np
@@ -24,6 +25,8 @@ from .prediction_loss import HeldOut
 # many and this share of the rows, or if one is this many deviations of the outputs. (At
 # a jump of the function a row or two are contradicted.)
 GROSS, LEAST_COUNT, LEAST_SHARE, EXTREME = 10.0, 3, 0.003, 6.0
+# If gross errors are so many times as many as merely large ones, they are no tail.
+APART, LARGE = 2.0, 4.0
 # What the loss must gain, about four percent of the error.
 LEAST_GAIN = 0.15
 
@@ -76,6 +79,10 @@ def is_better_screened(judge, best, screened_judge, screened_best):
     losses = [one.sums(limits).losses().mean() for one in (before, after)]
     if not losses[0] - losses[1] > LEAST_GAIN:
         return False
+    z = after.errors / np.sqrt(after.variances)[:, None]
+    sizes = np.max(np.abs(z) / np.maximum(usual_size(z), 1e-300), axis=1)
+    if np.sum(sizes > GROSS) > APART * np.sum((sizes > LARGE) & (sizes <= GROSS)):
+        return True  # no tail of a distribution
     squares = [(one.errors / limits) ** 2 for one in (before, after)]
     worse = (squares[1] - squares[0]).mean(axis=1)
     return bool(worse.mean() < 0)
