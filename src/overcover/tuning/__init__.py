@@ -251,7 +251,7 @@ def search_all(tools, start):
         for k in range(search.n_rounds if problem.n_scales() > 1 else 0):
             columns = search.descend_columns(last)
             gain = judge.gain(best, columns)
-            if gain > 0 and not search.is_local:
+            if gain > 0 and not search.is_local and problem.has_few_rows():
                 halves = search.descend_halves(best)
                 gain, inflation = judge.check_halves(best, columns, halves)
                 columns = columns._replace(inflation=inflation)

@@ -25,6 +25,8 @@ MOST_SCALES = 200
 FEW_SCALES = 30
 # Fewer rows do not determine a length scale for every column.
 ROWS_PER_SCALE = 4
+# With more rows than this, length scales hardly overfit.
+SAFE_ROWS_PER_SCALE = 20
 
 
 class Candidate(NamedTuple):
@@ -130,6 +132,10 @@ class Problem(NamedTuple):
         common = (~alone & self.free).astype(float)[:, None]
         steps = np.eye(len(self.free))[:, alone]
         return np.hstack([common, steps]) if common.any() else steps
+
+    def has_few_rows(self):
+        """Whether rows are few for the length scales that they have to determine."""
+        return len(self.X) < SAFE_ROWS_PER_SCALE * self.n_scales()
 
     def n_scales(self):
         """How many length scales of their own the rows can determine at most."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import kernels
 from .._parallel import run_tasks
-from .._weights import evidence_of
+from .._weights import are_judged, evidence_of
 from ._problem import MOST_SCALES, Candidate, Problem, descend, descend_tied
 from ._sets import choose_spots, local_sets
 from .likelihood import negative_log_likelihood
@@ -143,15 +143,19 @@ class LikelihoodSearch(Search):
         Returns pairs: the rows of the other half, which had no part in it, and a
         candidate.
         """
-        # Units by turns, in an order that does not depend on that of the rows.
-        X, numbers = (
-            self.problem.X[:],
-            np.unique(self.problem.units, return_inverse=True)[1],
+        # Units by turns, in an order that does not depend on that of the rows, nor on
+        # rows of hardly any weight.
+        weights = self.problem.weights_of(self.rows)
+        numbers = np.unique(self.problem.units, return_inverse=True)[1].ravel()
+        places = self.problem.X[:] @ np.random.RandomState(0).normal(
+            size=self.problem.X.shape[1]
         )
-        places = X @ np.random.RandomState(0).normal(size=X.shape[1])
-        means = np.bincount(numbers, places) / np.bincount(numbers)
-        is_first = np.argsort(np.argsort(means, kind="stable")) % 2 == 0
-        is_first = is_first[numbers]
+        counts = np.bincount(numbers, are_judged(weights))
+        sums = np.bincount(numbers, are_judged(weights) * places)
+        means = np.divide(
+            sums, counts, out=np.full(len(sums), np.inf), where=counts > 0
+        )
+        is_first = (np.argsort(np.argsort(means, kind="stable")) % 2 == 0)[numbers]
         halves = np.flatnonzero(is_first), np.flatnonzero(~is_first)
         if min(map(len, halves)) < 2:
             return []
