@@ -46,6 +46,8 @@ MANY_COLUMNS, N_RANDOM_ROWS = 12, 600
 FIRST_KERNEL = "matern32"
 # Column deviations that differ by less than this factor are as good as equal.
 ALIKE = 1.5
+# Fewer runs of rows do not tell candidates apart.
+LEAST_UNITS = 40
 # Fewer rows do not tell kernels apart.
 ROWS_FOR_KERNELS = 100
 # Deviations beyond which a length scale says that its column does not matter.
@@ -158,7 +160,8 @@ def tune(
         tools = make_tools(problem, start, names, random_state)
         best, scores = choose(tools, Candidate(first, start))
         run_length = 1 if groups is not None else run_length_of(problem, *best[:2])
-        if run_length > np.bincount(problem.units).max():
+        is_longer = run_length > np.bincount(problem.units).max()
+        if is_longer and len(X) >= LEAST_UNITS * run_length:
             # Rows must be held out in longer runs than was thought.
             units = np.arange(len(X)) // run_length
             problem = problem._replace(units=units, has_units=True)
