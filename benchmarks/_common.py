@@ -26,6 +26,8 @@ from overcover.metrics import interval_coverage
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
+# What a run depends on: everything but the results, which it writes itself.
+CODE = ("--", ".", ":(exclude)benchmarks/results")
 PACKAGES = ("overcover", "numpy", "scipy", "scikit-learn", "numba", "lightgbm")
 PACKAGES += ("k-means-constrained",)
 SEED = 0
@@ -280,7 +282,7 @@ def describe_run(command=None):
         "command": command or " ".join(["python", *sys.argv]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _git("rev-parse", "HEAD"),
-        "dirty": bool(_git("--no-optional-locks", "status", "--porcelain")),
+        "dirty": bool(_git("--no-optional-locks", "status", "--porcelain", *CODE)),
         "seed": SEED,
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
