@@ -249,21 +249,8 @@ def search_all(tools, start):
         return refine(problem, search.descend(start, max_iter), judge, NOISE_STEPS)
 
     def best_columns(best, label):
-        """The best of a few rounds: few rows are looked at, so the last need not be."""
-        last = best
-        for k in range(search.n_rounds if problem.n_scales() > 1 else 0):
-            columns = search.descend_columns(last)
-            gain = judge.gain(best, columns)
-            if gain > 0 and not search.is_local and problem.has_few_rows():
-                halves = search.descend_halves(best)
-                gain, inflation = judge.check_halves(best, columns, halves)
-                columns = columns._replace(inflation=inflation)
-            if gain > 0:
-                candidates[f"{label} {k + 1}"] = best = columns
-            # Neighbours in the new metric may show more than those in the old one.
-            if k > 0 and gain < ROUND_GAIN:
-                break
-            last = columns
+        for name, columns in search_columns(tools, best):
+            candidates[f"{label} {name}"] = best = columns
         return best
 
     candidates["isotropic"] = tied(start)
@@ -296,6 +283,30 @@ def search_all(tools, start):
         theta = by_likelihood(local, best.theta, sets, 10)
         candidates["likelihood"] = Candidate(best.kernel, theta)
     return candidates, best.kernel
+
+
+def search_columns(tools, best):
+    """Length scales of every column: the rounds, by number, that beat all before them.
+
+    Few rows are looked at, so the last round need not be the best.
+    """
+    problem, search, judge, *_ = tools
+    last, better = best, []
+    for k in range(search.n_rounds if problem.n_scales() > 1 else 0):
+        columns = search.descend_columns(last)
+        gain = judge.gain(best, columns)
+        if gain > 0 and not search.is_local and problem.has_few_rows():
+            halves = search.descend_halves(best)
+            gain, inflation = judge.check_halves(best, columns, halves)
+            columns = columns._replace(inflation=inflation)
+        if gain > 0:
+            best = columns
+            better.append((k + 1, columns))
+        # Neighbours in the new metric may show more than those in the old one.
+        if k > 0 and gain < ROUND_GAIN:
+            break
+        last = columns
+    return better
 
 
 def smoothest(candidates, judge):
