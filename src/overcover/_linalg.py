@@ -151,6 +151,12 @@ def solve_lower(L, B):
     return x
 
 
+def solve_lower_transposed(L, B):
+    """Solve ``L^T x = b`` for every column of B; L is lower triangular."""
+    x, _ = lapack.dtrtrs(L.T, B, lower=0)
+    return x
+
+
 def inverse_from_cholesky(L):
     """``(L L^T)^-1`` with both triangles, for gradients."""
     upper, _ = lapack.dpotri(L.T, lower=0)
