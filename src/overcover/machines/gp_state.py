@@ -260,7 +260,14 @@ def answer_group(kernel, state, g, outputs, offsets, calibrated) -> Answer:
     prior = kernels.diagonal(kernel, B) + noise
     spread = calibrated.spread_around(state.Y_mean)[outputs]
     limit = np.maximum(np.outer(prior, state.amplitude_sq[outputs]), spread)
-    return Answer(mean, calibration.variances_at(eta, scale, reach, prior, limit), eta)
+    variance = calibration.variances_at(eta, scale, reach, prior, limit)
+    return Answer(mean, variance, eta, variance * signal_share(kernel, B, eta, noise))
+
+
+def signal_share(kernel, B, eta, noise):
+    """The part of posterior variances that is not noise, shape (n_queries, 1)."""
+    signal = eta - noise - kernels.white_noise(kernel, B)
+    return (np.maximum(signal, LEAST_VARIANCE) / eta)[:, None]
 
 
 def posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
@@ -322,7 +329,9 @@ def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
     unexplained = kernels.diagonal(kernel, B) - np.einsum("ij,ij->j", z_q, z_q)
     posterior = np.maximum(unexplained, LEAST_VARIANCE) + noise
     amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / evidence_of(weights).sum()
-    return Answer(z_q.T @ z_y, np.outer(posterior, amplitude_sq), posterior)
+    variance = np.outer(posterior, amplitude_sq)
+    function = variance * signal_share(kernel, B, posterior, noise)
+    return Answer(z_q.T @ z_y, variance, posterior, function)
 
 
 def substitute(kernel, A, row_noise, right):
