@@ -70,8 +70,7 @@ class Assessment(NamedTuple):
         """Which observations lie in their interval; None where there are none."""
         if self.std is None:
             return None
-        half = self.errors.half_width(coverage, self.std) * self.std
-        return np.abs(self.Y - self.mean) <= half
+        return self.errors.held(self.Y - self.mean, self.std, coverage)
 
 
 def assess(model, X, y):

@@ -211,5 +211,5 @@ def answer(model, X, std, coverage):
     mean, std = (part.reshape(shape) for part in model.predict(X, return_std=True))
     if coverage is None:
         return {"": mean, "_std": std}
-    half = model.errors_.half_width(coverage, std) * std
-    return {"": mean, "_std": std, "_low": mean - half, "_high": mean + half}
+    below, above = (end * std for end in model.errors_.ends(coverage, std))
+    return {"": mean, "_std": std, "_low": mean - below, "_high": mean + above}

@@ -12,6 +12,7 @@ from .._validation import (
     check_count,
     check_coverage,
     check_observed,
+    check_probabilities,
     check_queries,
 )
 from .errors import Calibrated, Gaussian
@@ -145,8 +146,9 @@ n_outputs)
     def predict_interval(self, X, coverage=0.95):
         """Central intervals that hold a new observation with given probability.
 
-        Half widths come from the distribution of leave-one-out errors, not from the
-        Gaussian, where the machine knows them.
+        As many observations are to lie below as above: the ends are those of
+        `predict_quantile`. They come from the distribution of leave-one-out errors, not
+        from the Gaussian, where the machine knows them.
 
         Parameters
         ----------
@@ -164,8 +166,47 @@ n_outputs)
     def _interval(self, mean, std, coverage):
         """`predict_interval` of queries that have been answered."""
         columns = std.reshape(len(std), -1)
-        half = (self.errors_.half_width(coverage, columns) * columns).reshape(std.shape)
-        return mean - half, mean + half
+        below, above = (
+            (end * columns).reshape(std.shape)
+            for end in self.errors_.ends(coverage, columns)
+        )
+        return mean - below, mean + above
+
+    def predict_quantile(self, X, q):
+        """Values that a new observation stays below with given probability.
+
+        Quantiles come from the distribution of leave-one-out errors, where the machine
+        knows them: where these are not symmetric, neither are the quantiles.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        q : float or array-like of shape (n_quantiles,)
+            Probabilities between 0 and 1, both excluded; 0.5 is the median.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+            With another, last axis of length n_quantiles if `q` is an array.
+
+        Examples
+        --------
+        >>> from overcover import GP
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0, 6, (400, 1))
+        >>> model = GP().fit(X, np.sin(X[:, 0]) + 0.2 * rng.exponential(size=400))
+        >>> low, middle, high = model.predict_quantile([[2.0]], [0.05, 0.5, 0.95])[0]
+        >>> bool(high - middle > 2 * (middle - low))  # the noise is exponential
+        True
+        """
+        levels = check_probabilities(q)
+        mean, std = self.predict(X, return_std=True)
+        columns, errors = std.reshape(len(std), -1), self.errors_
+        parts = [
+            mean + (errors.quantile(level, columns) * columns).reshape(std.shape)
+            for level in levels.ravel()
+        ]
+        return np.stack(parts, axis=-1) if levels.ndim else parts[0]
 
     def log_density(self, X, y):
         """Log predictive density of observed outputs; its mean is minus the NLPD.

@@ -155,9 +155,7 @@ def by_subdomain(test):
 def intervals(test):
     """Promised and observed coverage of intervals."""
     widths = [
-        np.mean(
-            2 * test.errors.half_width(level, test.std) * test.std / deviations(test)
-        )
+        np.mean(sum(test.errors.ends(level, test.std)) * test.std / deviations(test))
         for level in PROMISED
     ]
     columns = {
