@@ -72,6 +72,11 @@ class Assessment(NamedTuple):
             return None
         return self.errors.held(self.Y - self.mean, self.std, coverage)
 
+    def beyond(self, coverage=COVERAGE):
+        """Which observations lie below and above their interval, two arrays."""
+        below, above = (end * self.std for end in self.errors.ends(coverage, self.std))
+        return self.mean - below > self.Y, self.mean + above < self.Y
+
 
 def assess(model, X, y):
     """Predict test rows, in rounds of bounded memory; None where there are none."""

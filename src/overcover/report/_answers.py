@@ -161,6 +161,8 @@ def intervals(test):
     columns = {
         "promised": [percent(level, 0) for level in PROMISED],
         "held": [percent(test.held(level).mean()) for level in PROMISED],
+        "below": [percent(test.beyond(level)[0].mean()) for level in PROMISED],
+        "above": [percent(test.beyond(level)[1].mean()) for level in PROMISED],
         f"mean width, {SCALE}": [number(width, 3) for width in widths],
     }
     levels = CalibrationDisplay.LEVELS
