@@ -272,6 +272,12 @@ def packed_column_norms_sq(packed, B):
     return norms_sq
 
 
+def packed_product(packed, B):
+    """``A @ B`` for a packed lower triangular A, in the precision of A."""
+    blocks = _packed_blocks(packed, len(B))
+    return np.concatenate([block @ B[:bottom] for _, bottom, block in blocks])
+
+
 # Operations of a matrix product that take as long as one entry of a kernel matrix.
 ENTRY_FLOPS = 1000
 

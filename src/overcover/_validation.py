@@ -187,6 +187,20 @@ def check_coverage(coverage):
         )
 
 
+def check_probabilities(q):
+    """Probabilities between 0 and 1 as an array with no axis, or with one."""
+    try:
+        levels = np.asarray(q, dtype=float)
+    except (TypeError, ValueError):
+        levels = np.empty((0, 0))
+    if levels.ndim > 1 or not levels.size or not np.all((levels > 0) & (levels < 1)):
+        raise ValueError(
+            f"q={q!r} must be a probability between 0 and 1, both excluded, such as "
+            "0.9, or a list of them."
+        )
+    return levels
+
+
 def check_count(name, value, least=1, advice=""):
     """Refuse anything but an integer of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:

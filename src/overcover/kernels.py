@@ -145,6 +145,15 @@ def diagonal(kernel, A):
     return kernel.diag(A) if is_object(kernel) else np.ones(len(A))
 
 
+def white_noise(kernel, A):
+    """The part of ``k(x, x)`` that is noise of a white kernel object, (n_rows,)."""
+    if not is_object(kernel):
+        return np.zeros(len(A))
+    tops = range(0, len(A), BLOCK)
+    own = [np.diag(kernel(A[i : i + BLOCK], A[i : i + BLOCK])) for i in tops]
+    return kernel.diag(A) - np.concatenate(own)
+
+
 def with_theta(kernel, theta):
     """The kernel with log hyperparameters `theta`; a name stays as it is."""
     return kernel.clone_with_theta(theta[:-1]) if is_object(kernel) else kernel

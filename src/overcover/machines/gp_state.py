@@ -49,6 +49,7 @@ THETA = unbounded("G h", rule=are_hyperparameters)
 
 @record(
     added=("Y_variance", "amplitude_sq", "left_out"),
+    later=("sides",),
     X=finite("n d"),
     center=finite("d"),
     theta=THETA,
@@ -63,6 +64,7 @@ THETA = unbounded("G h", rule=are_hyperparameters)
     Y_variance=not_negative("q"),
     amplitude_sq=finite("q"),
     left_out=positive("G 2", np.inf),
+    sides=whole("o q", -1, 1),
 )
 class GPState(NamedTuple):
     """One subdomain, ready to answer. G is 1, or n_outputs if each has its own."""
@@ -113,6 +115,10 @@ class GPState(NamedTuple):
     """Least variance at a row left out, kernel scale, and the `reach` of owned rows,
     see `overcover.machines.calibration`; shape (G, 2)."""
 
+    sides: np.ndarray
+    """Signs of the leave-one-out errors of owned rows: 1 where the observation lies
+    above what the others predict; 0 where it is not known. (n_owned, n_outputs)."""
+
     @property
     def judged(self):
         """Those of the owned rows that weigh enough to be calibrated by."""
@@ -132,6 +138,11 @@ class GPState(NamedTuple):
                 scales = np.exp(self.theta[:, None, :-1])
                 farthest = (np.abs(self.X).max(axis=0) / scales).max()
         check_distances(farthest, noise)
+
+    @classmethod
+    def before_version_4(cls, ratios, **fields):
+        """Sides, of which older stores say nothing."""
+        return {"sides": np.zeros(ratios.shape[1:], dtype=np.int64)}
 
     @classmethod
     def of_version_1(cls, alpha, residuals_sq, theta, **fields):
@@ -168,6 +179,7 @@ class FittedGroup(NamedTuple):
     kernel: Any
     A: np.ndarray
     noise: float
+    sides: np.ndarray
 
 
 def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup:
@@ -195,7 +207,7 @@ def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup
     )
     ends = least, reach
     parts = alpha, residuals_sq, ratios, squarings, L_inv, ends
-    return FittedGroup(*parts, kernel, A, noise)
+    return FittedGroup(*parts, kernel, A, noise, calibration.sides_of(errors[:n_owned]))
 
 
 def packed_factor(kernel, A, row_noise, dtype):
@@ -260,7 +272,14 @@ def answer_group(kernel, state, g, outputs, offsets, calibrated) -> Answer:
     prior = kernels.diagonal(kernel, B) + noise
     spread = calibrated.spread_around(state.Y_mean)[outputs]
     limit = np.maximum(np.outer(prior, state.amplitude_sq[outputs]), spread)
-    return Answer(mean, calibration.variances_at(eta, scale, reach, prior, limit), eta)
+    variance = calibration.variances_at(eta, scale, reach, prior, limit)
+    return Answer(mean, variance, eta, variance * signal_share(kernel, B, eta, noise))
+
+
+def signal_share(kernel, B, eta, noise):
+    """The part of posterior variances that is not noise, shape (n_queries, 1)."""
+    signal = eta - noise - kernels.white_noise(kernel, B)
+    return (np.maximum(signal, LEAST_VARIANCE) / eta)[:, None]
 
 
 def posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
@@ -322,7 +341,9 @@ def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
     unexplained = kernels.diagonal(kernel, B) - np.einsum("ij,ij->j", z_q, z_q)
     posterior = np.maximum(unexplained, LEAST_VARIANCE) + noise
     amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / evidence_of(weights).sum()
-    return Answer(z_q.T @ z_y, np.outer(posterior, amplitude_sq), posterior)
+    variance = np.outer(posterior, amplitude_sq)
+    function = variance * signal_share(kernel, B, posterior, noise)
+    return Answer(z_q.T @ z_y, variance, posterior, function)
 
 
 def substitute(kernel, A, row_noise, right):

@@ -165,6 +165,7 @@ class TwinCore(NamedTuple):
 
 @record(
     added=("reach",),
+    later=("sides",),
     rows=PART,
     # None where it is to be computed again from the rows.
     core=PART_OR_NONE,
@@ -174,6 +175,7 @@ class TwinCore(NamedTuple):
     ratios=not_negative("L l q"),
     squarings=whole("L", -1, MOST_SQUARINGS),
     reach=positive("1", np.inf),
+    sides=whole("l q", -1, 1),
 )
 class TwinState(NamedTuple):
     """One subdomain, ready to answer."""
@@ -198,6 +200,10 @@ class TwinState(NamedTuple):
     reach: np.ndarray
     """See `overcover.machines.calibration`, shape (1,)."""
 
+    sides: np.ndarray
+    """Signs of the errors: 1 where the observation lies above the answer, 0 where that
+    is not known, shape (n_left, n_outputs)."""
+
     def check(self):
         """Refuse rows that have no kernel matrix."""
         farthest = max(np.abs(part).max() for part in (self.rows.A, self.rows.Z))
@@ -216,6 +222,11 @@ class TwinState(NamedTuple):
         weights = self.rows.weights
         variance = np.average(deviations**2, axis=0, weights=weights)
         return self.rows.Y_mean.copy(), variance
+
+    @classmethod
+    def before_version_4(cls, residuals_sq, **fields):
+        """Sides, of which older stores say nothing."""
+        return {"sides": np.zeros(residuals_sq.shape, dtype=np.int64)}
 
     @classmethod
     def of_version_1(cls, **fields):
