@@ -184,6 +184,41 @@ def test_columns_that_all_matter_alike_are_not_told_apart():
     assert 0.9 < np.mean((low <= y[250:]) & (y[250:] <= high)) < 0.99
 
 
+# -- gaps ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda X: np.sin(0.8 * X[:, 0] + 0.5) * np.cos(0.6 * X[:, 1]),
+        lambda X: X[:, 0] ** 2 * X[:, 1] + X[:, 1] ** 3,
+        lambda X: np.sin(3 * X[:, 0]),
+    ],
+    ids=["slow waves", "polynomial", "one column"],
+)
+def test_intervals_hold_what_a_gap_without_noise_hides(function):
+    """The middle fifth of a column is missing, as if a sensor had slept."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (900, 2))
+    in_gap = np.abs(X[:, 0]) < 0.4
+    y = function(X)
+    train = np.flatnonzero(~in_gap)[:300]
+    model = OverlappingCoverRegressor(random_state=0).fit(X[train], y[train])
+    low, high = model.predict_interval(X[in_gap])
+    assert np.mean((low <= y[in_gap]) & (y[in_gap] <= high)) > 0.9
+    assert np.median(high - low) < 0.05 * y.std()
+
+
+def test_blocks_left_out_show_no_growth_where_noise_is_real():
+    X, y = draw(400, noise=0.3)
+    clean, noisy = (
+        GP("rbf", 1.5, 1e-7).fit(X, waves(X)),
+        GP("rbf", 1.0, 0.1).fit(X, y),
+    )
+    assert (noisy.calibration_.growth < 1.5).all()
+    assert clean.calibration_.growth[-1, 0] > 5.0
+
+
 # -- far away -----------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ such an array for each of K subdomains; `PART` is another record, `PART_OR_NONE`
 None. A method `check` may refuse, by a ValueError, what no range can describe.
 
 A class that has gained fields since version 1 of the store format names them as
-`added`, and makes itself from the others by a classmethod `of_version_1`.
+`added`, and makes itself without some of them by a classmethod `of_older`.
 """
 
 from collections.abc import Callable
@@ -77,7 +77,7 @@ def whole(shape, least=0, most: Any = MOST) -> Array:
 
 
 def record(added: tuple[str, ...] = (), **fields) -> Callable[[type[T]], type[T]]:
-    """Declare the fields of a class; `added` names those that stores of version 1 lack.
+    """Declare the fields of a class; `added` names those that older stores may lack.
 
     A field is an `Array`, a list of one, `PART` or `PART_OR_NONE`.
     """

@@ -24,7 +24,8 @@ errors next to the rows are:
 .. math:: \sigma^2 = \max\bigl(s \eta, \; (s \eta_r)^{1 - t} v^t\bigr), \qquad
     t = \log(\eta / \eta_r) / \log(\eta_0 / \eta_r) ,
 
-with s the local scale times the factor. (Errors of a function that is smoother than the
+with s the local scale times the factor. What blocks of rows left out say of gaps makes
+it larger, see `overcover.machines.gaps`. (Errors of a function that is smoother than the
 kernel grow as a power of :math:`\eta`, which is a straight line between logarithms.)
 """
 
@@ -34,7 +35,7 @@ import numpy as np
 
 from .._compiled import compiled_loosely, read_only
 from .._records import finite, not_negative, positive, record, whole
-from . import errors
+from . import errors, gaps
 from .base import Machine
 
 # How many rows may decide a local scale; all, if noise is the same everywhere.
@@ -54,7 +55,7 @@ FLAT = 1e-12
 
 
 @record(
-    added=("output_mean", "output_variance"),
+    added=("output_mean", "output_variance", "growth"),
     locality=whole("q", 0, "L"),
     least_scale=not_negative("q"),
     factor=not_negative("q"),
@@ -63,6 +64,7 @@ FLAT = 1e-12
     width=not_negative("q"),
     output_mean=finite("q"),
     output_variance=positive("q"),
+    growth=positive(f"{gaps.N_STEPS} q"),
 )
 class Calibration(NamedTuple):
     """How far to trust the machines' variances."""
@@ -92,6 +94,10 @@ class Calibration(NamedTuple):
     output_variance: np.ndarray
     """Their variance, shape (n_outputs,), positive."""
 
+    growth: np.ndarray
+    """How many times the average squared residuals are in gaps, by how little is known
+    there, shape (n_steps, n_outputs); see `overcover.machines.gaps`."""
+
     def spread_around(self, mean):
         """Mean squared distance of all outputs from a subdomain's mean, (n_outputs,).
 
@@ -100,11 +106,12 @@ class Calibration(NamedTuple):
         return self.output_variance + (mean - self.output_mean) ** 2
 
     @classmethod
-    def of_version_1(cls, **fields):
-        """From a store of version 1, which says nothing of variances far away."""
+    def of_older(cls, **fields):
+        """From an older store, which says nothing of gaps, nor of queries far away."""
         # Only compared between subdomains then, so that any unit will do.
         size = np.ones_like(fields["factor"])
-        return cls(output_mean=np.zeros_like(size), output_variance=size, **fields)
+        moments = {"output_mean": np.zeros_like(size), "output_variance": size}
+        return cls(**{"growth": np.ones((gaps.N_STEPS, len(size)))} | moments | fields)
 
 
 def squarings_for(similarity, n_rows):
@@ -271,6 +278,7 @@ def calibrate(ratios, residuals_sq_mean, output_mean, output_variance):
         width,
         output_mean,
         output_variance,
+        np.ones((gaps.N_STEPS, len(factor))),
     )
 
 
@@ -302,16 +310,24 @@ class CalibratedMachine(Machine):
         """One variance factor per output, and the quantiles that intervals need."""
         # One pass, and copies: states may be many files, open a few at a time.
         parts = [
-            (s.ratios[:, s.judged], s.residuals_sq_mean.copy(), *s.output_moments)
+            (
+                s.ratios[:, s.judged],
+                s.residuals_sq_mean.copy(),
+                s.excess.copy(),
+                *s.output_moments,
+            )
             for s in states
         ]
-        all_ratios, residuals_sq, means, variances = zip(*parts)
+        all_ratios, residuals_sq, excess, means, variances = zip(*parts)
         ratios, mean = np.concatenate(all_ratios, axis=1), np.mean(means, axis=0)
         variance = np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0)
         result = calibrate(ratios, np.mean(residuals_sq, axis=0), mean, variance)
         by_learning = learned_inflation(ratios.shape[1], self.n_learned_)
         inflation = self.variance_inflation_ * by_learning
-        self.calibration_ = result._replace(factor=result.factor * inflation)
+        self.calibration_ = result._replace(
+            factor=result.factor * inflation,
+            growth=gaps.growth_of(np.array(excess), np.array(residuals_sq)),
+        )
 
     @property
     def errors_(self):

@@ -311,6 +311,7 @@ class GP(CalibratedMachine):
             Y_variance=np.average(Y**2, axis=0, weights=weights),
             amplitude_sq=np.einsum("ij,ij->j", Y, alpha) / evidence_of(weights).sum(),
             left_out=np.array([fit.left_out for fit in fits]),
+            excess=self._in_order([fit.excess for fit in fits]),
         )
 
     def _fit_groups(self, X, Y, theta, weights, n_owned, groups):

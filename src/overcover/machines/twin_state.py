@@ -34,6 +34,7 @@ from .._weights import are_judged
 from ..tuning.twin import Scales
 from .base import check_distances
 from .calibration import MOST_SQUARINGS
+from .gaps import N_STEPS
 from .twin_output import OutputSide, make_output_side
 
 # Largest squared norm, in kernel units, of rows that a product compares.
@@ -217,8 +218,13 @@ class TwinState(NamedTuple):
         variance = np.average(deviations**2, axis=0, weights=weights)
         return self.rows.Y_mean.copy(), variance
 
+    @property
+    def excess(self):
+        """Blocks of rows are not left out."""
+        return np.zeros((2, N_STEPS, len(self.residuals_sq_mean)))
+
     @classmethod
-    def of_version_1(cls, **fields):
+    def of_older(cls, **fields):
         """From a store of version 1, which lacks variances far away."""
         return cls(reach=np.array([np.inf]), **fields)
 

@@ -316,9 +316,9 @@ class _Decoder:
         kind: Any = self.records[name]
         names = fields_of(kind)
         values = {k: self.value_of(v, depth) for k, v in fields.items()}
-        added = getattr(kind, "_added", ())
-        if added and set(fields) == set(names) - set(added):
-            return kind.of_version_1(**values)
+        missing = set(names) - set(fields)
+        if missing and missing <= set(getattr(kind, "_added", ())):
+            return kind.of_older(**values)
         if set(fields) != set(names):
             raise StoreError(
                 f"{name} should have the fields {', '.join(names)}, and has "
