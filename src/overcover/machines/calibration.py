@@ -24,9 +24,9 @@ errors next to the rows are:
 .. math:: \sigma^2 = \max\bigl(s \eta, \; (s \eta_r)^{1 - t} v^t\bigr), \qquad
     t = \log(\eta / \eta_r) / \log(\eta_0 / \eta_r) ,
 
-with s the local scale times the factor. What blocks of rows left out say of gaps makes
-it larger, see `overcover.machines.gaps`. (Errors of a function that is smoother than the
+with s the local scale times the factor. (Errors of a function that is smoother than the
 kernel grow as a power of :math:`\eta`, which is a straight line between logarithms.)
+Blocks of rows left out may make it larger, see `overcover.machines.gaps`.
 """
 
 from typing import NamedTuple

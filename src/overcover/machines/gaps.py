@@ -108,7 +108,7 @@ def growth_at(steps, growth):
     Examples
     --------
     >>> growth = np.array([[2.0]] * 4 + [[8.0]] * 4)
-    >>> growth_at(np.array([-1.0, 0.0, 3.5, 9.0]), growth).ravel().tolist()
+    >>> growth_at(np.array([-1.0, 0.0, 3.5, 9.0]), growth).ravel().round(6).tolist()
     [1.0, 2.0, 4.0, 8.0]
     """
     places = np.append(-RAMP, np.arange(N_STEPS))
