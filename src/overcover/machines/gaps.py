@@ -43,18 +43,21 @@ def steps_of(unexplained, reach_unexplained, prior):
     return N_STEPS * u / np.log(prior / least)
 
 
-def blocks_of(similarity, n_rows):
+def blocks_of(similarity, A):
     """Rows of every block: the nearest to owned rows here and there.
 
-    Similarity of shape (size, n_owned). Each size of block has about as many rows in
-    all as the subdomain owns.
+    Similarity of shape (size, n_owned) and rows A of shape (size, n_features). Each
+    size of block has about as many rows in all as the subdomain owns.
     """
-    n_owned = similarity.shape[1]
+    n_rows, n_owned = similarity.shape
+    # Along a direction, so that the order of rows does not matter.
+    order = np.argsort(A[:n_owned] @ np.linspace(1.0, 2.0, A.shape[1]), kind="stable")
     for share in SHARES:
         size = min(int(share * n_rows), MOST_ROWS)
         if size < 2:
             continue
-        for anchor in np.linspace(0, n_owned - 1, -(-n_owned // size)).astype(int):
+        places = np.linspace(0, n_owned - 1, -(-n_owned // size)).astype(int)
+        for anchor in order[places]:
             yield np.argpartition(-similarity[:, anchor], size)[:size]
 
 

@@ -190,7 +190,7 @@ def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup
     own = K_xx[:n_owned, :n_owned]
     own[:] = np.tril(own) + np.tril(own, -1).T
     similarity = kernels.similarity(kernel, K_xx[:, :n_owned].copy(), A, A[:n_owned])
-    blocks = list(gaps.blocks_of(similarity, len(A)))
+    blocks = list(gaps.blocks_of(similarity, A))
     # Left out means left out: a row has no part in its own scale, nor has its group.
     np.fill_diagonal(similarity, 0.0)
     if groups is not None:
@@ -220,10 +220,10 @@ def packed_factor(kernel, A, row_noise, dtype):
 def rounding_of_variance(group):
     """The largest share by which float32 changes variances halfway between two rows.
 
-    Noise is no part of them, because errors in gaps go by what is unexplained. Of what
-    is unexplained at the reach, where it is less than that. (A bound from the norms of
-    ``L^-1`` would have to assume that errors add up at random; on a regular grid they
-    do not.)
+    Of the least variance at a row left out, where a variance is less than that: see
+    `unexplained_near`. Of the unexplained part, because errors in gaps go by that, or
+    of what it is at the reach, where it is less. (A bound from the norms of ``L^-1``
+    would have to assume that errors add up at random; on a regular grid they do not.)
     """
     kernel, A, noise = group.kernel, group.A, group.noise
     # Rows here and there, and those that the others explain best.
@@ -239,8 +239,10 @@ def rounding_of_variance(group):
         for dtype in (np.float64, np.float32)
     )
     unexplained = np.maximum(kernels.diagonal(kernel, B) - exact, LEAST_VARIANCE)
-    known = group.left_out[1] - noise
-    return np.max(np.abs(rounded - exact) / np.maximum(unexplained, known))
+    least, reach = 1.0 / columns_sq.max(), group.left_out[1]
+    variances = np.maximum(unexplained + noise, least)
+    variances = np.minimum(variances, np.maximum(unexplained, reach - noise))
+    return np.max(np.abs(rounded - exact) / variances)
 
 
 def answer_group(kernel, state, g, outputs, offsets, calibrated) -> Answer:
