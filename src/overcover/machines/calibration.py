@@ -27,6 +27,7 @@ errors next to the rows are:
 
 with s the local scale times the factor. (Errors of a function that is smoother than the
 kernel grow as a power of :math:`\eta`, which is a straight line between logarithms.)
+Blocks of rows left out may make it larger, see `overcover.machines.gaps`.
 """
 
 from typing import NamedTuple
@@ -35,7 +36,7 @@ import numpy as np
 
 from .._compiled import compiled_loosely, read_only
 from .._records import finite, not_negative, positive, record, whole
-from . import errors
+from . import errors, gaps
 from .base import Machine
 
 # How many rows may decide a local scale; all, if noise is the same everywhere.
@@ -56,7 +57,7 @@ FLAT = 1e-12
 
 @record(
     added=("output_mean", "output_variance"),
-    later=("ends",),
+    later=("ends", "growth"),
     locality=whole("q", 0, "L"),
     least_scale=not_negative("q"),
     factor=not_negative("q"),
@@ -66,6 +67,7 @@ FLAT = 1e-12
     output_mean=finite("q"),
     output_variance=positive("q"),
     ends=finite(f"2 {len(errors.LEVELS)} q"),
+    growth=positive(f"{gaps.N_STEPS} q"),
 )
 class Calibration(NamedTuple):
     """How far to trust the machines' variances."""
@@ -98,6 +100,9 @@ class Calibration(NamedTuple):
     ends: np.ndarray
     """Of ``error / std``, how far below and above zero the central share at
     `errors.LEVELS` goes, shape (2, n_levels, n_outputs)."""
+    growth: np.ndarray
+    """How many times the average squared residuals are in gaps, by how little is known
+    there, shape (n_steps, n_outputs); see `overcover.machines.gaps`."""
 
     def spread_around(self, mean):
         """Mean squared distance of all outputs from a subdomain's mean, (n_outputs,).
@@ -108,8 +113,9 @@ class Calibration(NamedTuple):
 
     @classmethod
     def before_version_4(cls, quantiles, **fields):
-        """Ends, where nothing is known but absolute errors."""
-        return {"ends": errors.alike(quantiles)}
+        """Older stores know nothing but absolute errors, and nothing of gaps."""
+        growth = np.ones((gaps.N_STEPS, quantiles.shape[1]))
+        return {"ends": errors.alike(quantiles), "growth": growth}
 
     @classmethod
     def of_version_1(cls, **fields):
@@ -293,6 +299,7 @@ def calibrate(ratios, residuals_sq_mean, output_mean, output_variance, sides=Non
         output_mean,
         output_variance,
         errors.ends_of(z, sides, quantiles),
+        np.ones((gaps.N_STEPS, len(factor))),
     )
 
 
@@ -327,19 +334,23 @@ class CalibratedMachine(Machine):
             (
                 s.ratios[:, s.judged],
                 s.residuals_sq_mean.copy(),
+                s.excess.copy(),
                 *s.output_moments,
                 s.sides[s.judged],
             )
             for s in states
         ]
-        all_ratios, residuals_sq, means, variances, sides = zip(*parts)
+        all_ratios, residuals_sq, excess, means, variances, sides = zip(*parts)
         ratios, mean = np.concatenate(all_ratios, axis=1), np.mean(means, axis=0)
         variance = np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0)
         moments = np.mean(residuals_sq, axis=0), mean, variance
         result = calibrate(ratios, *moments, np.concatenate(sides))
         by_learning = learned_inflation(ratios.shape[1], self.n_learned_)
         inflation = self.variance_inflation_ * by_learning
-        self.calibration_ = result._replace(factor=result.factor * inflation)
+        self.calibration_ = result._replace(
+            factor=result.factor * inflation,
+            growth=gaps.growth_of(np.array(excess), np.array(residuals_sq)),
+        )
 
     @property
     def errors_(self):

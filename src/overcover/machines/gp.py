@@ -23,7 +23,7 @@ from .. import kernels, tuning
 from .._left_out import LIGHT, contradicted_rows
 from .._linalg import pack_lower, packed_size
 from .._streams import center_of
-from .._validation import warn_of_outliers, warn_of_sequence
+from .._validation import warn_of_bounds, warn_of_outliers, warn_of_sequence
 from .._weights import evidence_of
 from ..tuning.cost import TuningCost, tuning_cost
 from .base import Answer, Description, Recalled, check_fits, may_keep
@@ -191,6 +191,11 @@ class GP(CalibratedMachine):
             warn_of_sequence(self.run_length_)
         if self.is_robust_ and tuning.is_auto(self.robust):
             warn_of_outliers()
+        ends = [tuned.at_bounds for tuned in results]
+        unexplained = np.concatenate([end.unexplained for end in ends])
+        outputs = np.flatnonzero(unexplained[self.output_groups_] & (Y.std(axis=0) > 0))
+        columns = np.unique(np.concatenate([end.fast for end in ends]))
+        warn_of_bounds(outputs, Y.shape[1], columns)
 
     def _kernel_of(self, group):
         """The kernel in use for a group of outputs."""
@@ -313,6 +318,7 @@ class GP(CalibratedMachine):
             amplitude_sq=np.einsum("ij,ij->j", Y, alpha) / evidence_of(weights).sum(),
             left_out=np.array([fit.left_out for fit in fits]),
             sides=self._in_order([fit.sides for fit in fits]),
+            excess=self._in_order([fit.excess for fit in fits]),
         )
 
     def _fit_groups(self, X, Y, theta, weights, n_owned, groups):

@@ -34,6 +34,7 @@ from .._weights import are_judged
 from ..tuning.twin import Scales
 from .base import check_distances
 from .calibration import MOST_SQUARINGS
+from .gaps import N_STEPS
 from .twin_output import OutputSide, make_output_side
 
 # Largest squared norm, in kernel units, of rows that a product compares.
@@ -222,6 +223,11 @@ class TwinState(NamedTuple):
         weights = self.rows.weights
         variance = np.average(deviations**2, axis=0, weights=weights)
         return self.rows.Y_mean.copy(), variance
+
+    @property
+    def excess(self):
+        """Blocks of rows are not left out."""
+        return np.zeros((2, N_STEPS, len(self.residuals_sq_mean)))
 
     @classmethod
     def before_version_4(cls, residuals_sq, **fields):
