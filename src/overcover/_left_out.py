@@ -8,7 +8,7 @@ group of one.
 
 import numpy as np
 
-from ._linalg import cholesky, inverse_factor, solve_cholesky
+from ._linalg import cholesky, inverse_factor, inverse_from_cholesky, solve_cholesky
 
 
 def solve_all(A, Y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -64,7 +64,7 @@ def leave_block_out(L_inv, alpha, alpha_one, Y, weights, rows):
     rest = weights.sum() - weights[rows].sum()
     shift = weights[rows] @ Y[rows] / rest if rest > 0 else np.zeros(Y.shape[1])
     columns = L_inv[:, rows]
-    S = np.linalg.inv(columns.T @ columns)
+    S = inverse_from_cholesky(cholesky(columns.T @ columns)[0])
     return S @ (alpha[rows] + np.outer(alpha_one[rows], shift)), np.diag(S)
 
 
