@@ -238,11 +238,12 @@ def variances_at(eta, scale, reach, prior, limit):
     return variances
 
 
-def calibrate(ratios, residuals_sq_mean, output_mean, output_variance):
+def calibrate(ratios, residuals_sq_mean, output_mean, output_variance, n_learned=0):
     """Calibration from squared residuals over predicted variances.
 
     ratios of shape (n_localities, n_samples, n_outputs); residuals_sq_mean, on the
-    kernel's scale, and moments of the outputs over all subdomains, shape (n_outputs,).
+    kernel's scale, and moments of the outputs over all subdomains, shape (n_outputs,);
+    n_learned hyperparameters were learned from the same rows.
 
     Examples
     --------
@@ -273,7 +274,7 @@ def calibrate(ratios, residuals_sq_mean, output_mean, output_variance):
         locality,
         least_scale,
         factor,
-        errors.quantiles_of(np.sqrt(z_sq)),
+        errors.quantiles_of(np.sqrt(z_sq), n_learned),
         tail,
         width,
         output_mean,
@@ -321,7 +322,8 @@ class CalibratedMachine(Machine):
         all_ratios, residuals_sq, excess, means, variances = zip(*parts)
         ratios, mean = np.concatenate(all_ratios, axis=1), np.mean(means, axis=0)
         variance = np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0)
-        result = calibrate(ratios, np.mean(residuals_sq, axis=0), mean, variance)
+        moments = np.mean(residuals_sq, axis=0), mean, variance
+        result = calibrate(ratios, *moments, self.n_learned_)
         by_learning = learned_inflation(ratios.shape[1], self.n_learned_)
         inflation = self.variance_inflation_ * by_learning
         self.calibration_ = result._replace(

@@ -219,6 +219,10 @@ def without_outliers(tools, best, robust):
         return tools, best, False
     # By hyperparameters that the gross errors have not bent, more of them show.
     screened = with_screen(tools, other)
+    if not tools.search.is_local:
+        # Errors of rows made light would hide what makes the others smaller.
+        judge = type(judge)(screened.problem, other, tools.random_state)
+        screened = screened._replace(judge=judge)
     return screened, choose(screened, other)[0], True
 
 
