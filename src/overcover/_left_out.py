@@ -71,11 +71,12 @@ def leave_block_out(L_inv, alpha, alpha_one, Y, weights, rows):
 # A row is contradicted if its error is so many times the usual one, and so many usual
 # deviations of the outputs: where noise is nil, or differs from place to place, some
 # errors are large beside others, and still small.
-CONTRADICTED, LEAST_ERROR = 6.0, 1.5
+CONTRADICTED, LEAST_ERROR = 6.0, 0.5
 # No more than this share of rows are; if more seem to be, large errors are usual.
 MOST_CONTRADICTED = 0.1
-# What the weight of such a row is multiplied with.
-LIGHT = 1e-6
+# What the weight of such a row is multiplied with: its noise is then large beside the
+# signal even if that of the others is the least, 1e-7 of it.
+LIGHT = 1e-12
 
 
 def usual_size(z):

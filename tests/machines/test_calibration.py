@@ -107,6 +107,14 @@ def test_half_widths_hold_another_residual_however_few_there_were(n_rows):
     assert (share < at + (0.03 if n_rows > 2 else 0.08)).all()
 
 
+def test_hyperparameters_learned_from_few_rows_widen_wide_intervals():
+    z = np.abs(np.random.default_rng(0).normal(size=(10, 1)))
+    given, learned = (errors.quantiles_of(z, n_learned=n) for n in (0, 2))
+    inside = errors.LEVELS <= 10 / 11
+    assert_array_equal(learned[inside], given[inside])
+    assert (learned[~inside] > given[~inside]).all()
+
+
 def test_no_more_is_claimed_of_tails_than_few_residuals_can_tell():
     assert calibrated(np.ones((4, 1))).tail[0] <= 3.0
 

@@ -254,12 +254,15 @@ def sides_of(residuals):
     return np.sign(residuals).astype(np.int64)
 
 
-def calibrate(ratios, residuals_sq_mean, output_mean, output_variance, sides=None):
+def calibrate(
+    ratios, residuals_sq_mean, output_mean, output_variance, sides=None, n_learned=0
+):
     """Calibration from squared residuals over predicted variances.
 
     ratios of shape (n_localities, n_samples, n_outputs); residuals_sq_mean, on the
     kernel's scale, and moments of the outputs over all subdomains, shape (n_outputs,);
-    sides, signs of the residuals, of shape (n_samples, n_outputs), None if unknown.
+    sides, signs of the residuals, of shape (n_samples, n_outputs), None if unknown;
+    n_learned hyperparameters were learned from the same rows.
 
     Examples
     --------
@@ -287,7 +290,7 @@ def calibrate(ratios, residuals_sq_mean, output_mean, output_variance, sides=Non
     output_variance = np.where(flat, (size / n_rows) ** 2, output_variance)
     least_scale = np.where(flat, output_variance, LEAST_SHARE * residuals_sq_mean)
     z = np.sqrt(z_sq)
-    quantiles = errors.quantiles_of(z)
+    quantiles = errors.quantiles_of(z, n_learned)
     sides = np.zeros(z.shape) if sides is None else sides
     return Calibration(
         locality,
@@ -344,7 +347,7 @@ class CalibratedMachine(Machine):
         ratios, mean = np.concatenate(all_ratios, axis=1), np.mean(means, axis=0)
         variance = np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0)
         moments = np.mean(residuals_sq, axis=0), mean, variance
-        result = calibrate(ratios, *moments, np.concatenate(sides))
+        result = calibrate(ratios, *moments, np.concatenate(sides), self.n_learned_)
         by_learning = learned_inflation(ratios.shape[1], self.n_learned_)
         inflation = self.variance_inflation_ * by_learning
         self.calibration_ = result._replace(

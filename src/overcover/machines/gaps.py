@@ -50,8 +50,10 @@ def blocks_of(similarity, A):
     size of block has about as many rows in all as the subdomain owns.
     """
     n_rows, n_owned = similarity.shape
-    # Along a direction, so that the order of rows does not matter.
-    order = np.argsort(A[:n_owned] @ np.linspace(1.0, 2.0, A.shape[1]), kind="stable")
+    # Along a direction, so that neither the order of rows nor their units matter.
+    spread = A[:n_owned].std(axis=0)
+    direction = np.linspace(1.0, 2.0, A.shape[1]) / np.where(spread > 0, spread, 1.0)
+    order = np.argsort(A[:n_owned] @ direction, kind="stable")
     for share in SHARES:
         size = min(int(share * n_rows), MOST_ROWS)
         if size < 2:

@@ -206,7 +206,7 @@ def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup
     errors, variances = leave_groups_out(*solved, Y, weights, groups)
     residuals_sq = errors**2 / variances[:, None]
     ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
-    reach = calibration.reach_of(variances[:n_owned])
+    reach = calibration.reach_of(variances[:n_owned][are_judged(weights[:n_owned])])
     least = (
         variances.min() if groups is None else 1.0 / np.max(np.sum(L_inv**2, axis=0))
     )

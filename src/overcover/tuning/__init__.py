@@ -148,7 +148,9 @@ def tune(
         names, best = [one.kernel for one in winners], winners[0]
         n_learned = count_learned(problem, best.theta)
         parts = names, thetas, output_groups, scores, run_length, n_learned
-        bounds = at_bounds(problem, winners, np.flatnonzero(restore.used[:-1]))
+        columns = np.flatnonzero(restore.used[:-1])
+        numbers = output_groups[problem.outputs]
+        bounds = at_bounds(problem, winners, columns, numbers)
         return Tuned(*parts, best.inflation, is_robust, bounds)
 
     if problem.Y.shape[1] == 0 or len(X) < 2 or not problem.free.any():
@@ -219,6 +221,10 @@ def without_outliers(tools, best, robust):
         return tools, best, False
     # By hyperparameters that the gross errors have not bent, more of them show.
     screened = with_screen(tools, other)
+    if not tools.search.is_local:
+        # Errors of rows made light would hide what makes the others smaller.
+        judge = type(judge)(screened.problem, other, tools.random_state)
+        screened = screened._replace(judge=judge)
     return screened, choose(screened, other)[0], True
 
 

@@ -22,6 +22,9 @@ NEAR = 0.01
 # Neighbourhoods in which a length scale so many times shorter is tried; squared errors
 # must fall to this share.
 N_SETS, SET_SIZE, SHORTER, MOST_LEFT = 4, 200, 3.0, 0.8
+# Rows by which to see what is explained; squared errors beyond this share of the
+# outputs' variance say next to nothing.
+N_LOOKED_AT, NEXT_TO_ALL = 600, 0.95
 
 
 class AtBounds(NamedTuple):
@@ -34,22 +37,31 @@ class AtBounds(NamedTuple):
     """Numbers of columns along which outputs vary too fast."""
 
 
-def at_bounds(problem, winners, columns) -> AtBounds:
+def at_bounds(problem, winners, columns, groups) -> AtBounds:
     """What is at a bound among the candidates that won, one for each group of outputs.
 
-    `columns` are the numbers of the problem's columns. Nothing is said of a kernel
-    object, whose bounds are the user's.
+    `columns` are the numbers of the problem's columns, `groups` those of the group of
+    each output. Nothing is said of a kernel object, whose bounds are the user's.
     """
     unexplained, fast = np.zeros(len(winners), bool), set()
     if len(problem.X) < LEAST_ROWS or kernels.is_object(problem.kernel):
         return AtBounds(unexplained, columns[:0])
     low, high = problem.bounds()
     for g, one in enumerate(winners):
-        unexplained[g] = one.theta[-1] > high[-1] - NEAR
-        if not unexplained[g]:
+        if one.theta[-1] > high[-1] - NEAR:
+            unexplained[g] = _explains_nothing(problem, one, groups == g)
+        else:
             short = np.flatnonzero(one.theta[:-1] < low[:-1] + NEAR)
             fast |= {j for j in short if _is_too_long(problem, one, j)}
     return AtBounds(unexplained, columns[sorted(fast)])
+
+
+def _explains_nothing(problem, candidate, outputs):
+    """Whether rows left out are predicted hardly better than by the mean."""
+    n = len(problem.X)
+    rows = np.linspace(0, n - 1, min(N_LOOKED_AT, n)).astype(np.intp)
+    errors = _squared_errors(problem, candidate.kernel, candidate.theta, rows)
+    return (errors > NEXT_TO_ALL * problem.Y[rows].var(axis=0))[outputs].all()
 
 
 def _is_too_long(problem, candidate, column):

@@ -12,7 +12,6 @@ import numpy as np
 
 from .. import kernels
 from .._left_out import (
-    LEAST_ERROR,
     LIGHT,
     contradicted_rows,
     usual_deviation,
@@ -23,8 +22,10 @@ from .prediction_loss import HeldOut
 
 # Held-out errors so many times the usual one call for a closer look, if they are this
 # many and this share of the rows, or if one is this many deviations of the outputs. (At
-# a jump of the function a row or two are contradicted.)
+# a jump of the function a row or two are contradicted.) Errors of fewer deviations are
+# none of them.
 GROSS, LEAST_COUNT, LEAST_SHARE, EXTREME = 10.0, 3, 0.003, 6.0
+LEAST_ERROR = 1.5
 # If gross errors are so many times as many as merely large ones, they are no tail.
 APART, LARGE = 2.0, 4.0
 # What the loss must gain, about four percent of the error.
