@@ -123,7 +123,7 @@ def test_targets_are_weights_by_density_ratio(rows, queries, targets):
     expected.tune(X, Y, weights, len(X), np.random.RandomState(0), None)
     state = expected.fit_state(X, Y, weights)
     expected.calibrate([state])
-    mean, variance, _ = expected.answer(state, queries, variance=True)
+    mean, variance = expected.answer(state, queries, variance=True)[:2]
     model = ImportanceWeightedTwinGP(*FIXED, alpha=0.3, n_centers=20, random_state=0)
     model.fit(X, Y, sample_weight=given, X_target=targets)
     check_equal(model.predict(queries, return_std=True), (mean, np.sqrt(variance)))
