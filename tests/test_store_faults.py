@@ -190,7 +190,7 @@ def check_refused(path, match):
         {"data": "data-0123456789abcdef/.."},
         {"data": "data-0123456789abcdef"},
         {"data": 7},
-        {"version": 4},
+        {"version": 5},
         {"version": 0},
         {"version": "1"},
         {"version": True},

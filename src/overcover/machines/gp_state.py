@@ -164,6 +164,8 @@ class GPState(NamedTuple):
             alpha=alpha,
             residuals_sq=residuals_sq,
             theta=theta,
+            Y_variance=np.zeros(alpha.shape[1]),
+            amplitude_sq=np.zeros(alpha.shape[1]),
             left_out=left_out,
             **fields,
         )

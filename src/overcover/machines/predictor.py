@@ -83,7 +83,7 @@ class Predictor:
             alone are exact. In a cover they are exact between queries that the same
             subdomains answer with the same weights, smaller the more the weights
             differ, and zero where no subdomain answers both queries. Memory:
-            ``8 * n_queries**2`` bytes for every output.
+            ``8 * n_queries**2`` bytes for every output, and once more for each thread.
         noise : bool, default=True
             Whether these are of a new observation, or of the function without the
             noise of an observation. Only GP machines tell these apart.
