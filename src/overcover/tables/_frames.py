@@ -13,7 +13,7 @@ import numpy as np
 
 from .._validation import check_names
 from ._arrays import read_columns
-from ._cells import GAPS, TableError, numbers_of, parse, row_number
+from ._cells import GAPS, SECONDS_PER_DAY, TableError, numbers_of, parse, row_number
 from ._files import STDIN, TEXT, check_path, form_of, name_of, open_text, reading
 from ._parquet import open_parquet
 
@@ -212,6 +212,8 @@ def cells_of(column):
     if pd.api.types.is_datetime64_any_dtype(column):
         is_local = getattr(column.dt, "tz", None) is not None
         return (column.dt.tz_convert(None) if is_local else column).to_numpy()
+    if pd.api.types.is_timedelta64_dtype(column):
+        return column.dt.total_seconds().to_numpy() / SECONDS_PER_DAY
     cells = column.astype(object).to_numpy(copy=True)
     cells[column.isna().to_numpy()] = None
     return cells
