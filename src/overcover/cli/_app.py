@@ -72,7 +72,7 @@ app = typer.Typer(
 )
 
 # What to do with rows that lack values: in training, to predict, to score a model on.
-InFit = StrEnum("InFit", ["refuse", "drop", "median"])
+InFit = StrEnum("InFit", ["fill", "drop", "refuse"])
 InQueries = StrEnum("InQueries", ["refuse", "empty"])
 InTest = StrEnum("InTest", ["refuse", "drop"])
 
@@ -89,8 +89,9 @@ Observed = Annotated[
     typer.Option("--target", "-t", help="Outputs, if they have other names here."),
 ]
 Drop = Annotated[list[str] | None, typer.Option(help="Columns not to use.")]
-OneHot = Annotated[
-    list[str] | None, typer.Option(help="Columns of words to use, as 0 and 1.")
+Words = Annotated[
+    list[str] | None,
+    typer.Option("--words", "--one-hot", help="Numbers to take as words."),
 ]
 Gaps = typer.Option(help="Rows that lack values.")
 FitGaps = Annotated[InFit, Gaps]

@@ -13,8 +13,13 @@ pyarrow only for Parquet.
 """
 
 from ._arrays import OUTPUT, npz_names, read_npy, read_npz, read_parts
-from ._cells import TableError, bad_cell, column_names, kind_of
-from ._encoder import TableEncoder, encode_training, needs_encoding
+from ._cells import TableError, column_names, kind_of
+from ._encoder import (
+    TableEncoder,
+    encode_training,
+    kind_and_trouble,
+    needs_encoding,
+)
 from ._files import (
     STDIN,
     MissingKey,

@@ -80,10 +80,10 @@ def shrunken_means(levels, n_levels, rest, weights) -> Effects:
     count = np.bincount(levels, weights, n_levels)
     sums = [np.bincount(levels, weights * column, n_levels) for column in rest.T]
     means = np.stack(sums, axis=1) / np.where(count > 0, count, 1.0)[:, None]
-    total, n_used = count.sum(), np.count_nonzero(count)
+    total, n_used = count.sum(), int(np.count_nonzero(count))
     between = count @ means**2
     within = np.maximum(weights @ rest**2 - between, 0.0)
-    free = max(np.count_nonzero(weights) - n_used, 0)
+    free = max(int(np.count_nonzero(weights)) - n_used, 0)
     even = total - np.sum(count**2) / total  # rows of a level, times levels but one
     if free == 0 or even <= 0:  # nothing tells effects from noise
         alone = (within + between) / total

@@ -16,10 +16,10 @@ from sklearn.utils import check_consistent_length
 
 from .._numbers import numbers_of
 from .._validation import check_choice, check_count, check_names, check_weights
-from ._cells import TableError, bad_cell, kind_of
+from ._cells import TableError, bad_cell, kind_of, parse
 from ._effects import bins_of, effects_of, folds_of
 from ._files import require
-from ._frames import as_numbers, cells_of, parsed, place
+from ._frames import as_numbers, cells_of, place
 
 MISSING = "(missing)"
 DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
@@ -133,9 +133,12 @@ class TableEncoder(BaseEstimator):
     def _begin(self, column):
         """A description of a column: what does not depend on outputs."""
         name = str(column.name)
-        if column.isna().all():
-            raise TableError(f"column {name!r} is empty. Leave it out.")
-        kind = "words" if name in self.words else kind_in_table(column)
+        kind, trouble = kind_and_trouble(column, name in self.words)
+        if trouble is not None:
+            raise TableError(
+                f"{trouble}. Correct or empty such cells; or take the column as words, "
+                f"TableEncoder(words=[{name!r}]), or leave it out."
+            )
         if kind == "words":
             levels = np.unique(_as_words(column).to_numpy(dtype=object).astype(str))
             is_effect = len(levels) > self.one_hot
@@ -309,31 +312,29 @@ def _is_plain(X, j):
         return False
 
 
-def kind_in_table(column):
-    """The kind of a column; refuses one of numbers, or dates, with a few other cells."""
-    if str(column.dtype) == "category":
-        return "words"
-    kind = kind_of(cells_of(column))
-    if kind == "words":
-        refuse_bad_cells(column)
-    return kind
+def kind_and_trouble(column, is_words=False):
+    """The kind of a column, and why it cannot be used: one of them is None.
 
-
-def refuse_bad_cells(column):
-    """Name the first cell that is no number, or no date, where most cells are."""
+    A column is refused if it is empty, or if most of its cells are numbers (or dates)
+    but some are not, unless it is to be taken as words.
+    """
     name, index, present = str(column.name), column.index, int(column.notna().sum())
-    for kind in ("number", "date"):
-        n_bad = int((bad := parsed(column, kind)[1]).sum())
-        if 2 * n_bad >= present:
-            continue
-        others = f" (nor are {n_bad - 1} others)" if n_bad > 1 else ""
-        where = bad_cell(
-            column.to_numpy(), bad, kind, name, lambda i: place(index, index[i])
-        )
-        raise TableError(
-            f"{where}{others}, and {present - n_bad} cells are. Correct it, or empty "
-            f"it; or use the column as words (words={name!r}), or leave it out."
-        )
+    if not present:
+        return None, f"column {name!r} is empty"
+    if is_words or str(column.dtype) == "category":
+        return "words", None
+    cells = cells_of(column)
+    kind = kind_of(cells)
+    for kind_of_most in ("number", "date") if kind == "words" else ():
+        bad = parse(cells, kind_of_most)[1]
+        n_bad = int(bad.sum())
+        if 2 * n_bad < present:
+            others = f" (nor are {n_bad - 1} others)" if n_bad > 1 else ""
+            where = bad_cell(
+                cells, bad, kind_of_most, name, lambda i: place(index, index[i])
+            )
+            return None, f"{where}{others}, and {present - n_bad} cells are"
+    return kind, None
 
 
 def check_inputs(names):
