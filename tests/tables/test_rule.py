@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from overcover import TableEncoder
 from overcover.cli._columns import read_table
 from overcover.datasets import load_table
 from overcover.store import parquet_to_npy
@@ -46,6 +47,7 @@ def check_same(path, expected):
     assert_array_equal(values, np.column_stack(list(expected.values())))
     X, Y, _ = read_table(str(path), [target])
     assert [*X, *Y] == list(expected)
+    X = TableEncoder().learn(X, Y)[inputs]
     assert_array_equal(np.column_stack([X, Y]), values)
 
 

@@ -114,7 +114,7 @@ def open_model(path, jobs=None) -> Stored:
     columns = names_of_features(model)
     if encoder is not None:
         columns = [column["name"] for column in encoder.columns_]
-    has_names = notes is not None or hasattr(model, "feature_names_in_")
+    has_names = hasattr(model, "feature_names_in_")
     return Stored(model, encoder, columns, targets, has_names)
 
 

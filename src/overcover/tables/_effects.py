@@ -6,16 +6,18 @@ what the other columns leave over, shrunk by how few rows a level has:
 
 .. math:: \hat u_l = \frac{n_l \tau^2}{n_l \tau^2 + \sigma^2} \bar r_l ,
 
-column after column, a few rounds. Numbers take part by bins of equal counts. So a level
-is not blamed for what its rows have in common otherwise.
+column after column, until effects settle. Numbers take part by bins of equal counts. So
+a level is not blamed for what its rows have in common otherwise.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-# Rounds over all columns; bins of a column of numbers; parts for effects out of fold.
-N_ROUNDS, N_BINS, N_FOLDS = 4, 16, 10
+# Bins of a column of numbers; parts of the rows for effects out of fold.
+N_BINS, N_FOLDS = 16, 10
+# Rounds over all columns at most; no more if no effect moves so far, in deviations.
+N_ROUNDS, SETTLED = 30, 0.01
 
 
 class Effects(NamedTuple):
@@ -60,11 +62,16 @@ def effects_of(columns, Y, weights):
     rest = Y - np.average(Y, axis=0, weights=weights)
     none = np.zeros(Y.shape[1])
     found = [Effects(np.zeros((n, len(none))), none) for _, n in columns]
+    smallest = SETTLED * Y.std(axis=0)
     for _ in range(N_ROUNDS):
+        before = [effects.means for effects in found]
         for c, (levels, n_levels) in enumerate(columns):
             rest = rest + found[c].means[levels]
             found[c] = shrunken_means(levels, n_levels, rest, weights)
             rest = rest - found[c].means[levels]
+        moves = (np.abs(e.means - old) for e, old in zip(found, before))
+        if all(np.all(move <= smallest) for move in moves):
+            break
     return found
 
 
