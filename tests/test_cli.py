@@ -229,6 +229,31 @@ def test_all_bad_columns_are_told_at_once(tmp_path):
         read_table(str(path), ["y"])
 
 
+def test_decimal_commas_are_named_with_the_option_that_reads_them(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a;b;y\n1,5;1;1\n2,5;2;2\n3,5;3;3,5\n")
+    said = (
+        r"'a' holds '1,5' in line 2, a number with a decimal comma.*'y' holds '3,5' in"
+    )
+    with pytest.raises(REFUSALS, match=said + ".*--decimal-comma"):
+        read_table(str(path), ["y"])
+    X, Y, _ = read_table(str(path), ["y"], decimal=",")
+    assert X.to_numpy().tolist() == [[1.5, 1], [2.5, 2], [3.5, 3]]
+    assert Y["y"].tolist() == [1, 2, 3.5]
+
+
+def test_dates_that_do_not_tell_what_is_first_are_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("when,y\n1/2/2024,1\n3/4/2024,2\n")
+    with pytest.raises(
+        REFUSALS, match="'1/2/2024' in line 2, a date.*: write 2024-01-31"
+    ):
+        read_table(str(path), ["y"])
+    path.write_text("when,y\n1.2.1970,1\n03.02.1970 12:00,2\n")
+    X, Y, _ = read_table(str(path), ["y"])
+    assert TableEncoder().learn(X, Y)["when"].tolist() == [31.0, 33.5]
+
+
 def test_numbers_in_text_keep_all_their_digits():
     values = np.random.default_rng(0).normal(size=300) * 10.0 ** np.arange(-150, 150)
     column = pd.Series([repr(value) for value in values.tolist()])

@@ -527,6 +527,21 @@ def test_notes_that_do_not_fit_are_refused(notes, tmp_path):
 # -- what is refused, and what is left behind ------------------------------------------
 
 
+def test_the_size_of_subdomains_may_be_left_to_the_number_of_rows(folder, tmp_path):
+    options = ("-t", "y", "-o", tmp_path / "m.ocm", "--json")
+    fit = ("fit", folder / "data.csv", *options, "--subdomain-size")
+    said = json.loads(run(*fit, "auto"))
+    assert said["subdomain_size"] == planning.auto_size(300, 1)
+    assert "is neither auto nor a number" in told(2, *fit, "some")
+
+
+def told(code, *arguments):
+    """What a command says to a mistake of usage, in one line."""
+    done = CliRunner().invoke(make_app(), list(map(str, arguments)))
+    assert done.exit_code == code, done.output
+    return " ".join(re.sub(r"[^\w ']", " ", done.stderr).split())
+
+
 def test_wrong_usage(folder, tmp_path):
     model, data = folder / "model.ocm", folder / "data.csv"
     fit = ("fit", data, "-o", tmp_path / "m.ocm")

@@ -55,14 +55,14 @@ def possible_names(words):
     return [*words, *(part.strip() for word in words for part in word.split(","))]
 
 
-def read_table(source, targets, drop=None, words=None, missing="fill"):
+def read_table(source, targets, drop=None, words=None, missing="fill", decimal="."):
     """Inputs and outputs from a file as frames, and the names of columns of words.
 
     The words are those that the caller names. ``X.attrs["dropped"]`` is the number of
     rows left out.
     """
     check_input(source)
-    frame = read_frame(source, possible_names(words))
+    frame = read_frame(source, possible_names(words), decimal)
     targets, features = choose_columns(frame, targets, drop)
     words = split_names(words, features)
     check_columns(frame, features, targets, words)
@@ -79,11 +79,12 @@ def check_columns(frame, features, targets, words):
     troubles = [(name, text) for name, text in troubles if text is not None]
     if not troubles:
         return
-    one = "; ".join(text for _, text in troubles)
+    all_of_them = "; ".join(text for _, text in troubles)
     name = troubles[0][0] if len(troubles) == 1 else "COLUMN"
+    comma = "; give --decimal-comma" if "comma" in all_of_them else ""
     raise Cannot(
-        f"{one}. Correct or empty such cells; or take a column as words, --words "
-        f"{name}, or leave it out, --drop {name}."
+        f"{all_of_them}. Correct or empty such cells{comma}; or take a column as "
+        f"words, --words {name}, or leave it out, --drop {name}."
     )
 
 

@@ -47,12 +47,16 @@ def fit(
         str | None, typer.Option(help="Time, as 90s or 2m: chooses --subdomain-size.")
     ] = None,
     subdomain_size: Annotated[
-        int | None, typer.Option(min=1, help="Rows per machine; 800.")
+        str | None,
+        typer.Option(
+            parser=option.size_named, metavar="N|auto", help="Rows per machine; 800."
+        ),
     ] = None,
     overlap: option.Overlap = DEFAULT_OVERLAP,
     drop: option.Drop = None,
     words: option.Words = None,
     missing: option.FitGaps = option.InFit.fill,
+    decimal_comma: option.Comma = False,
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard an unfinished fit.")
     ] = False,
@@ -75,7 +79,8 @@ def fit(
     except ValueError as error:
         raise Mistake(str(error)) from error
     check_store(out)
-    X, Y, words = read_table(data, target, drop, words, missing)
+    decimal = option.mark_of(decimal_comma)
+    X, Y, words = read_table(data, target, drop, words, missing, decimal)
     model = OverlappingCoverRegressor(
         machine,
         subdomain_size=subdomain_size or DEFAULT_SIZE,
@@ -130,6 +135,7 @@ def predict(
         list[str] | None, typer.Option(help="Columns to copy, as written.")
     ] = None,
     missing: option.QueryGaps = option.InQueries.refuse,
+    decimal_comma: option.Comma = False,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
@@ -143,7 +149,8 @@ def predict(
     if out == "-" and as_json:
         raise Mistake("--json needs stdout: send the answers to a file, --out.")
     stored = open_model(model, jobs)
-    chunks = rows_of(stored, data, keep, verbatim=True)
+    decimal = option.mark_of(decimal_comma)
+    chunks = rows_of(stored, data, keep, verbatim=True, decimal=decimal)
     kept = split_names(keep, chunks.columns)
     n_rows = done = 0
     unknown: Counter[str] = Counter()
@@ -178,12 +185,15 @@ def evaluate(
     data: option.Data,
     target: option.Observed = None,
     missing: option.TestGaps = option.InTest.refuse,
+    decimal_comma: option.Comma = False,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
     """Score a model on rows it was not fitted on, output by output."""
     stored = open_model(model, jobs)
-    X, Y, n_dropped = read_observed(stored, data, target, missing)
+    X, Y, n_dropped = read_observed(
+        stored, data, target, missing, option.mark_of(decimal_comma)
+    )
     with bar("predicting"):
         assessment = assess(stored.model, X, Y)
     scores = scores_of(assessment)
@@ -295,6 +305,7 @@ def report(
     ] = "report.html",
     target: option.Observed = None,
     missing: option.TestGaps = option.InTest.refuse,
+    decimal_comma: option.Comma = False,
     title: Annotated[str | None, typer.Option(help="Of the report.")] = None,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
@@ -306,7 +317,9 @@ def report(
     stored = open_model(model, jobs)
     X = Y = None
     if data is not None:
-        X, Y, _ = read_observed(stored, data, target, missing)
+        X, Y, _ = read_observed(
+            stored, data, target, missing, option.mark_of(decimal_comma)
+        )
     title = title or f"Report on {os.path.basename(os.path.normpath(model))}"
     dates = stored.encoder.dates if stored.encoder else ()
     with bar("report"):

@@ -147,7 +147,7 @@ def encoder_of_notes(notes, model):
     return encoder
 
 
-def rows_of(stored, source, others=None, verbatim=False):
+def rows_of(stored, source, others=None, verbatim=False, decimal="."):
     """A table in chunks, its columns with the names of the inputs, in any order.
 
     Where the file or the model has no names, and there are as many columns as inputs,
@@ -159,7 +159,7 @@ def rows_of(stored, source, others=None, verbatim=False):
     copied = others if verbatim else []
     described = [] if stored.encoder is None else stored.encoder.columns_
     words = [column["name"] for column in described if column["kind"] == "words"]
-    chunks = read_chunks(source, ROWS_AT_A_TIME, words, wanted, copied)
+    chunks = read_chunks(source, ROWS_AT_A_TIME, words, wanted, copied, decimal)
     unnamed = not (chunks.has_names and stored.has_names)
     if unnamed and len(chunks.columns) == len(names):
         frames = (frame.set_axis(names, axis=1) for frame in chunks.frames)
@@ -176,11 +176,12 @@ def first_gap(frame, stored):
 # -- rows to score a model on ----------------------------------------------------------
 
 
-def read_observed(stored, source, names=None, missing="refuse"):
+def read_observed(stored, source, names=None, missing="refuse", decimal="."):
     """Inputs and observed outputs of a whole table, and how many rows are left out."""
     import pandas as pd
 
-    chunks = rows_of(stored, source, [*stored.targets, *(names or [])])
+    others = [*stored.targets, *(names or [])]
+    chunks = rows_of(stored, source, others, decimal=decimal)
     targets = targets_in(stored, chunks.columns, names)
     parts: list[tuple] = []
     n_dropped = 0

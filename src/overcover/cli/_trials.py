@@ -23,6 +23,7 @@ def compare(
     drop: option.Drop = None,
     words: option.Words = None,
     missing: option.FitGaps = option.InFit.fill,
+    decimal_comma: option.Comma = False,
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method; may be repeated.")
     ] = None,
@@ -52,7 +53,8 @@ def compare(
         if name not in known:
             raise Mistake(f"there is no method {name!r}. There are {', '.join(known)}.")
     methods = [name for name in known if name in (method or known)]
-    X, Y, words = read_table(data, target, drop, words, missing)
+    decimal = option.mark_of(decimal_comma)
+    X, Y, words = read_table(data, target, drop, words, missing, decimal)
     if len(X) < 10 * folds:
         raise Mistake(f"{len(X)} rows are too few for {folds} folds of 10 at least.")
     if len(X) <= block * (folds - 1):

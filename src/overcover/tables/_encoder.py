@@ -16,7 +16,7 @@ from sklearn.utils import check_consistent_length
 
 from .._numbers import numbers_of
 from .._validation import check_choice, check_count, check_names, check_weights
-from ._cells import TableError, bad_cell, kind_of, parse
+from ._cells import TableError, bad_cell, kind_of, parse, strange_cell
 from ._effects import bins_of, effects_of, folds_of
 from ._files import require
 from ._frames import as_numbers, cells_of, place
@@ -334,6 +334,11 @@ def kind_and_trouble(column, is_words=False):
                 cells, bad, kind_of_most, name, lambda i: place(index, index[i])
             )
             return None, f"{where}{others}, and {present - n_bad} cells are"
+    strange = strange_cell(cells) if kind == "words" else None
+    if strange is not None:
+        i, what = strange
+        where = place(index, index[i])
+        return None, f"column {name!r} holds {str(cells[i])!r} in {where}, {what}"
     return kind, None
 
 
