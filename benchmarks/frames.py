@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, TargetEncoder
 
@@ -87,9 +88,10 @@ def pipeline(model, one_hot, target):
     one = OneHotEncoder(
         max_categories=31, handle_unknown="infrequent_if_exist", sparse_output=False
     )
+    folds = KFold(5, shuffle=True, random_state=_common.SEED)
     encoders = make_column_transformer(
         (one, one_hot),
-        (TargetEncoder(random_state=_common.SEED), target),
+        (TargetEncoder(cv=folds), target),
         (FunctionTransformer(days), ["when"]),
         (SimpleImputer(strategy="median", add_indicator=True), NUMBERS),
     )
@@ -111,7 +113,8 @@ class Boosting:
         self.model = LGBMRegressor(**trees, **options).fit(
             X[n_held:],
             y[n_held:],
-            eval_set=[(X[:n_held], y[:n_held])],
+            eval_X=X[:n_held],
+            eval_y=y[:n_held],
             callbacks=[stop],
         )
         n_trees = max(self.model.best_iteration_, 1)

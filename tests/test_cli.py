@@ -246,7 +246,7 @@ def test_dates_that_do_not_tell_what_is_first_are_refused(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("when,y\n1/2/2024,1\n3/4/2024,2\n")
     with pytest.raises(
-        REFUSALS, match="'1/2/2024' in line 2, a date.*: write 2024-01-31"
+        REFUSALS, match=r"'1/2/2024' in line 2, a date.*: write 2024-01-31"
     ):
         read_table(str(path), ["y"])
     path.write_text("when,y\n1.2.1970,1\n03.02.1970 12:00,2\n")
