@@ -124,7 +124,12 @@ class Boosting:
 
     def numbers(self, table):
         """Words as categories, dates as days."""
-        return table.astype(self.kinds).assign(when=days(table["when"]))
+        words = table[WORDS].astype(object)
+        known = {
+            name: words[name].where(words[name].isin(kind.categories)).astype(kind)
+            for name, kind in self.kinds.items()
+        }
+        return table.assign(when=days(table["when"]), **known)
 
     def predict(self, table):
         """Answers of all trees."""

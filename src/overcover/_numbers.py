@@ -8,7 +8,6 @@ from ._streams import blocks_of
 # Squares of magnitudes in this range, also divided by the noise, fit float64.
 LARGEST, SMALLEST = 1e120, 1e-120
 FLOAT64, EITHER_FLOAT = (np.float64,), (np.float64, np.float32)
-REMEDY = "OverlappingCoverRegressor encodes a DataFrame with such columns by itself."
 # For functions that convert rows when they use them.
 ANY_NUMBER = tuple(map(np.dtype, "dfebBhHiIlLqQ?"))
 
@@ -86,7 +85,7 @@ def _as_floats(values, name, dtypes, names):
     if kind in "mM":
         raise ValueError(
             f"{name} holds dates or durations ({array.dtype}), not numbers. Convert "
-            f"them first, for instance to seconds since the first date. {REMEDY}"
+            f"them first, for instance to seconds since the first date.{_remedy(name)}"
         )
     if kind in "OSUT":
         return _words_as_floats(array, name, names)
@@ -115,10 +114,17 @@ def _words_as_floats(array, name, names):
             if type(array[place]).__name__ not in ("NAType", "NaTType"):
                 raise type(error)(
                     f"{error} ({name}, {_where(place, names)}). Encode it as a number, "
-                    f"or leave it out. {REMEDY}"
+                    f"or leave it out.{_remedy(name)}"
                 ) from None
             floats[place] = np.nan
     return floats
+
+
+def _remedy(name):
+    """Who does take such columns, if they are inputs."""
+    is_input = name.endswith("X")
+    text = " OverlappingCoverRegressor encodes a DataFrame with such columns by itself."
+    return text if is_input else ""
 
 
 def _extremes(array):
