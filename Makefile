@@ -49,6 +49,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/frames.py
 	$(BIN)/python benchmarks/faults.py
 	$(BIN)/python benchmarks/rounding.py
+	$(BIN)/python benchmarks/posterior.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache demo \

@@ -15,6 +15,7 @@ import re
 import sys
 from pathlib import Path
 
+import _posterior_tables
 import _precision_tables
 import _scale_tables
 import _tables
@@ -23,7 +24,7 @@ import _trust_tables
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 TABLES = _tables.TABLES | _scale_tables.TABLES | _precision_tables.TABLES
-TABLES |= _trust_tables.TABLES
+TABLES |= _trust_tables.TABLES | _posterior_tables.TABLES
 PAGES = ("README.md", "docs/how-it-works.md", "docs/routing.md", "docs/choosing.md")
 PAGES += ("docs/methods.md", "docs/pose.md", "docs/store-format.md")
 PAGES += (
@@ -32,6 +33,7 @@ PAGES += (
     "docs/tables.md",
     "docs/numerics.md",
     "docs/trust.md",
+    "docs/posterior.md",
 )
 
 

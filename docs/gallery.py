@@ -7,6 +7,7 @@ from pathlib import Path
 STORY = [
     "quickstart",
     "uncertainty",
+    "measure_next",
     "extrapolation",
     "choosing_size",
     "pipeline",

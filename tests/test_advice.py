@@ -242,6 +242,7 @@ def test_repeated_rows_are_counted(surface):
     assert finding.severity == "warning"
 
 
+@pytest.mark.filterwarnings("ignore:The inputs say next to nothing")
 def test_noise_at_its_bounds_is_told(surface):
     X, _ = surface
     findings = advise(fitted(X, X[:, 0] + X[:, 1], GP(length_scale=10.0)))

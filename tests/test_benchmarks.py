@@ -142,6 +142,17 @@ def test_the_store_withstands_faults(benchmark_module, tmp_path, capsys):
     assert "Single precision" in capsys.readouterr().out
 
 
+def test_the_posterior_is_judged_together_and_tail_by_tail(benchmark_module, tmp_path):
+    posterior = benchmark_module("posterior")
+    posterior.KINDS = {"skewed": posterior.KINDS["skewed"]}
+    posterior.main(["--quick", "--results", str(tmp_path)])
+    written = sections(tmp_path)
+    for row in written["posterior_together"]["rows"]:
+        assert row["together"] > row["independent"]
+    for row in written["posterior_tails"]["rows"]:
+        assert {"below", "above", "below_equal", "above_equal"} <= set(row)
+
+
 def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, capsys):
     options = ["--quick", "--results", str(tmp_path)]
     # The section left out needs GPy.

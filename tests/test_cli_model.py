@@ -111,6 +111,30 @@ def test_answers_are_those_of_python_whatever_the_file(name, folder, frame, mode
     assert_array_equal(read[["y_high", "z_high"]], high)
 
 
+def test_quantiles_and_deviations_without_noise_are_those_of_python(
+    folder, frame, model
+):
+    options = [
+        "--std",
+        "--no-noise",
+        "--quantile",
+        "0.9",
+        "--quantile",
+        "0.05",
+        "--quantile",
+        "0.9",
+    ]
+    said = run("predict", folder / "model.ocm", folder / "data.csv", *options)
+    read = pd.read_csv(io.StringIO(said))
+    endings = ("", "_std", "_q0.9", "_q0.05")
+    assert list(read) == [f"{t}{e}" for t in "yz" for e in endings]
+    _, std = model.predict(frame[NAMES], return_std=True, noise=False)
+    assert_array_equal(read[["y_std", "z_std"]], std)
+    for q in (0.05, 0.9):
+        expected = model.predict_quantile(frame[NAMES], q)
+        assert_array_equal(read[[f"y_q{q}", f"z_q{q}"]], expected)
+
+
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".parquet", ".npy"])
 def test_every_output_holds_the_same_numbers(ending, folder, frame, model, tmp_path):
     out = tmp_path / f"answers{ending}"

@@ -50,6 +50,10 @@ CLAIMS = {
         and end["inside"][~end["left"]].mean()
         > end["inside_textbook"][~end["left"]].mean()
     ),
+    "measure_next": lambda end: (
+        end["errors"]["chosen"].mean(axis=0)[-1]
+        < 0.8 * end["errors"]["random"].mean(axis=0)[-1]
+    ),
     "extrapolation": lambda end: all(
         std[end["is_far"]].min() >= 0.5 * y.std()
         for y, _, std in end["answers"].values()

@@ -355,7 +355,7 @@ def test_inspect_reads_the_manifest_alone(surface, tmp_path):
     assert found["n_rows"] == len(surface[0])
     assert found["n_subdomains"] == model.n_subdomains_
     assert (found["subdomain_size"], found["overlap"]) == (60, 0.5)
-    assert (found["format"], found["bytes"], found["dtype"]) == (3, n_bytes, "float64")
+    assert (found["format"], found["bytes"], found["dtype"]) == (4, n_bytes, "float64")
     assert found["versions"]["overcover"] == overcover.__version__
     json.dumps(found)
 

@@ -10,8 +10,10 @@ import overcover
 from overcover import GP, OverlappingCoverRegressor
 from overcover._left_out import contradicted_rows
 from overcover._linalg import cholesky, inverse_factor
-from overcover._validation import DataWarning
+from overcover._validation import DataWarning, warn_of_bounds
 from overcover.advice import advise
+from overcover.tuning._bounds import at_bounds
+from overcover.tuning._problem import Candidate, standardize
 
 
 def waves(X):
@@ -94,7 +96,7 @@ def test_a_long_tail_is_not_taken_for_outliers():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DataWarning)
+        warnings.filterwarnings("ignore", "The inputs say next to nothing")
         model = GP(random_state=0).fit(X, np.exp(X[:, 0] + rng.normal(size=300)))
     assert not model.is_robust_
 
@@ -123,7 +125,7 @@ def test_clean_rows_are_all_trusted():
     rare = (rng.uniform(size=250) < 0.03).astype(float)
     for outputs in (y, waves(X), rng.laplace(size=250), rng.poisson(2.0, 250), rare):
         with warnings.catch_warnings():
-            warnings.simplefilter("error", DataWarning)
+            warnings.filterwarnings("ignore", "The inputs say next to nothing")
             assert not GP(random_state=0).fit(X, outputs).is_robust_
 
 
@@ -182,6 +184,97 @@ def test_columns_that_all_matter_alike_are_not_told_apart():
     model = GP(random_state=0).fit(X[:250], y[:250])
     low, high = model.predict_interval(X[250:])
     assert 0.9 < np.mean((low <= y[250:]) & (y[250:] <= high)) < 0.99
+
+
+# -- hyperparameters at a bound -----------------------------------------------------
+
+
+def test_inputs_that_explain_nothing_are_spoken_of():
+    X, y = draw(200)
+    noise = np.random.default_rng(3).normal(size=200)
+    with pytest.warns(
+        DataWarning, match="nothing about the output: .* Check that rows"
+    ):
+        GP(random_state=0).fit(X, noise)
+    with pytest.warns(DataWarning, match=r"nothing about output 1 \(counted from 0\)"):
+        model = GP(random_state=0).fit(X, np.column_stack([y, noise]))
+    assert "nothing about output 1" in model.notes_[0]
+
+
+def test_where_waves_are_missed_the_remedy_of_the_warning_helps():
+    time = np.arange(300.0)[:, None]
+    truth = np.sin(2 * np.pi * time[:, 0] / 12)
+    y = truth + 0.1 * np.random.default_rng(0).normal(size=300)
+    with pytest.warns(DataWarning, match="give GP.length_scale=.... about a third"):
+        model = GP(random_state=0).fit(time, y)
+    given = GP(length_scale=4.0, random_state=0).fit(time, y)
+    assert rmse(given, time, truth) < 0.2 * rmse(model, time, truth)
+
+
+def test_the_shortest_length_scale_is_trouble_where_a_shorter_one_predicts_better():
+    x = np.linspace(0, 1, 200)
+    X = np.column_stack([np.full(200, 7.0), x])
+    for y, columns in (
+        (np.sin(300 * x), [1]),
+        (np.sign(x - 0.5), []),
+        (np.sin(5 * x), []),
+    ):
+        nothing_given = np.full(3, np.nan)
+        problem, _, _ = standardize(
+            "rbf", X, y[:, None], np.ones(200), nothing_given, None
+        )
+        winner = Candidate("rbf", np.log([0.05, 0.01]))
+        assert at_bounds(problem, [winner], np.array([1])).fast.tolist() == columns
+    with pytest.warns(DataWarning, match="vary faster along column 1 .counted from 0"):
+        warn_of_bounds([], 1, [1])
+
+
+def test_bounds_that_are_right_are_not_spoken_of():
+    """No noise, useless columns, codes of unrelated levels, and fixed values."""
+    rng = np.random.default_rng(0)
+    X, _ = draw(150, 3)
+    codes = rng.integers(0, 2, 150)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GP(random_state=0).fit(X, waves(X))
+        GP(random_state=0).fit(X, X[:, 0])
+        GP(random_state=0).fit(np.column_stack([codes, X[:, 0]]), codes + waves(X))
+        GP(noise=10.0, length_scale=0.01).fit(X, rng.normal(size=150))
+
+
+# -- gaps ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda X: np.sin(0.8 * X[:, 0] + 0.5) * np.cos(0.6 * X[:, 1]),
+        lambda X: X[:, 0] ** 2 * X[:, 1] + X[:, 1] ** 3,
+        lambda X: np.sin(3 * X[:, 0]),
+    ],
+    ids=["slow waves", "polynomial", "one column"],
+)
+def test_intervals_hold_what_a_gap_without_noise_hides(function):
+    """The middle fifth of a column is missing, as if a sensor had slept."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (900, 2))
+    in_gap = np.abs(X[:, 0]) < 0.4
+    y = function(X)
+    train = np.flatnonzero(~in_gap)[:300]
+    model = OverlappingCoverRegressor(random_state=0).fit(X[train], y[train])
+    low, high = model.predict_interval(X[in_gap])
+    assert np.mean((low <= y[in_gap]) & (y[in_gap] <= high)) > 0.9
+    assert np.median(high - low) < 0.05 * y.std()
+
+
+def test_blocks_left_out_show_no_growth_where_noise_is_real():
+    X, y = draw(400, noise=0.3)
+    clean, noisy = (
+        GP("rbf", 1.5, 1e-7).fit(X, waves(X)),
+        GP("rbf", 1.0, 0.1).fit(X, y),
+    )
+    assert (noisy.calibration_.growth < 1.5).all()
+    assert clean.calibration_.growth[-1, 0] > 5.0
 
 
 # -- far away -----------------------------------------------------------------------

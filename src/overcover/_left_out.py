@@ -51,10 +51,21 @@ def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
         rows = order[ends[group] - sizes[group] : ends[group]]
         if len(rows) == len(alpha):
             continue  # nothing is left to predict from: one at a time then
-        columns = L_inv[:, rows]
-        S = np.linalg.inv(columns.T @ columns)
-        errors[rows], variances[rows] = S @ alpha_left[rows], np.diag(S)
+        block = leave_block_out(L_inv, alpha, alpha_one, Y, weights, rows)
+        errors[rows], variances[rows] = block
     return errors, variances
+
+
+def leave_block_out(L_inv, alpha, alpha_one, Y, weights, rows):
+    """Errors (size, n_outputs) and variances (size,) of a block, from all other rows.
+
+    Parameters as for `leave_groups_out`; rows are the numbers of some, not all.
+    """
+    rest = weights.sum() - weights[rows].sum()
+    shift = weights[rows] @ Y[rows] / rest if rest > 0 else np.zeros(Y.shape[1])
+    columns = L_inv[:, rows]
+    S = np.linalg.inv(columns.T @ columns)
+    return S @ (alpha[rows] + np.outer(alpha_one[rows], shift)), np.diag(S)
 
 
 # A row is contradicted if its error is so many times the usual one, and so many usual

@@ -151,6 +151,12 @@ def solve_lower(L, B):
     return x
 
 
+def solve_lower_transposed(L, B):
+    """Solve ``L^T x = b`` for every column of B; L is lower triangular."""
+    x, _ = lapack.dtrtrs(L.T, B, lower=0)
+    return x
+
+
 def inverse_from_cholesky(L):
     """``(L L^T)^-1`` with both triangles, for gradients."""
     upper, _ = lapack.dpotri(L.T, lower=0)
@@ -264,6 +270,12 @@ def packed_column_norms_sq(packed, B):
         product = block @ B[:bottom]
         norms_sq += np.einsum("ij,ij->j", product, product)
     return norms_sq
+
+
+def packed_product(packed, B):
+    """``A @ B`` for a packed lower triangular A, in the precision of A."""
+    blocks = _packed_blocks(packed, len(B))
+    return np.concatenate([block @ B[:bottom] for _, bottom, block in blocks])
 
 
 # Operations of a matrix product that take as long as one entry of a kernel matrix.

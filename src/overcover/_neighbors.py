@@ -112,13 +112,16 @@ def nearest_centers(
     return ids, dist_sq
 
 
-def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
+def nearest_rows(
+    X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0, in_order=False
+):
     """Rows nearest to each query, in one pass over rows that may be mapped.
 
     Queries are in the units of X; distances are those in ``X / scale``. `rows` are the
-    rows of X to use, ascending; None is all. Returns positions in `rows`, ascending,
-    shape (n_queries, n_neighbors); ties go to the lower. Memory: per worker a block of
-    rows and its distances, and ``n_neighbors`` numbers per query.
+    rows of X to use, ascending; None is all. Returns positions in `rows`, ascending or,
+    `in_order`, the nearest first, shape (n_queries, n_neighbors); ties go to the lower.
+    Memory: per worker a block of rows and its distances, and ``n_neighbors`` numbers
+    per query.
     """
     n_rows = len(X) if rows is None else len(rows)
     B = queries / scale
@@ -126,23 +129,26 @@ def nearest_rows(X, queries, n_neighbors, n_jobs=None, rows=None, scale=1.0):
     origin = B.mean(axis=0)
     lifted_q = np.column_stack([-2.0 * (B - origin), np.ones(len(B))])
 
-    def nearest_of(block):
+    def scores_of(block):
         A = X[block] if rows is None else X[rows[block]]
         A = A / scale - origin
         lifted = np.column_stack([A, np.einsum("ij,ij->i", A, A)])
         # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of rows.
-        scores = lifted_q @ lifted.T
-        columns = smallest_columns(scores, min(n_neighbors, len(A)))
-        return block.start + columns, np.take_along_axis(scores, columns, axis=1)
+        return lifted_q @ lifted.T
 
     ids, scores = np.empty((len(B), 0), dtype=np.intp), np.empty((len(B), 0))
-    blocks = slices_of(n_rows, max(len(B), X.shape[1]))
-    for more_ids, more_scores in run_tasks(nearest_of, zip(blocks), n_jobs):
-        ids, scores = np.hstack([ids, more_ids]), np.hstack([scores, more_scores])
-        order = np.lexsort((ids, scores), axis=1)[:, :n_neighbors]
-        ids = np.take_along_axis(ids, order, axis=1)
-        scores = np.take_along_axis(scores, order, axis=1)
-    return np.sort(ids, axis=1)
+    blocks = list(slices_of(n_rows, max(len(B), X.shape[1])))
+    for block, more in zip(blocks, run_tasks(scores_of, zip(blocks), n_jobs)):
+        # Numbers stay ascending, because blocks do.
+        scores = np.hstack([scores, more])
+        columns = smallest_columns(scores, min(n_neighbors, scores.shape[1]))
+        scores = np.take_along_axis(scores, columns, axis=1)
+        more_ids = np.broadcast_to(np.arange(block.start, block.stop), more.shape)
+        ids = np.take_along_axis(np.hstack([ids, more_ids]), columns, axis=1)
+    if not in_order:
+        return ids
+    order = np.argsort(scores, axis=1, kind="stable")
+    return np.take_along_axis(ids, order, axis=1)
 
 
 class BruteIndex:

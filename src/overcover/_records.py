@@ -16,7 +16,9 @@ such an array for each of K subdomains; `PART` is another record, `PART_OR_NONE`
 None. A method `check` may refuse, by a ValueError, what no range can describe.
 
 A class that has gained fields since version 1 of the store format names them as
-`added`, and makes itself from the others by a classmethod `of_version_1`.
+`added`, and makes itself from the others by a classmethod `of_version_1`. Fields that
+it has gained since version 3 are `later`; a classmethod `before_version_4` gives them,
+as a dict, from the others.
 """
 
 from collections.abc import Callable
@@ -76,14 +78,17 @@ def whole(shape, least=0, most: Any = MOST) -> Array:
     return Array(shape, least, most, is_whole=True)
 
 
-def record(added: tuple[str, ...] = (), **fields) -> Callable[[type[T]], type[T]]:
+def record(
+    added: tuple[str, ...] = (), later: tuple[str, ...] = (), **fields
+) -> Callable[[type[T]], type[T]]:
     """Declare the fields of a class; `added` names those that stores of version 1 lack.
 
+    `later` names those that stores of versions 1 to 3 lack.
     A field is an `Array`, a list of one, `PART` or `PART_OR_NONE`.
     """
 
     def declare(kind):
-        kind._record, kind._added = fields, added
+        kind._record, kind._added, kind._later = fields, added, later
         return kind
 
     return declare

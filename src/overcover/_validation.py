@@ -115,6 +115,33 @@ def warn_of_outliers():
     )
 
 
+def warn_of_bounds(outputs, n_outputs, columns):
+    """Say that hyperparameters ended at bounds: numbers of outputs, and of columns."""
+    if len(outputs):
+        which = "the outputs" if n_outputs > 1 else "the output"
+        if len(outputs) < n_outputs:
+            which = f"output {', '.join(map(str, outputs))} (counted from 0)"
+        notes.warn(
+            f"The inputs say next to nothing about {which}: nearly all variation looks "
+            "like noise, so that predictions stay close to the mean. Check that rows "
+            "of X and y belong together, and that X has the columns which y depends "
+            "on. If y goes up and down many times along a column, such as a time, give "
+            "GP(length_scale=...) about a third of the time from one peak to the next.",
+            DataWarning,
+            stacklevel=5,
+        )
+    if len(columns):
+        notes.warn(
+            f"The outputs vary faster along column {', '.join(map(str, columns))} "
+            "(counted from 0) than the shortest length scale that is tried, a "
+            "twentieth of the column's deviation. If it is a time, add columns for "
+            "what repeats (hour, weekday, season); or give GP(length_scale=...), one "
+            "number for each column, with a shorter one for it.",
+            DataWarning,
+            stacklevel=5,
+        )
+
+
 def warn_of_few_rows(n_rows):
     """Warn if there are fewer than `FEW_ROWS` rows."""
     if n_rows < FEW_ROWS:
@@ -209,6 +236,20 @@ def check_coverage(coverage):
             f"coverage={coverage!r} must be a probability between 0 and 1, both "
             "excluded, such as 0.95."
         )
+
+
+def check_probabilities(q):
+    """Probabilities between 0 and 1 as an array with no axis, or with one."""
+    try:
+        levels = np.asarray(q, dtype=float)
+    except (TypeError, ValueError):
+        levels = np.empty((0, 0))
+    if levels.ndim > 1 or not levels.size or not np.all((levels > 0) & (levels < 1)):
+        raise ValueError(
+            f"q={q!r} must be a probability between 0 and 1, both excluded, such as "
+            "0.9, or a list of them."
+        )
+    return levels
 
 
 def check_count(name, value, least=1, advice=""):

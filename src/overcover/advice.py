@@ -70,8 +70,12 @@ class Assessment(NamedTuple):
         """Which observations lie in their interval; None where there are none."""
         if self.std is None:
             return None
-        half = self.errors.half_width(coverage, self.std) * self.std
-        return np.abs(self.Y - self.mean) <= half
+        return self.errors.held(self.Y - self.mean, self.std, coverage)
+
+    def beyond(self, coverage=COVERAGE):
+        """Which observations lie below and above their interval, two arrays."""
+        below, above = (end * self.std for end in self.errors.ends(coverage, self.std))
+        return self.mean - below > self.Y, self.mean + above < self.Y
 
 
 def assess(model, X, y):

@@ -87,9 +87,15 @@ class Consultation(NamedTuple):
     weights: np.ndarray  # shares, shape (n_queries, n_consulted, 1 or n_outputs)
     measure: str  # what the distances of the route are
 
+    @property
+    def variances(self) -> np.ndarray | None:
+        """Those of the function where they were wanted, else of observations."""
+        function = self.answers.function
+        return self.answers.variance if function is None else function
+
     def prediction(self) -> Prediction:
         """The answers as one; with a std where the answers have variances."""
-        return combination.mixture(self.weights, *self.answers[:2])
+        return combination.mixture(self.weights, self.answers.mean, self.variances)
 
     def homes(self) -> np.ndarray:
         """The subdomain with the largest weight, shape (n_queries,)."""
@@ -146,26 +152,82 @@ def check_consulted(n_consulted, n_subdomains) -> None:
         )
 
 
-def rounds(panel, X, variance):
+def rounds(panel, X, variance, noise=True):
     """Yield a slice of the queries X and their `Consultation`, round by round.
 
-    X may be float32 or float64; `variance` is whether answers should have variances.
+    X may be float32 or float64; `variance` is whether answers should have variances,
+    and `noise` whether these are of new observations, or of the function alone.
     """
     step = panel.rows_per_round
     for start in range(0, len(X), step):
         rows = slice(start, start + step)
-        yield rows, consult(panel, X[rows], variance)
+        yield rows, consult(panel, X[rows], variance, noise)
 
 
-def predict(panel, X, return_std) -> Prediction:
+def predict(panel, X, return_std, noise=True) -> Prediction:
     """One prediction for every query; parameters as in `rounds`."""
-    parts = [round_.prediction() for _, round_ in rounds(panel, X, return_std)]
+    parts = [round_.prediction() for _, round_ in rounds(panel, X, return_std, noise)]
     mean = np.concatenate([part.mean for part in parts])
     std = np.concatenate([part.std for part in parts]) if return_std else None
     return Prediction(mean, std)
 
 
-def consult(panel, X, variance) -> Consultation:
+def covariance(panel, X, noise) -> tuple[np.ndarray, np.ndarray]:
+    r"""Means and covariances of queries, shapes (n, n_outputs) and (n_outputs, n, n).
+
+    With :math:`a_k(q)` the weights, :math:`C_k` the covariance that subdomain k gives
+    to the queries it answers, and :math:`d_k(q)` its mean minus that of the mixture,
+
+    .. math:: C(p, q) = \sum_k \sqrt{a_k(p) \, a_k(q)} \, \bigl(C_k(p, q) + d_k(p) \,
+        d_k(q)\bigr) .
+
+    The diagonal is the variance of the mixture; every term is positive semidefinite, so
+    the sum is. Queries with equal weights have the covariance of their subdomains;
+    those that no subdomain answers both are independent.
+    """
+    found = consult(panel, X, True, noise)
+    machine, states, X = panel.machine, panel.states, Rows(X)
+    weights, mean, variances = found.weights, found.prediction().mean, found.variances
+    assert variances is not None
+    total = np.zeros((mean.shape[1], len(mean), len(mean)))
+
+    def ask_one(k, where):
+        has_weight = weights[where].any(axis=1)
+        rows, places = (part[has_weight] for part in where)
+        if not len(rows):
+            return rows, (), ()
+        root = np.sqrt(weights[rows, places])
+        std = root * np.sqrt(variances[rows, places])
+        off = root * (found.answers.mean[rows, places] - mean[rows])
+        pairs = zip(machine.correlations(states[k], X[rows], noise), std.T)
+        return rows, [r * np.outer(s, s) for r, s in pairs], off.T
+
+    for rows, parts, off in ask_each(ask_one, found.route.subdomains, panel.n_jobs):
+        for whole, part, d in zip(total, parts, off):
+            whole[rows[:, None], rows] += part + np.outer(d, d)
+    return mean, total
+
+
+def gradient(panel, X) -> np.ndarray:
+    """Slopes of the mean, weights held constant; (n, n_features, n_outputs)."""
+    parts = [_slopes(panel, Rows(X[r]), found) for r, found in rounds(panel, X, False)]
+    return np.concatenate(parts)
+
+
+def _slopes(panel, X, found):
+    """`gradient` of one round, from its `Consultation`."""
+    slopes = np.zeros((*X.shape, panel.n_outputs))
+
+    def ask_one(k, where):
+        here = panel.machine.slopes(panel.states[k], X[where[0]])
+        return where[0], found.weights[where][:, None] * here
+
+    for rows, part in ask_each(ask_one, found.route.subdomains, panel.n_jobs):
+        slopes[rows] += part
+    return slopes
+
+
+def consult(panel, X, variance, noise=True) -> Consultation:
     """Route, ask and weigh; parameters as in `rounds`, for the queries of one round."""
     machine, states, router, scales = panel[:4]
     queries, n_jobs = X, panel.n_jobs if len(X) >= FEW_QUERIES else 1
@@ -178,10 +240,12 @@ def consult(panel, X, variance) -> Consultation:
         route, _ = routing.most_certain(route, variances, panel.n_consulted)
         is_open, measure = False, BY_CERTAINTY
     is_weighed = panel.rule in combination.NEED_VARIANCE and panel.n_consulted > 1
-    answers = ask(machine, states, X, route, variance or is_open or is_weighed, n_jobs)
+    variance = variance or is_open or is_weighed
+    answers = ask(machine, states, X, route, variance, n_jobs, noise)
     if is_open and panel.rule != "certainty":
         route, kept = routing.most_certain(route, answers.posterior, panel.n_consulted)
-        answers = Answer(*(np.take_along_axis(a, kept, axis=1) for a in answers))
+        known = (a for a in answers if a is not None)
+        answers = Answer(*(np.take_along_axis(a, kept, axis=1) for a in known))
         measure = BY_CERTAINTY
     weights = combination.weights_of(
         panel.rule, route.distances, answers.variance, answers.posterior
@@ -190,8 +254,10 @@ def consult(panel, X, variance) -> Consultation:
         # What was compared may be rounded, and an only candidate was not asked.
         route = route._replace(distances=np.sqrt(answers.posterior[..., 0]))
     if panel.encoder is not None and answers.variance is not None:
-        doubt = panel.encoder.doubt(np.asarray(queries, dtype=np.float64))
-        answers = answers._replace(variance=answers.variance + doubt[:, None])
+        doubt = panel.encoder.doubt(np.asarray(queries, dtype=np.float64))[:, None]
+        answers = answers._replace(variance=answers.variance + doubt)
+        if answers.function is not None:
+            answers = answers._replace(function=answers.function + doubt)
     return Consultation(route, answers, weights, measure)
 
 
@@ -213,12 +279,12 @@ def ask_variances(machine, states, X, route, n_jobs=None) -> np.ndarray:
     return variances
 
 
-def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
+def ask(machine, states, X, route, variance=False, n_jobs=None, noise=True) -> Answer:
     """Ask every subdomain on a route about all its queries at once.
 
     The `Answer` has an axis for the consulted: mean and variance have shape (n_queries,
     n_consulted, n_outputs), posterior has shape (n_queries, n_consulted, 1). They are
-    infinite for no candidate.
+    infinite for no candidate. It has variances of the function only without `noise`.
     """
     shape = route.subdomains.shape
     wholes: list[np.ndarray] = []
@@ -230,6 +296,7 @@ def ask(machine, states, X, route, variance=False, n_jobs=None) -> Answer:
         parts = [answer.mean]
         if variance:
             parts += [answer.variance, answer.posterior[:, None]]
+            parts += [] if noise else [answer.function]
         if not wholes:
             wholes = [np.full((*shape, part.shape[1]), np.inf) for part in parts]
         for whole, part in zip(wholes, parts):

@@ -106,6 +106,15 @@ def gram_lower(kernel, A):
     return K_xx
 
 
+def apply_lower(name, dist_sq, factor):
+    """Kernel values of ``factor * dist_sq`` (n, n) on and below the diagonal."""
+    K_xx = np.zeros(dist_sq.shape)
+    for top in range(0, len(K_xx), BLOCK):
+        bottom = min(top + BLOCK, len(K_xx))
+        K_xx[top:bottom, :bottom] = apply(name, dist_sq[top:bottom, :bottom] * factor)
+    return K_xx
+
+
 def weighted_differences(Q, slopes, A, B):
     r"""Sums :math:`\sum_{ab} W_{ab} (A_{af} - B_{bf})^2`, :math:`W = Q \circ \kappa'`.
 
@@ -123,6 +132,8 @@ def weighted_differences(Q, slopes, A, B):
 
 def take_steep(Q, slopes, A, B):
     """The part of `weighted_differences` from steep slopes, which it sets to zero."""
+    if slopes.size == 0 or slopes.min() >= -STEEP:
+        return np.zeros(A.shape[1])
     i, j = np.nonzero(slopes < -STEEP)
     weights = Q[i, j] * slopes[i, j]
     slopes[i, j] = 0.0
@@ -132,6 +143,15 @@ def take_steep(Q, slopes, A, B):
 def diagonal(kernel, A):
     """``k(x, x)`` for every row."""
     return kernel.diag(A) if is_object(kernel) else np.ones(len(A))
+
+
+def white_noise(kernel, A):
+    """The part of ``k(x, x)`` that is noise of a white kernel object, (n_rows,)."""
+    if not is_object(kernel):
+        return np.zeros(len(A))
+    tops = range(0, len(A), BLOCK)
+    own = [np.diag(kernel(A[i : i + BLOCK], A[i : i + BLOCK])) for i in tops]
+    return kernel.diag(A) - np.concatenate(own)
 
 
 def with_theta(kernel, theta):

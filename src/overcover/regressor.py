@@ -28,7 +28,7 @@ from .cover import (
 )
 from .explain import summary
 from .fitting import Fit, InMemory, Recipe
-from .machines import FullModel, TakesMachine, make_machine
+from .machines import FullModel, TakesMachine, check_covariance_fits, make_machine
 from .planning.findings import warn_of_poor_choices
 from .planning.result import describe_fit
 from .tables import encode_training
@@ -270,8 +270,15 @@ default="auto"
         """How errors are distributed, see `overcover.machines.errors`."""
         return self.machine_.errors_
 
-    def _predict_rows(self, X, return_std):
-        return consult.predict(consult.panel_of(self), X, return_std)
+    def _predict_rows(self, X, return_std, noise=True):
+        return consult.predict(consult.panel_of(self), X, return_std, noise)
+
+    def _covariance_rows(self, X, noise):
+        check_covariance_fits(len(X), self.n_outputs_)
+        return consult.covariance(consult.panel_of(self), X, noise)
+
+    def _gradient_rows(self, X):
+        return consult.gradient(consult.panel_of(self), X)
 
     def _check_options(self):
         check_cover_options(self.subdomain_size, self.overlap, self.spread)

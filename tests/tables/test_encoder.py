@@ -311,3 +311,15 @@ def test_what_takes_only_numbers_names_the_column_and_the_remedy(fitted, tmp_pat
         model.predict(np.zeros((2, 5)))
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(table[list(table)[::-1]])
+
+
+def test_unknown_cells_widen_all_that_tells_of_certainty(fitted):
+    model, table, _ = fitted
+    asked = pd.concat([table[:4], table[:4].assign(well="w99")])
+    _, std = model.predict(asked, return_std=True)
+    _, covariance = model.predict(asked, return_cov=True)
+    assert_allclose(np.sqrt(np.diag(covariance)), std)
+    _, of_function = model.predict(asked, return_std=True, noise=False)
+    low, high = model.predict_quantile(asked, [0.05, 0.95]).T
+    for width in (std, of_function, high - low):
+        assert (width[4:] > width[:4]).all()

@@ -55,9 +55,10 @@ class SharedKernelGP(
         noise = self._noise
         return np.full(n_samples, noise) if weights is None else noise / weights
 
-    def _predicted(self, mean, latent, amplitude_sq) -> Prediction:
+    def _predicted(self, mean, latent, amplitude_sq, noise) -> Prediction:
         """Predictions from latent means and variances, before the amplitude."""
-        std = np.sqrt(np.outer(latent + self._noise, amplitude_sq))
+        variance = latent + self._noise if noise else latent
+        std = np.sqrt(np.outer(variance, amplitude_sq))
         return Prediction(mean + self._Y_mean, std)
 
 

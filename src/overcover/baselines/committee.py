@@ -149,13 +149,14 @@ class CommitteeGP(SharedKernelGP):
         common = np.sort(rng.permutation(len(X_metric))[:n_common])
         return [common, *(np.union1d(common, rows) for rows in clusters)]
 
-    def _predict_rows(self, X, return_std):
+    def _predict_rows(self, X, return_std, noise=True):
         chunks = [X[i : i + CHUNK] for i in range(0, len(X), CHUNK)]
         parts = [self._combined(chunk.astype(np.float64)) for chunk in chunks]
         mean, latent = map(np.concatenate, zip(*parts))
         if not return_std:
             return Prediction(mean + self._Y_mean, None)
-        return self._predicted(mean, np.maximum(latent, 0.0), self.amplitude_sq_)
+        latent = np.maximum(latent, 0.0)
+        return self._predicted(mean, latent, self.amplitude_sq_, noise)
 
     def _combined(self, X):
         kernel, B = self._in_units(X, self._center)

@@ -177,7 +177,7 @@ class DomainDecompositionGP(SharedKernelGP):
         both = np.array(sides, dtype=np.intp).reshape(-1, 2)
         return np.array(points).reshape(-1, d), both
 
-    def _predict_rows(self, X, return_std):
+    def _predict_rows(self, X, return_std, noise=True):
         mean = np.empty((len(X), self.n_outputs_))
         latent = np.empty(len(X))
         for start in range(0, len(X), CHUNK):
@@ -190,7 +190,7 @@ class DomainDecompositionGP(SharedKernelGP):
         if not return_std:
             return Prediction(mean + self._Y_mean, None)
         latent = np.maximum(latent, LEAST_VARIANCE)
-        return self._predicted(mean, latent, self._amplitude_sq)
+        return self._predicted(mean, latent, self._amplitude_sq, noise)
 
     def _answer(self, cell, X):
         """Latent mean and variance of queries in one cell."""

@@ -140,7 +140,7 @@ class NeighborhoodRegressor(
         self.machine_ = machine
         return self
 
-    def _predict_rows(self, X, return_std):
+    def _predict_rows(self, X, return_std, noise=True):
         X = X.astype(np.float64, copy=False)
         size = min(self.n_neighbors, len(self._X))
 
@@ -160,5 +160,7 @@ class NeighborhoodRegressor(
         mean = np.concatenate([answer.mean for answer in answers])
         if not return_std:
             return Prediction(mean, None)
-        variance = np.concatenate([answer.variance for answer in answers])
+        variance = np.concatenate(
+            [answer.variance if noise else answer.function for answer in answers]
+        )
         return Prediction(mean, np.sqrt(variance))

@@ -220,10 +220,11 @@ default="kmeans"
         _, eta = self._answers(check_queries(self, X), True)
         return as_training_shape(self, np.outer(eta, self.amplitude_sq_))
 
-    def _predict_rows(self, X, return_std):
+    def _predict_rows(self, X, return_std, noise=True):
         mean, eta = self._answers(X, return_std)
         if not return_std:
             return Prediction(mean, None)
+        eta = eta if noise else eta - self._noise
         n_negative = int(np.sum(eta < 0))
         if n_negative:
             warnings.warn(

@@ -20,7 +20,7 @@ from ._columns import read_table, split_names
 from ._errors import Mistake, check_output
 from ._fit import check_store, fit_table
 from ._show import bar, count, is_watched, print_json, print_remarks, print_table, say
-from ._stored import answers, facts_of, open_model, read_observed, rows_of
+from ._stored import Wanted, answers, facts_of, open_model, read_observed, rows_of
 
 
 def machine_name(text):
@@ -131,6 +131,14 @@ def predict(
         float | None,
         typer.Option(min=0.01, max=0.9999, help="Intervals of this probability."),
     ] = None,
+    quantile: Annotated[
+        list[float] | None,
+        typer.Option(min=0.0001, max=0.9999, help="A quantile; may be repeated."),
+    ] = None,
+    noise: Annotated[
+        bool,
+        typer.Option(help="Standard deviations of observations, or of the function."),
+    ] = True,
     keep: Annotated[
         list[str] | None, typer.Option(help="Columns to copy, as written.")
     ] = None,
@@ -142,10 +150,12 @@ def predict(
     """Predict for the rows of a table, in chunks: memory does not grow with it.
 
     Columns are matched by name, in any order. Predictions have the names of the
-    targets, with _std, _low and _high behind; a copied column of the same name has
-    _given behind.
+    targets, with _std, _low, _high and _q0.9 (of --quantile 0.9) behind; a copied
+    column of the same name has _given behind.
     """
     check_output(out, data)
+    if not (noise or std):
+        raise Mistake("--no-noise is about standard deviations: add --std.")
     if out == "-" and as_json:
         raise Mistake("--json needs stdout: send the answers to a file, --out.")
     stored = open_model(model, jobs)
@@ -158,8 +168,8 @@ def predict(
         writing_table(out) as write,
         bar("predicting", chunks.total, as_share=True) as advance,
     ):
-        options = std, interval, missing, unknown
-        for frame in answers(stored, chunks, kept, *options):
+        wanted = Wanted(std, noise, interval, tuple(dict.fromkeys(quantile or ())))
+        for frame in answers(stored, chunks, kept, wanted, missing, unknown):
             write(frame)
             n_rows += len(frame)
             advance(chunks.done() - done)

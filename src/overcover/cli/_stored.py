@@ -225,12 +225,29 @@ def targets_in(stored, columns, names):
 # -- predictions -----------------------------------------------------------------------
 
 
-def answers(stored: Stored, chunks: Chunks, keep, std, coverage, missing, unknown):
+class Wanted(NamedTuple):
+    """What to answer besides means."""
+
+    std: bool = False
+    noise: bool = True
+    """Whether standard deviations are those of observations, or of the function."""
+    coverage: float | None = None
+    quantiles: tuple[float, ...] = ()
+
+    @property
+    def endings(self) -> list[str]:
+        """Of the names of columns."""
+        ends = ["_low", "_high"] if self.coverage else []
+        named = [f"_q{q:g}" for q in self.quantiles]
+        return ["", *(["_std"] if self.std else []), *ends, *named]
+
+
+def answers(stored: Stored, chunks: Chunks, keep, wanted: Wanted, missing, unknown):
     """Frames of copied columns and predictions, one for each chunk of rows.
 
     Adds to the counter `unknown` how many cells of each column training did not know.
     """
-    endings = ["", *(["_std"] if std else []), *(["_low", "_high"] if coverage else [])]
+    endings = wanted.endings
     kept = names_kept(keep, [f"{t}{end}" for t in stored.targets for end in endings])
     for frame in chunks.frames:
         table = with_gaps(frame, keep)
@@ -246,7 +263,7 @@ def answers(stored: Stored, chunks: Chunks, keep, std, coverage, missing, unknow
                 "table with gaps."
             )
         table = frame[list(kept)].rename(columns=kept)
-        parts = answer(stored.model, stored.queries(X[whole]), std, coverage)
+        parts = answer(stored.model, stored.queries(X[whole]), wanted)
         for j, target in enumerate(stored.targets):
             for end in endings:
                 column = np.full(len(frame), np.nan)
@@ -272,15 +289,21 @@ def names_kept(keep, answered):
     return kept
 
 
-def answer(model, X, std, coverage):
+def answer(model, X, wanted: Wanted):
     """Predictions, shape (n_rows, n_outputs), by the endings of their names."""
     shape = (len(X), model.n_outputs_)
     if not len(X):
-        return dict.fromkeys(["", "_std", "_low", "_high"], np.empty(shape))
-    if not std and coverage is None:
+        return dict.fromkeys(wanted.endings, np.empty(shape))
+    if wanted.endings == [""]:
         return {"": model.predict(X).reshape(shape)}
     mean, std = (part.reshape(shape) for part in model.predict(X, return_std=True))
-    if coverage is None:
-        return {"": mean, "_std": std}
-    half = model.errors_.half_width(coverage, std) * std
-    return {"": mean, "_std": std, "_low": mean - half, "_high": mean + half}
+    found, errors = {"": mean, "_std": std}, model.errors_
+    if wanted.std and not wanted.noise:
+        _, function = model.predict(X, return_std=True, noise=False)
+        found["_std"] = function.reshape(shape)
+    if wanted.coverage:
+        below, above = (end * std for end in errors.ends(wanted.coverage, std))
+        found |= {"_low": mean - below, "_high": mean + above}
+    for q in wanted.quantiles:
+        found[f"_q{q:g}"] = mean + errors.quantile(q, std) * std
+    return found

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from .._parameters import NestedPart
 from .any_regressor import AnyRegressor
-from .base import Answer, Description, Machine, Recalled
+from .base import Answer, Description, Machine, Recalled, check_covariance_fits
 from .gp import GP
 from .predictor import FullModel, Prediction, Predictor
 from .sharma_mittal import SharmaMittalTwinGP
@@ -29,6 +29,7 @@ __all__ = [
     "SharmaMittalTwinGP",
     "TakesMachine",
     "TwinGP",
+    "check_covariance_fits",
     "make_machine",
     "register",
 ]

@@ -13,6 +13,8 @@ be split in two, so that a cover, a store or a cluster of computers can run it:
 - ``calibrate(states)`` sets what is learned from all subdomains together;
 - ``answer(state, X_query)`` answers a batch of queries from such a state, and
   ``posterior_variance(state, X_query)`` gives what routing compares;
+- ``correlations(state, X_query)`` and ``slopes(state, X_query)`` say what else a
+  Gaussian process knows (`Machine.has_posterior`);
 - ``recall(state)`` gives the training rows back.
 
 Only `fit_state` and `answer` have no default. The regressor around a machine never
@@ -57,6 +59,10 @@ class Answer(NamedTuple):
     """What routing by variance compares, shape (n_queries,): posterior variance on one
     scale for all subdomains, whatever the units of the outputs. That is the kernel's
     own scale where all subdomains have the same kernel. None where `variance` is."""
+
+    function: np.ndarray | None = None
+    """Variance of the function alone, without the noise of an observation, mean's
+    shape; None where `variance` is, or unless the machine has a posterior."""
 
 
 class Recalled(NamedTuple):
@@ -186,6 +192,18 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         assert posterior is not None, "a machine without a variance has none"
         return posterior
 
+    def correlations(self, state, X_query, noise=True) -> list[np.ndarray]:
+        """Posterior correlations between queries, (n_queries, n_queries) per output.
+
+        Those of new observations or, without `noise`, of the function. Outputs that
+        have the same correlations share an array.
+        """
+        raise NotImplementedError
+
+    def slopes(self, state, X_query) -> np.ndarray:
+        """Slopes of the mean, shape (n_queries, n_features, n_outputs)."""
+        raise NotImplementedError
+
     def recall(self, state) -> Recalled | None:
         """Training rows that a state holds; None for a machine that keeps no rows."""
         return None
@@ -196,6 +214,11 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def has_variance(self) -> bool:
         """Whether `answer` can give a variance."""
         return True
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether there are correlations, slopes, and variances without noise."""
+        return False
 
     @property
     def takes_weights(self) -> bool:
@@ -290,10 +313,23 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _answering_machine(self):
         return self
 
-    def _predict_rows(self, X, return_std):
+    def _predict_rows(self, X, return_std, noise=True):
         X = X.astype(np.float64, copy=False)
-        mean, variance, _ = self.answer(self.state_, X, variance=return_std)
-        return Prediction(mean, None if variance is None else np.sqrt(variance))
+        answer = self.answer(self.state_, X, variance=return_std)
+        variance = answer.variance if noise else answer.function
+        return Prediction(answer.mean, None if variance is None else np.sqrt(variance))
+
+    def _covariance_rows(self, X, noise):
+        X = X.astype(np.float64, copy=False)
+        check_covariance_fits(len(X), self.n_outputs_)
+        mean, std = self._predict_rows(X, True, noise)
+        assert std is not None
+        found = self.correlations(self.state_, X, noise)
+        pairs = zip(found, std.T)
+        return mean, np.array([r * np.outer(column, column) for r, column in pairs])
+
+    def _gradient_rows(self, X):
+        return self.slopes(self.state_, X.astype(np.float64, copy=False))
 
     def _check_alone(self, n_samples) -> None:
         """Refuse what the machine alone cannot do; a hook for subclasses."""
@@ -318,6 +354,17 @@ def check_fits(name, n_samples, n_bytes) -> None:
             f"{n_bytes / 2**30:.0f} GiB, this machine has {there / 2**30:.0f}. "
             f"Cover the rows instead: OverlappingCoverRegressor({name}()).fit(X, y) "
             "needs a few megabytes per subdomain."
+        )
+
+
+def check_covariance_fits(n_queries, n_outputs) -> None:
+    """Refuse covariances that cannot fit in memory, with advice (MemoryError)."""
+    n_bytes, there = 8 * n_queries**2 * (n_outputs + 3), memory_of_computer()
+    if n_bytes > there:
+        raise MemoryError(
+            f"Covariances of n_queries={n_queries} rows and {n_outputs} output(s) need "
+            f"about {n_bytes / 2**30:.0f} GiB, this computer has {there / 2**30:.0f}. "
+            "Ask for fewer rows at a time; return_std needs no such matrix."
         )
 
 

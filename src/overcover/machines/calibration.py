@@ -13,7 +13,8 @@ used three times:
    density of rows not seen as high as one factor can;
 3. the distribution of what is left then gives the *half width* of intervals, so that
    tails heavier than Gaussian do not spoil their coverage, and the *tail* of a Student
-   t distribution, so that one gross outlier does not drown the log density.
+   t distribution, so that one gross outlier does not drown the log density. Where the
+   signs of residuals say that errors are not symmetric, each *end* has its own width.
 
 Rows left out say how large errors are as far from other rows as they are themselves,
 up to a variance :math:`\eta_r` on the kernel's scale, the *reach*. Farther out, where
@@ -26,6 +27,7 @@ errors next to the rows are:
 
 with s the local scale times the factor. (Errors of a function that is smoother than the
 kernel grow as a power of :math:`\eta`, which is a straight line between logarithms.)
+Blocks of rows left out may make it larger, see `overcover.machines.gaps`.
 """
 
 from typing import NamedTuple
@@ -34,7 +36,7 @@ import numpy as np
 
 from .._compiled import compiled_loosely, read_only
 from .._records import finite, not_negative, positive, record, whole
-from . import errors
+from . import errors, gaps
 from .base import Machine
 
 # How many rows may decide a local scale; all, if noise is the same everywhere.
@@ -55,6 +57,7 @@ FLAT = 1e-12
 
 @record(
     added=("output_mean", "output_variance"),
+    later=("ends", "growth"),
     locality=whole("q", 0, "L"),
     least_scale=not_negative("q"),
     factor=not_negative("q"),
@@ -63,6 +66,8 @@ FLAT = 1e-12
     width=not_negative("q"),
     output_mean=finite("q"),
     output_variance=positive("q"),
+    ends=finite(f"2 {len(errors.LEVELS)} q"),
+    growth=positive(f"{gaps.N_STEPS} q"),
 )
 class Calibration(NamedTuple):
     """How far to trust the machines' variances."""
@@ -92,12 +97,25 @@ class Calibration(NamedTuple):
     output_variance: np.ndarray
     """Their variance, shape (n_outputs,), positive."""
 
+    ends: np.ndarray
+    """Of ``error / std``, how far below and above zero the central share at
+    `errors.LEVELS` goes, shape (2, n_levels, n_outputs)."""
+    growth: np.ndarray
+    """How many times the average squared residuals are in gaps, by how little is known
+    there, shape (n_steps, n_outputs); see `overcover.machines.gaps`."""
+
     def spread_around(self, mean):
         """Mean squared distance of all outputs from a subdomain's mean, (n_outputs,).
 
         That is the error far away, where a subdomain can only answer with its mean.
         """
         return self.output_variance + (mean - self.output_mean) ** 2
+
+    @classmethod
+    def before_version_4(cls, quantiles, **fields):
+        """Older stores know nothing but absolute errors, and nothing of gaps."""
+        growth = np.ones((gaps.N_STEPS, quantiles.shape[1]))
+        return {"ends": errors.alike(quantiles), "growth": growth}
 
     @classmethod
     def of_version_1(cls, **fields):
@@ -231,11 +249,17 @@ def variances_at(eta, scale, reach, prior, limit):
     return variances
 
 
-def calibrate(ratios, residuals_sq_mean, output_mean, output_variance):
+def sides_of(residuals):
+    """Signs of observed minus predicted outputs, as states hold them."""
+    return np.sign(residuals).astype(np.int64)
+
+
+def calibrate(ratios, residuals_sq_mean, output_mean, output_variance, sides=None):
     """Calibration from squared residuals over predicted variances.
 
     ratios of shape (n_localities, n_samples, n_outputs); residuals_sq_mean, on the
-    kernel's scale, and moments of the outputs over all subdomains, shape (n_outputs,).
+    kernel's scale, and moments of the outputs over all subdomains, shape (n_outputs,);
+    sides, signs of the residuals, of shape (n_samples, n_outputs), None if unknown.
 
     Examples
     --------
@@ -262,15 +286,20 @@ def calibrate(ratios, residuals_sq_mean, output_mean, output_variance):
     size = np.where(output_mean == 0, 1.0, np.abs(output_mean))
     output_variance = np.where(flat, (size / n_rows) ** 2, output_variance)
     least_scale = np.where(flat, output_variance, LEAST_SHARE * residuals_sq_mean)
+    z = np.sqrt(z_sq)
+    quantiles = errors.quantiles_of(z)
+    sides = np.zeros(z.shape) if sides is None else sides
     return Calibration(
         locality,
         least_scale,
         factor,
-        errors.quantiles_of(np.sqrt(z_sq)),
+        quantiles,
         tail,
         width,
         output_mean,
         output_variance,
+        errors.ends_of(z, sides, quantiles),
+        np.ones((gaps.N_STEPS, len(factor))),
     )
 
 
@@ -302,20 +331,30 @@ class CalibratedMachine(Machine):
         """One variance factor per output, and the quantiles that intervals need."""
         # One pass, and copies: states may be many files, open a few at a time.
         parts = [
-            (s.ratios[:, s.judged], s.residuals_sq_mean.copy(), *s.output_moments)
+            (
+                s.ratios[:, s.judged],
+                s.residuals_sq_mean.copy(),
+                s.excess.copy(),
+                *s.output_moments,
+                s.sides[s.judged],
+            )
             for s in states
         ]
-        all_ratios, residuals_sq, means, variances = zip(*parts)
+        all_ratios, residuals_sq, excess, means, variances, sides = zip(*parts)
         ratios, mean = np.concatenate(all_ratios, axis=1), np.mean(means, axis=0)
         variance = np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0)
-        result = calibrate(ratios, np.mean(residuals_sq, axis=0), mean, variance)
+        moments = np.mean(residuals_sq, axis=0), mean, variance
+        result = calibrate(ratios, *moments, np.concatenate(sides))
         by_learning = learned_inflation(ratios.shape[1], self.n_learned_)
         inflation = self.variance_inflation_ * by_learning
-        self.calibration_ = result._replace(factor=result.factor * inflation)
+        self.calibration_ = result._replace(
+            factor=result.factor * inflation,
+            growth=gaps.growth_of(np.array(excess), np.array(residuals_sq)),
+        )
 
     @property
     def errors_(self):
         """Distributed as the leave-one-out residuals are."""
         c = self.calibration_
         spread = np.sqrt(c.output_variance)
-        return errors.Calibrated(c.quantiles, c.tail, c.width, spread)
+        return errors.Calibrated(c.quantiles, c.tail, c.width, spread, c.ends)

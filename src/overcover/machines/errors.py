@@ -1,15 +1,19 @@
 """How errors are distributed, in units of their predicted standard deviations.
 
 A model answers with a mean and a standard deviation. What an interval or a density
-needs besides is the distribution of ``error / std``. It is an object with two methods:
+needs besides is the distribution of ``error / std``. It is an object with methods:
 
-- `half_width(coverage, std)`, standard deviations on either side of the mean;
+- `ends(coverage, std)`, standard deviations below and above the mean between which a
+  central share of observations lies, as much missed below as above;
+- `quantile(q, std)`, standard deviations above the mean;
+- `half_width(coverage, std)`, standard deviations on either side, if both are alike;
 - `log_density(error, std)`.
 
 `Gaussian` errors are assumed where nothing else is known. `Calibrated` errors follow
 leave-one-out residuals: their quantiles give intervals their width, and a Student t
 with their tail gives the log density, so that one gross outlier costs dozens, not
-thousands.
+thousands. Absolute residuals are twice the evidence that those of one side are. So both
+sides count alike unless the signs of the residuals tell otherwise.
 """
 
 from typing import NamedTuple
@@ -29,14 +33,50 @@ TAILS = (2.1, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 25.0, 50.0, 1000.0)
 LEAST_WIDTH = 0.5
 # Residuals with fewer degrees of freedom are mostly tiny, with a few that are large.
 HEAVY = 10.0
+# A short end of skewed errors is no lack of width: ends are compared at this coverage.
+TYPICAL = 0.9
+# Scores of the signs of residuals, in their deviations if errors are symmetric: up to
+# the first they count as symmetric, from the second on each side counts alone.
+SYMMETRIC, SKEWED = 2.0, 4.0
+# Where small residuals end and large ones begin: the rank, squared, of no score.
+TURN = 0.6
 # More residuals than this tell no more about their tail.
 MOST_RATIOS = 5000
 # Numbers worked on at a time.
 BLOCK_VALUES = 2**17
 
 
-class Gaussian:
+class Errors:
+    """What follows from the ends of central intervals."""
+
+    def ends(self, coverage, std=None):
+        """Standard deviations below and above the mean; each of broadcastable shape."""
+        raise NotImplementedError
+
+    def quantile(self, q, std=None):
+        """Standard deviations above the mean that a share q of errors stays below.
+
+        Examples
+        --------
+        >>> [Gaussian().quantile(q).round(2).tolist() for q in (0.025, 0.5)]
+        [[-1.96], [0.0]]
+        """
+        below, above = self.ends(abs(2.0 * q - 1.0), std)
+        return above if q >= 0.5 else -below
+
+    def held(self, error, std, coverage):
+        """Which errors lie within their central intervals, all (n, n_outputs)."""
+        below, above = self.ends(coverage, std)
+        return (-below * std <= error) & (error <= above * std)
+
+
+class Gaussian(Errors):
     """Errors of which nothing but their standard deviation is known."""
+
+    def ends(self, coverage, std=None):
+        """Equal half widths."""
+        half = self.half_width(coverage)
+        return half, half
 
     def half_width(self, coverage, std=None):
         """Standard deviations on either side of the mean that hold `coverage`.
@@ -57,8 +97,8 @@ class Gaussian:
             return norm.logpdf(error, scale=std)
 
 
-class Calibrated(NamedTuple):
-    """Errors distributed as leave-one-out residuals are."""
+class Residuals(NamedTuple):
+    """What is kept of leave-one-out residuals."""
 
     quantiles: np.ndarray
     """Of ``|error| / std`` at `LEVELS`, shape (n_levels, n_outputs)."""
@@ -72,6 +112,14 @@ class Calibrated(NamedTuple):
     spread: np.ndarray
     """Standard deviation of the outputs, shape (n_outputs,)."""
 
+    sides: np.ndarray | None = None
+    """How far central shares at `LEVELS` go below and above zero, shape (2, n_levels,
+    n_outputs); None if as far on either side."""
+
+
+class Calibrated(Residuals, Errors):
+    """Errors distributed as leave-one-out residuals are."""
+
     def half_width(self, coverage, std=None):
         """As `Gaussian.half_width`, for every output; shape (n_outputs,).
 
@@ -79,15 +127,48 @@ class Calibrated(NamedTuple):
         distributed near the rows. The nearer a standard deviation is to that of the
         outputs, the less do most residuals being tiny mean that errors are.
         """
-        columns = self.quantiles.T
-        half = np.array([np.interp(coverage, LEVELS, column) for column in columns])
-        gaussian = Gaussian().half_width(coverage)
-        half = np.maximum(half, LEAST_WIDTH * gaussian)
+        half = _at(coverage, self.quantiles)
+        half = np.maximum(half, LEAST_WIDTH * Gaussian().half_width(coverage))
+        return self._widened(half, coverage, std)
+
+    def ends(self, coverage, std=None):
+        """As `half_width`, for each side; an end may lie beyond the mean."""
+        if self.sides is None:
+            half = self.half_width(coverage, std)
+            return half, half
+        # A wider interval goes at least as far, also where the least width counts.
+        n_less = np.searchsorted(LEVELS, coverage)
+        levels = np.append(LEVELS[:n_less], coverage)
+        half, below, above = (
+            np.vstack([values[:n_less], _at(coverage, values)])
+            for values in (self.quantiles, *self.sides)
+        )
+        least = LEAST_WIDTH * norm.ppf(0.5 + 0.5 * levels)[:, None]
+        stretch = np.maximum(least / np.maximum(half, np.finfo(float).tiny), 1.0)
+        below, above = (
+            np.max(np.where(end > 0, end * stretch, end), axis=0)
+            for end in (below, above)
+        )
+        return tuple(self._widened(end, coverage, std) for end in (below, above))
+
+    def _widened(self, end, coverage, std):
+        """An end, given the standard deviations of queries, see `half_width`."""
         if std is None:
-            return half
-        lacking = (self.tail < HEAVY) & (half < gaussian)
-        share = np.where(lacking, np.minimum(std / self.spread, 1.0) ** 2, 0.0)
-        return half ** (1.0 - share) * gaussian**share
+            return end
+        gaussian = Gaussian().half_width(coverage)
+        lacking = (self.tail < HEAVY) & (end < gaussian)
+        near = np.minimum(std / self.spread, 1.0) ** 2 * self._evenness()
+        share = np.where(lacking, near, 0.0)
+        wider = np.maximum(end, 0.0) ** (1.0 - share) * gaussian**share
+        return np.where(end > 0, wider, end)
+
+    def _evenness(self):
+        """One where both ends are alike, zero where one is twice the other."""
+        if self.sides is None:
+            return 1.0
+        ends = np.array([_at(TYPICAL, side) for side in self.sides])
+        ratio = ends.max(axis=0) / np.maximum(ends.min(axis=0), np.finfo(float).tiny)
+        return np.clip(2.0 - ratio, 0.0, 1.0)
 
     def log_density(self, error, std):
         """As `Gaussian.log_density`, under the Student t of the residuals."""
@@ -109,6 +190,65 @@ def quantiles_of(z):
     levels = np.clip(LEVELS, top, max(top, 0.9999))
     beyond = student.ppf(0.5 + 0.5 * levels, freedom)
     return inside * (beyond / beyond[0])[:, None]
+
+
+def ends_of(z, sides, quantiles):
+    """How far central shares at `LEVELS` go below and above, (2, n_levels, n_outputs).
+
+    Absolute residuals z and their `quantiles_of` give both ends where the residuals may
+    be symmetric; where their signs say they are not, those of each side do.
+
+    Examples
+    --------
+    >>> z = np.random.default_rng(0).exponential(size=(4000, 1)) - 1.0
+    >>> ends = ends_of(np.abs(z), np.sign(z), quantiles_of(np.abs(z)))
+    >>> ends[:, 90, 0].round(1).tolist()  # 5 % are less than -0.95, 5 % more than 2
+    [0.9, 2.0]
+    """
+    both = alike(quantiles)
+    score = np.abs(asymmetry(z, sides))
+    share = np.clip((score - SYMMETRIC) / (SKEWED - SYMMETRIC), 0.0, 1.0)
+    if not share.any():
+        return both
+    signed = z * sides
+    alone = np.stack([_one_sided(-signed), _one_sided(signed)])
+    return (1.0 - share) * both + share * alone
+
+
+def alike(quantiles):
+    """Equal ends, from quantiles of absolute residuals; the median is the mean."""
+    half = quantiles.copy()
+    half[0] = 0.0
+    return np.stack([half, half])
+
+
+def asymmetry(z, sides):
+    """Whether large residuals lie on one side, and small ones on the other.
+
+    Ranks of absolute residuals, squared, minus `TURN`, with the signs: a sum, in its
+    standard deviations if each sign were that of a coin. Shape (n_outputs,).
+    """
+    ranks = np.argsort(np.argsort(z, axis=0, kind="stable"), axis=0) + 1.0
+    scores = (ranks / len(z)) ** 2 - TURN
+    deviation = np.sqrt(np.sum((scores * sides) ** 2, axis=0))
+    total = np.sum(scores * sides, axis=0)
+    return np.divide(total, deviation, out=np.zeros_like(total), where=deviation > 0)
+
+
+def _one_sided(signed):
+    """Upper ends of central shares, from residuals of one sign as above."""
+    n = len(signed)
+    inside = np.quantile(signed, 0.5 + 0.5 * LEVELS, axis=0, method="weibull")
+    top, freedom = (n - 1) / (n + 1), max(1, n - 1)
+    levels = np.clip(LEVELS, top, max(top, 0.9999))
+    beyond = student.ppf(0.5 + 0.5 * levels, freedom)
+    longer = np.maximum(beyond / max(beyond[0], 1e-300), 1.0)[:, None]
+    return np.where(inside > 0, inside * longer, inside)
+
+
+def _at(coverage, columns):
+    """Values at `LEVELS`, shape (n_levels, n_outputs), at another level."""
+    return np.array([np.interp(coverage, LEVELS, column) for column in columns.T])
 
 
 def fit_students(z_sq):

@@ -23,12 +23,13 @@ from .. import kernels, tuning
 from .._left_out import LIGHT, contradicted_rows
 from .._linalg import pack_lower, packed_size
 from .._streams import center_of
-from .._validation import warn_of_outliers, warn_of_sequence
+from .._validation import warn_of_bounds, warn_of_outliers, warn_of_sequence
 from .._weights import evidence_of
 from ..tuning.cost import TuningCost, tuning_cost
 from .base import Answer, Description, Recalled, check_fits, may_keep
 from .calibration import MOST_LEARNED, CalibratedMachine, Calibration
 from .gp_options import check_gp_groups, check_gp_options
+from .gp_posterior import correlation_of, slopes_of
 from .gp_state import (
     MOST_ROUNDING,
     THETA,
@@ -190,6 +191,11 @@ class GP(CalibratedMachine):
             warn_of_sequence(self.run_length_)
         if self.is_robust_ and tuning.is_auto(self.robust):
             warn_of_outliers()
+        ends = [tuned.at_bounds for tuned in results]
+        unexplained = np.concatenate([end.unexplained for end in ends])
+        outputs = np.flatnonzero(unexplained[self.output_groups_] & (Y.std(axis=0) > 0))
+        columns = np.unique(np.concatenate([end.fast for end in ends]))
+        warn_of_bounds(outputs, Y.shape[1], columns)
 
     def _kernel_of(self, group):
         """The kernel in use for a group of outputs."""
@@ -311,6 +317,8 @@ class GP(CalibratedMachine):
             Y_variance=np.average(Y**2, axis=0, weights=weights),
             amplitude_sq=np.einsum("ij,ij->j", Y, alpha) / evidence_of(weights).sum(),
             left_out=np.array([fit.left_out for fit in fits]),
+            sides=self._in_order([fit.sides for fit in fits]),
+            excess=self._in_order([fit.excess for fit in fits]),
         )
 
     def _fit_groups(self, X, Y, theta, weights, n_owned, groups):
@@ -402,7 +410,7 @@ class GP(CalibratedMachine):
             for i in range(0, len(X_query), step)
         ]
         mean, *others = zip(*blocks)
-        rest = map(np.concatenate, others) if variance else (None, None)
+        rest = map(np.concatenate, others) if variance else (None, None, None)
         return Answer(np.concatenate(mean), *rest)
 
     def _answer_block(self, state, X_query, variance):
@@ -413,12 +421,39 @@ class GP(CalibratedMachine):
             answer_group(self._kernel_of(g), state, g, outputs[g], offsets, calibrated)
             for g in range(n_groups)
         ]
-        means, variances, posteriors = zip(*answers)
+        means, variances, posteriors, functions = zip(*answers)
         if not variance:
             return Answer(self._in_order(means), None, None)
         scales = [self._posterior_scale(state, j) for j in outputs]
         posterior = sum(eta * c / n_groups for eta, c in zip(posteriors, scales))
-        return Answer(self._in_order(means), self._in_order(variances), posterior)
+        mean, variance = self._in_order(means), self._in_order(variances)
+        return Answer(mean, variance, posterior, self._in_order(functions))
+
+    @property
+    def has_posterior(self):
+        """Whether there are correlations, slopes, and variances without noise."""
+        return True
+
+    def correlations(self, state, X_query, noise=True):
+        """Of the Gaussian process on the subdomain's rows, which calibration keeps."""
+        found = [
+            correlation_of(self._kernel_of(g), state, g, X_query - state.center, noise)
+            for g in range(len(state.theta))
+        ]
+        if len(found) == 1:
+            return found * len(state.Y_mean)
+        return [found[g] for g in self._groups_of_outputs()]
+
+    def slopes(self, state, X_query):
+        """Derivatives of the kernel with the rows, in blocks of bounded memory."""
+        step = max(1, BLOCK_VALUES // len(state.X))
+        offsets = X_query - state.center
+        blocks = [offsets[i : i + step] for i in range(0, len(offsets), step)]
+        parts = []
+        for g in range(len(state.theta)):
+            which = self._kernel_of(g), state, g, self._outputs_of(g)
+            parts.append(np.concatenate([slopes_of(*which, b) for b in blocks]))
+        return self._in_order(parts)
 
     def _posterior_scale(self, state, outputs):
         """What makes posterior variances of different subdomains comparable.
@@ -443,9 +478,10 @@ class GP(CalibratedMachine):
         for g, theta in enumerate(self._theta_for(X, Y, weights)):
             kernel, y = self._kernel_of(g), Y[:, self._outputs_of(g)]
             answers.append(answer_once(kernel, theta, X, y, weights, X_query))
-        means, variances, posteriors = zip(*answers)
+        means, variances, posteriors, functions = zip(*answers)
         mean, variance = self._in_order(means) + Y_mean, self._in_order(variances)
-        return Answer(mean, variance, np.mean(posteriors, axis=0))
+        posterior, function = np.mean(posteriors, axis=0), self._in_order(functions)
+        return Answer(mean, variance, posterior, function)
 
     def _check_alone(self, n_samples):
         check_fits("GP", n_samples, 4 * 8 * n_samples**2)

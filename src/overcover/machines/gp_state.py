@@ -28,7 +28,7 @@ from .._records import (
     whole,
 )
 from .._weights import are_judged, evidence_of
-from . import calibration
+from . import calibration, gaps
 from .base import Answer, check_distances
 
 LEAST_VARIANCE = 1e-15
@@ -49,6 +49,7 @@ THETA = unbounded("G h", rule=are_hyperparameters)
 
 @record(
     added=("Y_variance", "amplitude_sq", "left_out"),
+    later=("sides", "excess"),
     X=finite("n d"),
     center=finite("d"),
     theta=THETA,
@@ -63,6 +64,8 @@ THETA = unbounded("G h", rule=are_hyperparameters)
     Y_variance=not_negative("q"),
     amplitude_sq=finite("q"),
     left_out=positive("G 2", np.inf),
+    sides=whole("o q", -1, 1),
+    excess=finite(f"2 {gaps.N_STEPS} q"),
 )
 class GPState(NamedTuple):
     """One subdomain, ready to answer. G is 1, or n_outputs if each has its own."""
@@ -113,6 +116,13 @@ class GPState(NamedTuple):
     """Least variance at a row left out, kernel scale, and the `reach` of owned rows,
     see `overcover.machines.calibration`; shape (G, 2)."""
 
+    sides: np.ndarray
+    """Signs of the leave-one-out errors of owned rows: 1 where the observation lies
+    above what the others predict; 0 where it is not known. (n_owned, n_outputs)."""
+    excess: np.ndarray
+    """What errors of blocks left out exceed those of rows left out by, see
+    `overcover.machines.gaps`; shape (2, N_STEPS, n_outputs)."""
+
     @property
     def judged(self):
         """Those of the owned rows that weigh enough to be calibrated by."""
@@ -134,6 +144,12 @@ class GPState(NamedTuple):
         check_distances(farthest, noise)
 
     @classmethod
+    def before_version_4(cls, ratios, alpha, **fields):
+        """Older stores say nothing of the sides of errors, nor of gaps."""
+        sides = np.zeros(ratios.shape[1:], dtype=np.int64)
+        return {"sides": sides, "excess": np.zeros((2, gaps.N_STEPS, alpha.shape[1]))}
+
+    @classmethod
     def of_version_1(cls, alpha, residuals_sq, theta, **fields):
         """From a store of version 1, which says nothing of variances far away."""
         # Then the one squared over the other was the diagonal of A^-1.
@@ -144,13 +160,10 @@ class GPState(NamedTuple):
         largest = np.array([column.max() for column in columns])
         with np.errstate(divide="ignore"):
             left_out = np.column_stack([1.0 / largest, np.full(len(largest), np.inf)])
-        nothing = np.zeros(alpha.shape[1])
         return cls(
             alpha=alpha,
             residuals_sq=residuals_sq,
             theta=theta,
-            Y_variance=nothing,
-            amplitude_sq=nothing,
             left_out=left_out,
             **fields,
         )
@@ -165,6 +178,8 @@ class FittedGroup(NamedTuple):
     squarings: np.ndarray
     L_inv: np.ndarray
     left_out: tuple[float, float]
+    excess: np.ndarray
+    sides: np.ndarray
     kernel: Any
     A: np.ndarray
     noise: float
@@ -181,20 +196,25 @@ def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup
     own = K_xx[:n_owned, :n_owned]
     own[:] = np.tril(own) + np.tril(own, -1).T
     similarity = kernels.similarity(kernel, K_xx[:, :n_owned].copy(), A, A[:n_owned])
+    blocks = list(gaps.blocks_of(similarity, A))
     # Left out means left out: a row has no part in its own scale, nor has its group.
     np.fill_diagonal(similarity, 0.0)
     if groups is not None:
         similarity[groups[:, None] == groups[:n_owned]] = 0.0
-    L_inv, alpha, alpha_one = solve_all(add_to_diagonal(K_xx, noise / weights), Y)
-    errors, variances = leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups)
+    solved = solve_all(add_to_diagonal(K_xx, noise / weights), Y)
+    L_inv, alpha, _ = solved
+    errors, variances = leave_groups_out(*solved, Y, weights, groups)
     residuals_sq = errors**2 / variances[:, None]
     ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
     reach = calibration.reach_of(variances[:n_owned])
     least = (
         variances.min() if groups is None else 1.0 / np.max(np.sum(L_inv**2, axis=0))
     )
-    ends = least, reach
-    parts = alpha, residuals_sq, ratios, squarings, L_inv, ends
+    prior = kernels.diagonal(kernel, A)
+    known = solved, Y, weights, residuals_sq, noise, reach, prior
+    excess = gaps.excess_by_steps(blocks, *known)
+    sides = calibration.sides_of(errors[:n_owned])
+    parts = alpha, residuals_sq, ratios, squarings, L_inv, (least, reach), excess, sides
     return FittedGroup(*parts, kernel, A, noise)
 
 
@@ -208,8 +228,9 @@ def rounding_of_variance(group):
     """The largest share by which float32 changes variances halfway between two rows.
 
     Of the least variance at a row left out, where a variance is less than that: see
-    `unexplained_near`. (A bound from the norms of ``L^-1`` would have to assume that
-    errors add up at random; on a regular grid they do not.)
+    `unexplained_near`. Of the unexplained part, because errors in gaps go by that, or
+    of what it is at the reach, where it is less. (A bound from the norms of ``L^-1``
+    would have to assume that errors add up at random; on a regular grid they do not.)
     """
     kernel, A, noise = group.kernel, group.A, group.noise
     # Rows here and there, and those that the others explain best.
@@ -224,9 +245,11 @@ def rounding_of_variance(group):
         packed_column_norms_sq(pack_lower(group.L_inv, dtype), K_xq)
         for dtype in (np.float64, np.float32)
     )
-    variances = np.maximum(kernels.diagonal(kernel, B) - exact, LEAST_VARIANCE) + noise
-    least = 1.0 / columns_sq.max()
-    return np.max(np.abs(rounded - exact) / np.maximum(variances, least))
+    unexplained = np.maximum(kernels.diagonal(kernel, B) - exact, LEAST_VARIANCE)
+    least, reach = 1.0 / columns_sq.max(), group.left_out[1]
+    variances = np.maximum(unexplained + noise, least)
+    variances = np.minimum(variances, np.maximum(unexplained, reach - noise))
+    return np.max(np.abs(rounded - exact) / variances)
 
 
 def answer_group(kernel, state, g, outputs, offsets, calibrated) -> Answer:
@@ -260,7 +283,20 @@ def answer_group(kernel, state, g, outputs, offsets, calibrated) -> Answer:
     prior = kernels.diagonal(kernel, B) + noise
     spread = calibrated.spread_around(state.Y_mean)[outputs]
     limit = np.maximum(np.outer(prior, state.amplitude_sq[outputs]), spread)
-    return Answer(mean, calibration.variances_at(eta, scale, reach, prior, limit), eta)
+    variance = calibration.variances_at(eta, scale, reach, prior, limit)
+    steps = gaps.steps_of(eta - noise, reach - noise, prior - noise)
+    far = np.flatnonzero(steps > -gaps.RAMP)
+    if len(far):
+        growth = gaps.growth_at(steps[far], calibrated.growth[:, outputs])
+        wide = np.minimum(growth * scale[far] * eta[far, None], limit[far])
+        variance[far] = np.maximum(variance[far], wide)
+    return Answer(mean, variance, eta, variance * signal_share(kernel, B, eta, noise))
+
+
+def signal_share(kernel, B, eta, noise):
+    """The part of posterior variances that is not noise, shape (n_queries, 1)."""
+    signal = eta - noise - kernels.white_noise(kernel, B)
+    return (np.maximum(signal, LEAST_VARIANCE) / eta)[:, None]
 
 
 def posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
@@ -322,7 +358,9 @@ def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
     unexplained = kernels.diagonal(kernel, B) - np.einsum("ij,ij->j", z_q, z_q)
     posterior = np.maximum(unexplained, LEAST_VARIANCE) + noise
     amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / evidence_of(weights).sum()
-    return Answer(z_q.T @ z_y, np.outer(posterior, amplitude_sq), posterior)
+    variance = np.outer(posterior, amplitude_sq)
+    function = variance * signal_share(kernel, B, posterior, noise)
+    return Answer(z_q.T @ z_y, variance, posterior, function)
 
 
 def substitute(kernel, A, row_noise, right):

@@ -3,12 +3,16 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._linalg import add_to_diagonal, cholesky
 from .._validation import (
     as_training_shape,
+    check_count,
     check_coverage,
     check_observed,
+    check_probabilities,
     check_queries,
 )
 from .errors import Calibrated, Gaussian
@@ -21,7 +25,20 @@ class Prediction(NamedTuple):
     """Shape (n_queries, n_outputs)."""
 
     std: np.ndarray | None
-    """Standard deviation of a new observation, mean's shape; None if not wanted."""
+    """Standard deviation of a new observation, or of the function where that was asked
+    for, mean's shape; None if not wanted."""
+
+
+def draw(covariance, n_samples, rng):
+    """Gaussian samples around zero, shape (n, n_samples).
+
+    The jitter, where the matrix is singular as computed, is relative to each variance.
+    """
+    std = np.sqrt(np.diag(covariance))
+    scale = np.where(std > 0, std, 1.0)
+    correlation = add_to_diagonal(covariance / scale / scale[:, None], std == 0)
+    L, _ = cholesky(correlation, "The covariance of the queries")
+    return std[:, None] * (L @ rng.standard_normal((len(std), n_samples)))
 
 
 class Predictor:
@@ -29,9 +46,16 @@ class Predictor:
 
     machine_: Any
 
-    def _predict_rows(self, X, return_std) -> Prediction:
+    def _predict_rows(self, X, return_std, noise=True) -> Prediction:
         """Predict validated rows, float32 or float64."""
         raise NotImplementedError
+
+    def _covariance_rows(self, X, noise) -> tuple[np.ndarray, np.ndarray]:
+        """Means, shape (n, n_outputs), and covariances, shape (n_outputs, n, n)."""
+        raise ValueError(
+            f"{type(self).__name__} gives no covariances. Use return_std=True, or fit "
+            "OverlappingCoverRegressor() or GP()."
+        )
 
     @property
     def _answering_machine(self):
@@ -46,40 +70,85 @@ class Predictor:
         """
         return Gaussian()
 
-    def predict(self, X, return_std=False):
+    def predict(self, X, return_std=False, return_cov=False, *, noise=True):
         """Predict the outputs of new rows.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features)
         return_std : bool, default=False
-            Also return the standard deviation of a new observation.
+            Also return standard deviations.
+        return_cov : bool, default=False
+            Also return covariances between the queries, of GP machines. Those of a GP
+            alone are exact. In a cover they are exact between queries that the same
+            subdomains answer with the same weights, smaller the more the weights
+            differ, and zero where no subdomain answers both queries. Memory:
+            ``8 * n_queries**2`` bytes for every output.
+        noise : bool, default=True
+            Whether these are of a new observation, or of the function without the
+            noise of an observation. Only GP machines tell these apart.
 
         Returns
         -------
         mean : ndarray of shape (n_queries,) or (n_queries, n_outputs)
         std : ndarray of mean's shape
             Only if `return_std`.
+        cov : ndarray of shape (n_queries, n_queries) or (n_queries, n_queries, \
+n_outputs)
+            Only if `return_cov`. Its diagonal is ``std**2``.
+
+        Examples
+        --------
+        >>> from overcover import GP
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.linspace(0, 6, 80)[:, None]
+        >>> model = GP().fit(X, np.sin(X[:, 0]) + rng.normal(0, 0.1, 80))
+        >>> _, std = model.predict([[1.5]], return_std=True)
+        >>> _, std_of_function = model.predict([[1.5]], return_std=True, noise=False)
+        >>> bool(0.08 < std[0] < 0.12), bool(std_of_function[0] < 0.05)
+        (True, True)
         """
         check_is_fitted(self)
+        if return_std and return_cov:
+            raise ValueError(
+                "return_std and return_cov are both True. Give one: the variances are "
+                "the diagonal of the covariances."
+            )
         X = check_queries(self, X)
         machine = self._answering_machine
-        if return_std and not machine.has_variance:
+        if (return_std or return_cov) and not machine.has_variance:
             raise ValueError(
                 f"{machine!r} has no predictive variance, so it can give neither "
                 "std nor intervals. Predict without return_std, or use GP(), whose "
                 "variance is exact."
             )
-        mean, std = self._predict_rows(X, return_std)
+        if return_cov:
+            self._check_posterior("covariances")
+            mean, cov = self._covariance_rows(X, noise)
+            cov = np.moveaxis(cov, 0, -1)
+            return as_training_shape(self, mean), as_training_shape(self, cov)
+        if return_std and not noise:
+            self._check_posterior("variances without noise")
+        mean, std = self._predict_rows(X, return_std, noise)
         if not return_std:
             return as_training_shape(self, mean)
         return as_training_shape(self, mean), as_training_shape(self, std)
 
+    def _check_posterior(self, wanted):
+        """Refuse to give what only the posterior of a Gaussian process has."""
+        machine = self._answering_machine
+        if not machine.has_posterior:
+            raise ValueError(
+                f"{machine!r} has no {wanted}: only Gaussian processes do. Use GP() as "
+                "the machine."
+            )
+
     def predict_interval(self, X, coverage=0.95):
         """Central intervals that hold a new observation with given probability.
 
-        Half widths come from the distribution of leave-one-out errors, not from the
-        Gaussian, where the machine knows them.
+        As many observations are to lie below as above: the ends are those of
+        `predict_quantile`. They come from the distribution of leave-one-out errors, not
+        from the Gaussian, where the machine knows them.
 
         Parameters
         ----------
@@ -97,8 +166,47 @@ class Predictor:
     def _interval(self, mean, std, coverage):
         """`predict_interval` of queries that have been answered."""
         columns = std.reshape(len(std), -1)
-        half = (self.errors_.half_width(coverage, columns) * columns).reshape(std.shape)
-        return mean - half, mean + half
+        below, above = (
+            (end * columns).reshape(std.shape)
+            for end in self.errors_.ends(coverage, columns)
+        )
+        return mean - below, mean + above
+
+    def predict_quantile(self, X, q):
+        """Values that a new observation stays below with given probability.
+
+        Quantiles come from the distribution of leave-one-out errors, where the machine
+        knows them: where these are not symmetric, neither are the quantiles.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        q : float or array-like of shape (n_quantiles,)
+            Probabilities between 0 and 1, both excluded; 0.5 is the median.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+            With another, last axis of length n_quantiles if `q` is an array.
+
+        Examples
+        --------
+        >>> from overcover import GP
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0, 6, (400, 1))
+        >>> model = GP().fit(X, np.sin(X[:, 0]) + 0.2 * rng.exponential(size=400))
+        >>> low, middle, high = model.predict_quantile([[2.0]], [0.05, 0.5, 0.95])[0]
+        >>> bool(high - middle > 2 * (middle - low))  # the noise is exponential
+        True
+        """
+        levels = check_probabilities(q)
+        mean, std = self.predict(X, return_std=True)
+        columns, errors = std.reshape(len(std), -1), self.errors_
+        parts = [
+            mean + (errors.quantile(level, columns) * columns).reshape(std.shape)
+            for level in levels.ravel()
+        ]
+        return np.stack(parts, axis=-1) if levels.ndim else parts[0]
 
     def log_density(self, X, y):
         """Log predictive density of observed outputs; its mean is minus the NLPD.
@@ -124,6 +232,78 @@ class Predictor:
 
 class FullModel(Predictor):
     """A predictor that can be explained and stored: a cover, or a machine alone."""
+
+    def _gradient_rows(self, X) -> np.ndarray:
+        """Slopes at validated rows, shape (n, n_features, n_outputs)."""
+        raise NotImplementedError
+
+    def sample_y(self, X, n_samples=1, random_state=0, *, noise=True):
+        """Draw outputs of new rows together, as their covariances say.
+
+        Outputs are drawn independently of each other, and from a Gaussian: a tail that
+        leave-one-out errors have is in `predict_interval`, not here.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        n_samples : int, default=1
+        random_state : int, RandomState or None, default=0
+        noise : bool, default=True
+            Whether to draw new observations, or functions without noise.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_samples) or (n_queries, n_outputs, n_samples)
+
+        Examples
+        --------
+        >>> from overcover import GP
+        >>> X = np.linspace(0, 6, 60)[:, None]
+        >>> model = GP().fit(X, np.sin(X[:, 0]))
+        >>> model.sample_y([[1.0], [1.5], [2.0]], n_samples=5).shape
+        (3, 5)
+        """
+        check_count("n_samples", n_samples, 1, "It is how often to draw.")
+        check_is_fitted(self)
+        X = check_queries(self, X)
+        self._check_posterior("covariances to draw from")
+        mean, covariances = self._covariance_rows(X, noise)
+        rng = check_random_state(random_state)
+        samples = np.empty((*mean.shape, n_samples))
+        for j, C in enumerate(covariances):
+            samples[:, j] = mean[:, j, None] + draw(C, n_samples, rng)
+        return np.moveaxis(as_training_shape(self, np.moveaxis(samples, 1, -1)), 1, -1)
+
+    def gradient(self, X):
+        """Slopes of the predicted mean, for GP machines.
+
+        Of a cover, they are those of the subdomains that answer, with the weights of
+        their answers, and these weights held constant: where subdomains take turns, the
+        mean of a cover changes a little besides. The kernel "matern12" has a peak at
+        every training row; exactly there the answer is the mean of the slopes on
+        either side. Those of a kernel object are central differences.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_features) or (n_queries, n_features, n_outputs)
+            In units of the output for each unit of the input.
+
+        Examples
+        --------
+        >>> from overcover import GP
+        >>> X = np.linspace(0, 6, 60)[:, None]
+        >>> model = GP().fit(X, np.sin(X[:, 0]))
+        >>> model.gradient([[0.5], [3.0]]).round(2).tolist()  # cosines
+        [[0.88], [-0.99]]
+        """
+        check_is_fitted(self)
+        X = check_queries(self, X)
+        self._check_posterior("gradient")
+        return as_training_shape(self, self._gradient_rows(X))
 
     def explain(self, X, n_neighbors=5):
         """Say why: which subdomains answered, with which weights; which rows are near.

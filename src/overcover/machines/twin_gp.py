@@ -236,6 +236,7 @@ class TwinGP(CalibratedMachine):
             ratios=ratios,
             squarings=squarings,
             reach=np.array([calibration.reach_of(eta)]),
+            sides=calibration.sides_of(residuals),
         )
 
     def recall(self, state):

@@ -34,6 +34,7 @@ from .._weights import are_judged
 from ..tuning.twin import Scales
 from .base import check_distances
 from .calibration import MOST_SQUARINGS
+from .gaps import N_STEPS
 from .twin_output import OutputSide, make_output_side
 
 # Largest squared norm, in kernel units, of rows that a product compares.
@@ -165,6 +166,7 @@ class TwinCore(NamedTuple):
 
 @record(
     added=("reach",),
+    later=("sides",),
     rows=PART,
     # None where it is to be computed again from the rows.
     core=PART_OR_NONE,
@@ -174,6 +176,7 @@ class TwinCore(NamedTuple):
     ratios=not_negative("L l q"),
     squarings=whole("L", -1, MOST_SQUARINGS),
     reach=positive("1", np.inf),
+    sides=whole("l q", -1, 1),
 )
 class TwinState(NamedTuple):
     """One subdomain, ready to answer."""
@@ -198,6 +201,10 @@ class TwinState(NamedTuple):
     reach: np.ndarray
     """See `overcover.machines.calibration`, shape (1,)."""
 
+    sides: np.ndarray
+    """Signs of the errors: 1 where the observation lies above the answer, 0 where that
+    is not known, shape (n_left, n_outputs)."""
+
     def check(self):
         """Refuse rows that have no kernel matrix."""
         farthest = max(np.abs(part).max() for part in (self.rows.A, self.rows.Z))
@@ -216,6 +223,16 @@ class TwinState(NamedTuple):
         weights = self.rows.weights
         variance = np.average(deviations**2, axis=0, weights=weights)
         return self.rows.Y_mean.copy(), variance
+
+    @property
+    def excess(self):
+        """Blocks of rows are not left out."""
+        return np.zeros((2, N_STEPS, len(self.residuals_sq_mean)))
+
+    @classmethod
+    def before_version_4(cls, residuals_sq, **fields):
+        """Sides, of which older stores say nothing."""
+        return {"sides": np.zeros(residuals_sq.shape, dtype=np.int64)}
 
     @classmethod
     def of_version_1(cls, **fields):

@@ -71,7 +71,7 @@ class CalibrationDisplay:
             As in `plot`.
         """
         mean, std = model.predict(X, return_std=True)
-        display = cls._counted(y, mean, std, levels, model.errors_.half_width)
+        display = cls._counted(y, mean, std, levels, model.errors_)
         return display.plot(per_output, ax=ax, **style)
 
     @classmethod
@@ -84,18 +84,18 @@ class CalibrationDisplay:
         others are as in `from_estimator`.
         """
         mean, std = np.asarray(mean, float), np.asarray(std, float)
-        display = cls._counted(y, mean, std, levels, Gaussian().half_width)
+        display = cls._counted(y, mean, std, levels, Gaussian())
         return display.plot(per_output, ax=ax, **style)
 
     @classmethod
-    def _counted(cls, y, mean, std, levels, half_width):
+    def _counted(cls, y, mean, std, levels, errors):
         levels = np.asarray(levels, dtype=float)
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
             raise ValueError("levels must be probabilities between 0 and 1.")
         shape = (len(mean), -1)
-        error = np.abs(check_observed(y, mean) - mean).reshape(shape)
+        error = (check_observed(y, mean) - mean).reshape(shape)
         std = std.reshape(shape)
-        observed = [np.mean(error <= half_width(p, std) * std, axis=0) for p in levels]
+        observed = [np.mean(errors.held(error, std, p), axis=0) for p in levels]
         return cls(levels, np.array(observed), len(mean))
 
     def plot(self, per_output=False, ax=None, **style):

@@ -155,14 +155,14 @@ def by_subdomain(test):
 def intervals(test):
     """Promised and observed coverage of intervals."""
     widths = [
-        np.mean(
-            2 * test.errors.half_width(level, test.std) * test.std / deviations(test)
-        )
+        np.mean(sum(test.errors.ends(level, test.std)) * test.std / deviations(test))
         for level in PROMISED
     ]
     columns = {
         "promised": [percent(level, 0) for level in PROMISED],
         "held": [percent(test.held(level).mean()) for level in PROMISED],
+        "below": [percent(test.beyond(level)[0].mean()) for level in PROMISED],
+        "above": [percent(test.beyond(level)[1].mean()) for level in PROMISED],
         f"mean width, {SCALE}": [number(width, 3) for width in widths],
     }
     levels = CalibrationDisplay.LEVELS

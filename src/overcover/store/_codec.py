@@ -317,10 +317,12 @@ class _Decoder:
         kind: Any = self.records[name]
         names = fields_of(kind)
         values = {k: self.value_of(v, depth) for k, v in fields.items()}
-        added = getattr(kind, "_added", ())
-        if added and set(fields) == set(names) - set(added):
+        added, later = (getattr(kind, name, ()) for name in ("_added", "_later"))
+        if later and not set(later) & set(values):
+            values |= kind.before_version_4(**values)
+        if added and set(values) == set(names) - set(added):
             return kind.of_version_1(**values)
-        if set(fields) != set(names):
+        if set(values) != set(names):
             raise StoreError(
                 f"{name} should have the fields {', '.join(names)}, and has "
                 f"{', '.join(map(str, fields))}."

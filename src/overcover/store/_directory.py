@@ -35,10 +35,11 @@ from ._pack import (
 
 SUFFIX = ".pack"
 
-FORMAT, VERSION = "overcover-model", 3
+FORMAT, VERSION = "overcover-model", 4
 # Versions that can be read. Version 1 says nothing of variances far from the rows;
-# before version 3 there was no combine="certainty".
-READABLE = (1, 2, 3)
+# before version 3 there was no combine="certainty"; before version 4 errors were taken
+# to be symmetric.
+READABLE = (1, 2, 3, 4)
 MANIFEST, LOCK, MODEL = "manifest.json", "writer.lock", f"model{SUFFIX}"
 # Entries of a manifest; notes are optional.
 KEYS = {"format": str, "version": int, "written_by": dict, "data": str, "dtype": str}

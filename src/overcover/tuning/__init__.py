@@ -30,6 +30,7 @@ import numpy as np
 
 from .. import kernels
 from .._parallel import one_thread_per_worker
+from ._bounds import AtBounds, at_bounds
 from ._judge import FEW_ROWS, Judge, LeaveOut, Spots
 from ._outliers import all_held_out, has_outliers, is_better_screened, screen
 from ._outputs import share_outputs
@@ -102,6 +103,9 @@ class Tuned(NamedTuple):
     is_robust: bool
     """Whether rows that others contradict are better made light."""
 
+    at_bounds: AtBounds
+    """Which hyperparameters ended at a bound, where that means trouble."""
+
 
 class Tools(NamedTuple):
     """What candidates are found and compared by."""
@@ -144,7 +148,8 @@ def tune(
         names, best = [one.kernel for one in winners], winners[0]
         n_learned = count_learned(problem, best.theta)
         parts = names, thetas, output_groups, scores, run_length, n_learned
-        return Tuned(*parts, best.inflation, is_robust)
+        bounds = at_bounds(problem, winners, np.flatnonzero(restore.used[:-1]))
+        return Tuned(*parts, best.inflation, is_robust, bounds)
 
     if problem.Y.shape[1] == 0 or len(X) < 2 or not problem.free.any():
         return finish([Candidate(first, start)], {})

@@ -22,8 +22,8 @@ from .prediction_loss import (
     standard_error,
 )
 
-# Spots that are judged, how many of them at first, and rows to learn from at each.
-N_SPOTS, N_FIRST, SET_SIZE = 120, 40, 256
+# Spots that are judged, how many of them at first, rows held out and all rows at each.
+N_SPOTS, N_FIRST, N_HELD, SET_SIZE = 96, 32, 12, 200
 # Parts of a small table, for the standard error of a difference.
 N_PARTS = 20
 # Up to this many rows each is left out in turn.
@@ -124,7 +124,7 @@ class Spots(Judge):
     n_parts = 2
 
     def __init__(self, problem, start, random_state):
-        spots = choose_spots(problem, start.theta, N_SPOTS, random_state)
+        spots = choose_spots(problem, start.theta, N_SPOTS, N_HELD, random_state)
         n_first = min(N_FIRST, max(1, len(spots) // 2))
         self.parts = spots[:n_first], spots[n_first:]
         super().__init__(problem, start)

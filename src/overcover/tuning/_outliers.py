@@ -81,8 +81,9 @@ def is_better_screened(judge, best, screened_judge, screened_best):
         return False
     z = after.errors / np.sqrt(after.variances)[:, None]
     sizes = np.max(np.abs(z) / np.maximum(usual_size(z), 1e-300), axis=1)
-    if np.sum(sizes > GROSS) > APART * np.sum((sizes > LARGE) & (sizes <= GROSS)):
-        return True  # no tail of a distribution
+    n_gross, n_large = np.sum(sizes > GROSS), np.sum((sizes > LARGE) & (sizes <= GROSS))
+    if n_gross - 2.0 * np.sqrt(n_gross) > APART * n_large:
+        return True  # no tail of a distribution, and not by chance
     squares = [(one.errors / limits) ** 2 for one in (before, after)]
     worse = (squares[1] - squares[0]).mean(axis=1)
     return bool(worse.mean() < 0)

@@ -96,13 +96,14 @@ class Problem(NamedTuple):
         """What to divide rows by before measuring distances."""
         return 1.0 if kernels.is_object(self.kernel) else np.exp(theta[:-1])
 
-    def nearest(self, queries, n_rows, theta, among=None):
+    def nearest(self, queries, n_rows, theta, among=None, in_order=False):
         """Nearest rows of each query in the metric of theta, (n_queries, n_rows).
 
-        Numbers of rows, or places in `among`, if only these rows count.
+        Numbers of rows, or places in `among`, if only these rows count; ascending or
+        the nearest first.
         """
-        scale = self.metric(theta)
-        return nearest_rows(self.X, queries, n_rows, self.n_jobs, among, scale)
+        options = self.n_jobs, among, self.metric(theta), in_order
+        return nearest_rows(self.X, queries, n_rows, *options)
 
     def weights_of(self, rows):
         """Weights of some rows, shape (n_rows,)."""

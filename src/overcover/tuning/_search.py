@@ -12,9 +12,9 @@ from ._sets import choose_spots, local_sets
 from .likelihood import negative_log_likelihood
 from .prediction_loss import measure, predict_held_out, prediction_loss, tied_loss
 
-# Spots that are predicted while searching, fewer for only two hyperparameters, and rows
-# to learn from at each.
-N_SPOTS, N_FEW_SPOTS, SET_SIZE = 80, 32, 128
+# Spots that are looked at while searching, fewer for only two hyperparameters; rows
+# that are held out and all rows at each.
+N_SPOTS, N_FEW_SPOTS, N_HELD, SET_SIZE = 64, 24, 12, 128
 # Rows of a small table whose likelihood is climbed first.
 FEW_LOOKED_AT = 400
 # With more rows than this, the prior of hyperparameters fades.
@@ -109,7 +109,7 @@ class PredictionSearch(Search):
         if self._kept[0] != key:
             # The same spots however often this metric comes back.
             random_state = np.random.RandomState(self.seed)
-            spots = choose_spots(self.problem, theta, n_spots, random_state)
+            spots = choose_spots(self.problem, theta, n_spots, N_HELD, random_state)
             self._kept = key, local_sets(self.problem, theta, spots, SET_SIZE)
         sets = self._kept[1]
         if self.outputs is None:

@@ -4,21 +4,21 @@ from typing import NamedTuple
 
 from .._linalg import dense_flops
 from ._judge import FEW_ROWS
+from ._judge import N_HELD as N_HELD_JUDGED
 from ._judge import N_SPOTS as N_JUDGED
 from ._judge import SET_SIZE as JUDGED_SIZE
 from ._problem import MOST_SCALES
-from ._search import N_SPOTS, SET_SIZE
-from ._sets import N_HELD_OUT
+from ._search import N_HELD, N_SPOTS, SET_SIZE
 from ._twin_sets import N_SETS
 from ._twin_sets import SET_SIZE as TRIAL_SIZE
 
 # Evaluations on most data: of the prediction loss along columns and along a common
 # factor, of the judge, and of the likelihood of few rows.
-LOSSES, TIED_LOSSES, SCORES, FEW_LIKELIHOODS = 110, 50, 40, 90
+LOSSES, TIED_LOSSES, SCORES, FEW_LIKELIHOODS = 85, 45, 55, 90
 # Operations of a gradient for every entry of a kernel matrix and every column.
 GRADIENT = 40
 # Neighbours are sought in so many metrics; operations of one distance, and of a column.
-METRICS, DISTANCE, DISTANCE_COLUMN = 20, 300, 3
+METRICS, DISTANCE, DISTANCE_COLUMN = 20, 150, 3
 # Trials of a Twin GP's hyperparameters on each set, and the share of a fit of each.
 TRIALS, TRIAL = 150, 0.7
 # Blocks of rows and kernel matrices of spots; square matrices of few rows.
@@ -59,7 +59,7 @@ def tuning_cost(n_samples, n_features, is_twin=False) -> TuningCost:
     flops = n_losses * N_SPOTS * dense_flops(SET_SIZE, by_column)
     flops += TIED_LOSSES * N_SPOTS * dense_flops(SET_SIZE, GRADIENT)
     distance = DISTANCE + DISTANCE_COLUMN * n_features
-    n_queries = N_HELD_OUT * (N_SPOTS + N_JUDGED) / 2
+    n_queries = (N_HELD * N_SPOTS + N_HELD_JUDGED * N_JUDGED) / 2
     flops += METRICS * n_queries * n_samples * distance
     n_bytes = BLOCK_BYTES + 8.0 * N_JUDGED * JUDGED_SIZE * (JUDGED_SIZE + n_features)
     if is_twin:

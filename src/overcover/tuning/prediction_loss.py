@@ -1,15 +1,16 @@
 r"""How well rows nearby predict rows held out, as a function of the hyperparameters.
 
-A *local set* has m rows to learn from and some rows held out among them, as a local
-machine sees its queries. With A the kernel matrix of the m rows (noise included), a
-held-out row of similarities k to them, output y and weight w has error and variance
+A *local set* has m rows, as a local machine has. Its last h rows are held out, one
+group at a time, so that one factorisation answers for all of them. With A the kernel
+matrix of the m rows (noise included), :math:`\alpha = A^{-1} Y` and B a group,
+:math:`S = ([A^{-1}]_{BB})^{-1}` is the covariance of B given all other rows, and
 
-.. math:: \epsilon = y - k^\top A^{-1} Y, \qquad
-    \eta = 1 + \nu / w - k^\top A^{-1} k
+.. math:: \epsilon_B = S \alpha_B, \qquad \eta_B = \mathrm{diag}(S)
 
-on the kernel's scale. Over all rows held out, and averaged over outputs, the loss is
-c = 3 times the log of the root mean squared error (RMSE) plus the negative log density
-with the amplitude that fits best,
+are errors and variances of its rows, on the kernel's scale. As B is among the last
+rows, the last h rows of the Cholesky factor suffice. Over all rows held out, and
+averaged over outputs, the loss is c = 3 times the log of the root mean squared error
+(RMSE) plus the negative log density with the amplitude that fits best,
 
 .. math:: F = \tfrac c2 \log \overline{\epsilon^2} + \tfrac12
     \log \overline{\epsilon^2 / \eta} + \tfrac12 \overline{\log \eta} .
@@ -24,7 +25,14 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import kernels
-from .._linalg import add_to_diagonal, cholesky, solve_cholesky, squared_distances
+from .._linalg import (
+    add_to_diagonal,
+    cholesky,
+    inverse_factor,
+    solve_lower,
+    solve_lower_transposed,
+    squared_distances,
+)
 from .._parallel import run_tasks
 
 # How much the error counts beside the log density: a user feels it first.
@@ -36,7 +44,7 @@ LEAST_SQUARE = 1e-24
 
 
 class LocalSet(NamedTuple):
-    """Rows to learn from, and rows held out among them."""
+    """Rows to learn from; the last of them are held out, one group at a time."""
 
     X: np.ndarray
     """Shape (m, n_features), in standard units."""
@@ -45,15 +53,17 @@ class LocalSet(NamedTuple):
     """Shape (m, n_outputs)."""
 
     weights: np.ndarray
-    """Shape (m,)."""
+    """Of rows to learn from, shape (m,)."""
 
-    X_held: np.ndarray
-    Y_held: np.ndarray
+    groups: np.ndarray
+    """Of the last rows, which are held out, shape (h,)."""
+
     weights_held: np.ndarray
+    """Of the last rows as observations to predict, shape (h,)."""
 
     def of_outputs(self, outputs):
         """The same rows with some of their outputs."""
-        return self._replace(Y=self.Y[:, outputs], Y_held=self.Y_held[:, outputs])
+        return self._replace(Y=self.Y[:, outputs])
 
 
 class HeldOut(NamedTuple):
@@ -130,31 +140,21 @@ def standard_error(first: Sums, second: Sums, outputs=slice(None)):
 
 
 class MeasuredSet(NamedTuple):
-    """A local set in a metric: squared distances, and what is to be predicted."""
+    """A `LocalSet` in a metric."""
 
-    dist_xx: np.ndarray
-    """Between the rows to learn from, shape (m, m)."""
-
-    dist_xq: np.ndarray
-    """From them to the rows held out, shape (m, n_held)."""
+    dist_sq: np.ndarray
+    """Squared distances between its rows, shape (m, m)."""
 
     Y: np.ndarray
     weights: np.ndarray
-    Y_held: np.ndarray
+    groups: np.ndarray
     weights_held: np.ndarray
 
 
 def measure(local: LocalSet, scale) -> MeasuredSet:
     """The set with distances between rows divided by `scale`."""
-    A, B = _in_units(scale, local)
-    return MeasuredSet(
-        squared_distances(A, A),
-        squared_distances(A, B),
-        local.Y,
-        local.weights,
-        local.Y_held,
-        local.weights_held,
-    )
+    A = _in_units(scale, local)
+    return MeasuredSet(squared_distances(A, A), *local[1:])
 
 
 def predict_held_out(kernel, factor, noise, sets, n_jobs=None) -> HeldOut:
@@ -162,54 +162,73 @@ def predict_held_out(kernel, factor, noise, sets, n_jobs=None) -> HeldOut:
 
     Length scales are multiplied with `factor`. Memory: one kernel matrix per worker.
     """
-    tasks = ((kernel, factor, noise, local) for local in sets)
-    parts = list(run_tasks(_errors_of, tasks, n_jobs))
+
+    def predict(local):
+        K_xx = kernels.apply_lower(kernel, local.dist_sq, factor**-2)
+        one = _leave_out(K_xx, noise, local)
+        return one.errors, one.variances
+
+    parts = list(run_tasks(predict, ((local,) for local in sets), n_jobs))
     numbers = np.repeat(np.arange(len(parts)), [len(eta) for _, eta in parts])
     errors, variances = (np.concatenate(part) for part in zip(*parts))
     return HeldOut(errors, variances, numbers)
 
 
-def _errors_of(kernel, factor, noise, local):
-    noise = max(noise, LEAST_NOISE)
-    mean = local.weights @ local.Y / local.weights.sum()
-    K_xx = kernels.apply(kernel, local.dist_xx / factor**2)
-    K_xq = kernels.apply(kernel, local.dist_xq / factor**2)
-    L, _ = cholesky(add_to_diagonal(K_xx, noise / local.weights))
-    V = solve_cholesky(L, K_xq)
-    errors = local.Y_held - mean - V.T @ (local.Y - mean)
-    return errors, _variances(noise, local.weights_held, K_xq, V)
-
-
 def _in_units(scale, local):
     """Rows of a set around their mean, in length scales."""
-    center = local.X_held.mean(axis=0)
-    return (local.X - center) / scale, (local.X_held - center) / scale
+    return (local.X - local.X.mean(axis=0)) / scale
 
 
-def _variances(noise, weights_held, K_xq, V):
-    # At least the noise, whatever rounding makes of it.
-    unexplained = np.maximum(1.0 - np.einsum("ij,ij->j", K_xq, V), 1e-12)
-    return unexplained + noise / weights_held
+class _LeftOut(NamedTuple):
+    """What one set contributes, and what its gradient needs."""
+
+    errors: np.ndarray
+    variances: np.ndarray
+    L: np.ndarray
+    solved: np.ndarray
+    """``L^-1 Y``"""
+    L_held_inv: np.ndarray
+    """Inverse of the last rows and columns of L."""
+    together: np.ndarray
+    """Whether rows held out are of one group, shape (h, h)."""
+    S: np.ndarray
+    """Covariances of groups given all other rows, shape (h, h)."""
+
+
+def _leave_out(K_xx, noise, local) -> _LeftOut:
+    """Only the lower triangle of `K_xx` is read; it is overwritten."""
+    h, noise = len(local.groups), max(noise, LEAST_NOISE)
+    weights = local.weights[:-h]
+    mean = weights @ local.Y[:-h] / weights.sum()
+    L, _ = cholesky(add_to_diagonal(K_xx, noise / local.weights))
+    solved = solve_lower(L, local.Y - mean)
+    L_held_inv = inverse_factor(L[-h:, -h:])
+    together = local.groups[:, None] == local.groups
+    S = np.linalg.inv((L_held_inv.T @ L_held_inv) * together)
+    errors = S @ (L_held_inv.T @ solved[-h:])
+    # As observations of their own weight, whatever they count as rows to learn from.
+    least = noise / local.weights_held
+    variances = np.diag(S) + (least - noise / local.weights[-h:])
+    variances = np.maximum(variances, least)
+    return _LeftOut(errors, variances, L, solved, L_held_inv, together, S)
 
 
 def prediction_loss(theta, kernel, sets, limits=np.inf, n_jobs=None):
     """The loss F over all sets, and its gradient by theta, shape (n_features + 1,).
 
-    Errors are cut at `limits`, of shape (n_outputs,) or a number. Memory: four kernel
+    Errors are cut at `limits`, of shape (n_outputs,) or a number. Memory: three kernel
     matrices of every `LocalSet`.
     """
     scale, noise = np.exp(theta[:-1]), np.exp(theta[-1])
 
     def forward(local):
-        A, B = _in_units(scale, local)
-        distances = squared_distances(A, A), squared_distances(A, B)
-        return _forward(kernel, noise, local, *distances)
+        A = _in_units(scale, local)
+        K_xx, slopes = kernels.apply_with_slope(kernel, squared_distances(A, A))
+        return _leave_out(K_xx, noise, local), slopes, A
 
-    def backward(local, one, by_error, by_eta):
-        A, B = _in_units(scale, local)
-        by_xx, by_xq, by_noise = _backward(noise, local, one, by_error, by_eta)
-        by_scale = kernels.weighted_differences(by_xx, one.slopes_xx, A, A)
-        by_scale += kernels.weighted_differences(by_xq, one.slopes_xq, A, B)
+    def backward(local, one, slopes, A, by_error, by_eta):
+        by_xx, by_noise = _backward(noise, local, one, by_error, by_eta)
+        by_scale = kernels.weighted_differences(by_xx, slopes, A, A)
         return np.append(-2.0 * by_scale, by_noise)
 
     return _over_sets(forward, backward, sets, limits, n_jobs)
@@ -224,13 +243,12 @@ def tied_loss(log_factor, log_noise, kernel, sets, limits=np.inf, n_jobs=None):
     shrink, noise = np.exp(-2.0 * log_factor), np.exp(log_noise)
 
     def forward(local):
-        distances = shrink * local.dist_xx, shrink * local.dist_xq
-        return _forward(kernel, noise, local, *distances)
+        K_xx, slopes = kernels.apply_with_slope(kernel, shrink * local.dist_sq)
+        return _leave_out(K_xx, noise, local), slopes
 
-    def backward(local, one, by_error, by_eta):
-        by_xx, by_xq, by_noise = _backward(noise, local, one, by_error, by_eta)
-        by_factor = np.einsum("ij,ij,ij->", by_xx, one.slopes_xx, local.dist_xx)
-        by_factor += np.einsum("ij,ij,ij->", by_xq, one.slopes_xq, local.dist_xq)
+    def backward(local, one, slopes, by_error, by_eta):
+        by_xx, by_noise = _backward(noise, local, one, by_error, by_eta)
+        by_factor = np.vdot(np.multiply(by_xx, slopes, out=slopes), local.dist_sq)
         return np.array([-2.0 * shrink * by_factor, by_noise])
 
     return _over_sets(forward, backward, sets, limits, n_jobs)
@@ -239,11 +257,13 @@ def tied_loss(log_factor, log_noise, kernel, sets, limits=np.inf, n_jobs=None):
 def _over_sets(forward, backward, sets, limits, n_jobs):
     """The loss of all sets, and the sum of what each contributes to the gradient."""
     passes = list(run_tasks(forward, ((local,) for local in sets), n_jobs))
-    errors = np.concatenate([one.errors for one in passes])
-    eta = np.concatenate([one.variances for one in passes])
+    left_out = [one for one, *_ in passes]
+    errors = np.concatenate([one.errors for one in left_out])
+    eta = np.concatenate([one.variances for one in left_out])
     value, *slopes = _loss(errors, eta, limits)
-    ends = np.cumsum([len(one.variances) for one in passes])[:-1]
-    tasks = zip(sets, passes, *(np.split(slope, ends) for slope in slopes))
+    ends = np.cumsum([len(one.variances) for one in left_out])[:-1]
+    by_set = zip(*(np.split(slope, ends) for slope in slopes))
+    tasks = ((local, *one, *by) for local, one, by in zip(sets, passes, by_set))
     return value, sum(run_tasks(backward, tasks, n_jobs))
 
 
@@ -261,41 +281,24 @@ def _loss(errors, eta, limits):
     return value, by_error / (n * n_outputs), by_eta / n
 
 
-class _Pass(NamedTuple):
-    """What one set contributes, and what its gradient needs."""
+def _backward(noise, local, one, by_error, by_eta):
+    r"""Derivatives of the loss by the kernel matrix and by the log noise.
 
-    errors: np.ndarray
-    variances: np.ndarray
-    slopes_xx: np.ndarray
-    slopes_xq: np.ndarray
-    V: np.ndarray
-    alpha: np.ndarray
-
-
-def _forward(kernel, noise, local, dist_xx, dist_xq) -> _Pass:
-    noise = max(noise, LEAST_NOISE)
-    mean = local.weights @ local.Y / local.weights.sum()
-    K_xx, slopes_xx = kernels.apply_with_slope(kernel, dist_xx)
-    K_xq, slopes_xq = kernels.apply_with_slope(kernel, dist_xq)
-    L, _ = cholesky(add_to_diagonal(K_xx, noise / local.weights))
-    solved = solve_cholesky(L, np.hstack([K_xq, local.Y - mean]))
-    V, alpha = solved[:, : K_xq.shape[1]], solved[:, K_xq.shape[1] :]
-    errors = local.Y_held - mean - K_xq.T @ alpha
-    eta = _variances(noise, local.weights_held, K_xq, V)
-    return _Pass(errors, eta, slopes_xx, slopes_xq, V, alpha)
-
-
-def _backward(noise, local, forward, by_error, by_eta):
-    r"""Derivatives of the loss by kernel values and log noise.
-
-    With :math:`V = A^{-1} k` and :math:`\alpha = A^{-1} Y`: by the kernel matrix it is
-    :math:`V (g_\epsilon \alpha^\top + g_\eta V^\top)`, by the similarities
-    :math:`-\alpha g_\epsilon^\top - 2 V g_\eta`.
+    With W the last columns of :math:`A^{-1}` and :math:`P = S^{-1}` blocks of it, the
+    derivative by :math:`\alpha` is :math:`g = S g_\epsilon`, that by P is
+    :math:`G = -g \epsilon^\top - S \, \mathrm{diag}(g_\eta) S` within groups, and that
+    by A is :math:`-W (g \alpha^\top + G W^\top)`.
     """
-    V, alpha = forward.V, forward.alpha
-    V_eta = V * by_eta
-    by_xx = V @ (by_error @ alpha.T) + V_eta @ V.T
-    by_xq = -alpha @ by_error.T - 2.0 * V_eta
-    by_noise = np.sum(np.diag(by_xx) * noise / local.weights)
-    by_noise += np.sum(by_eta * noise / local.weights_held)
-    return by_xx, by_xq, by_noise
+    h, n_outputs = by_error.shape
+    noise = max(noise, LEAST_NOISE)
+    rows = np.zeros((len(one.L), h + n_outputs))
+    rows[-h:, :h], rows[:, h:] = one.L_held_inv, one.solved
+    solved = solve_lower_transposed(one.L, rows)
+    W, alpha = solved[:, :h], solved[:, h:]
+    by_alpha = one.S @ by_error
+    by_P = (by_alpha @ one.errors.T) * one.together + (one.S * by_eta) @ one.S
+    inner = by_alpha @ alpha.T - by_P @ W.T
+    by_row = -np.einsum("ij,ji->i", W, inner) * noise / local.weights
+    of_held = 1.0 / local.weights_held - 1.0 / local.weights[-h:]
+    by_noise = by_row.sum() + noise * (by_eta @ of_held)
+    return W @ -inner, by_noise
