@@ -2,7 +2,8 @@
 
 Commands are in `_commands` and `_trials`, and their work in the other files.
 `overcover.tables` reads, encodes and writes tables; `_columns` parts their columns into
-inputs and outputs, `_stored` is a model with the encoder of its columns. Needs the extra ``cli``.
+inputs and outputs, `_stored` is a model with the encoder of its columns. Needs the
+extra ``cli``.
 """
 
 import sys
