@@ -46,6 +46,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/pose.py
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/frames.py
 	$(BIN)/python benchmarks/faults.py
 	$(BIN)/python benchmarks/rounding.py
 	$(BIN)/python benchmarks/posterior.py

@@ -418,6 +418,25 @@ def comparison(result):
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
 
+def frames(result):
+    """Errors on a table with words, dates and gaps."""
+    rows = [
+        [
+            f"**{r['method']}**" if r is result["rows"][0] else r["method"],
+            number(r["rmse"]),
+            ", ".join(number(error) for error in r["rmse_of_seeds"]),
+            f"{r['coverage_95']:.1%}" if r["coverage_95"] is not None else "-",
+            number(r["fit_seconds"]),
+        ]
+        for r in result["rows"]
+    ]
+    head = ["method", "RMSE, standardised", "of each seed"]
+    head += ["coverage of 95 % intervals", "fit, s"]
+    first = result["rows"][0]
+    text = f"{first['n_train']:,} training rows, {first['n_test']:,} test rows. "
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
 TABLES = {
     "accuracy": ("gp_accuracy", accuracy),
     "nn": ("gp_nn", nn),
@@ -439,4 +458,5 @@ TABLES = {
     "pose": ("pose", pose),
     "compare-kin40k": ("compare_kin40k", comparison),
     "compare-poserlike": ("compare_poserlike", comparison),
+    "frames": ("frames_table", frames),
 }

@@ -30,6 +30,7 @@ PAGES += ("docs/methods.md", "docs/pose.md", "docs/store-format.md")
 PAGES += (
     "docs/scaling.md",
     "docs/command-line.md",
+    "docs/tables.md",
     "docs/numerics.md",
     "docs/trust.md",
     "docs/posterior.md",

@@ -338,3 +338,23 @@ def test_memory_of_a_block_is_seen(common):
             pages[start : start + len(piece)] = piece
     if used.peak:  # else this system has no /proc
         assert used.peak - used.start > 0.5 * size
+
+
+def test_tables_are_encoded_as_well_as_by_a_pipeline(
+    benchmark_module, tmp_path, capsys, monkeypatch
+):
+    frames = benchmark_module("frames")
+    names = ["cover, table as it is", "cover, target codes", "LightGBM"]
+    if find_spec("lightgbm") is None:
+        names.pop()
+    makers = frames.contenders(60)
+    monkeypatch.setattr(
+        frames, "contenders", lambda size: {name: makers[name] for name in names}
+    )
+    frames.main(["--quick", "--results", str(tmp_path)])
+    record = sections(tmp_path)["frames_table"]
+    assert [row["method"] for row in record["rows"]] == names
+    assert record["rows"][0]["rmse"] < 1.0
+    _, write = benchmark_module("publish").TABLES["frames"]
+    assert "150 training rows, 60 test rows" in write(record)
+    assert "A table as it is" in capsys.readouterr().out

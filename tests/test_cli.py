@@ -18,11 +18,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from conftest import wave
-from overcover import OverlappingCoverRegressor
+from overcover import OverlappingCoverRegressor, TableEncoder
 from overcover.cli import main
+from overcover.cli._columns import read_table
 from overcover.cli._compare import compare, splits_of
 from overcover.cli._errors import Mistake
-from overcover.cli._recipe import MOST_WORDS, cook, learn_recipe, read_table
 from overcover.tables import TableError, parsed, read_chunks, read_frame
 
 REFUSALS = (Mistake, TableError, ValueError)
@@ -122,55 +122,19 @@ def test_dates_become_days_whatever_they_came_as(tmp_path):
     days = pd.to_datetime(["1970-01-02 00:00", "1970-01-03 12:00"])
     text = pd.DataFrame({"when": ["1970-01-02", "1970-01-03 12:00"]})
     for table in (text, pd.DataFrame({"when": days})):
-        recipe = learn_recipe(table, ["when"])
-        assert recipe.kinds == {"when": "date"}
-        assert_allclose(cook(table, recipe)["when"], [1.0, 2.5])
+        learned = TableEncoder().learn(table, [1.0, 2.0])
+        assert_allclose(learned["when"], [1.0, 2.5])
     far = pd.Series(["9999-12-31", "0005-01-01"])
     assert_allclose(parsed(far, "date")[0], [2932896, -717701])
 
 
-def test_words_are_used_only_if_asked_for():
-    table = pd.DataFrame({"city": ["Rome", "Oslo", "Rome"], "n": [1, 2, 3]})
-    with pytest.raises(REFUSALS, match=r"2 different: 'Oslo', 'Rome'.*--one-hot city"):
-        learn_recipe(table, ["city", "n"])
-    recipe = learn_recipe(table, ["city", "n"], one_hot=["city"])
-    made = cook(table, recipe)
-    assert list(made) == ["city=Oslo", "city=Rome", "n"]
-    assert made.to_numpy().tolist() == [[0, 1, 1], [1, 0, 2], [0, 1, 3]]
-    # Another table is read in the same way, even if it lacks a word.
-    assert list(cook(table[:1], recipe)) == list(made)
-    with pytest.raises(REFUSALS, match=r"'Lima' in row 0 .*, a word that"):
-        cook(pd.DataFrame({"city": ["Lima"], "n": [1]}), recipe)
-    with pytest.raises(REFUSALS, match=r"the table lacks 'n'\. There are: 'city'"):
-        cook(table[["city"]], recipe)
-
-
-def test_numbers_may_be_names(tmp_path):
-    """With or without gaps, which make them fractions, and with their zeros."""
-    whole = pd.DataFrame({"month": [1, 12, 1]})
-    recipe = learn_recipe(whole, ["month"], one_hot=["month"])
-    assert recipe.words == {"month": ["1", "12"]}
-    gappy = pd.DataFrame({"month": [12.0, np.nan]})
-    made = cook(gappy, recipe).to_numpy()
-    np.testing.assert_array_equal(made, [[0, 1], [np.nan, np.nan]])
+def test_numbers_may_be_words(tmp_path):
     path = tmp_path / "codes.csv"
     path.write_text("code,y\n01,1\n1,2\n01,3\n")
-    X, _, recipe = read_table(str(path), ["y"], one_hot=["code"])
-    assert X.to_numpy().tolist() == [[1, 0], [0, 1], [1, 0]]
-    (frame,) = read_chunks(str(path), 10, words=["code"]).frames
-    assert cook(frame, recipe).to_numpy().tolist() == X.to_numpy().tolist()
-
-
-def test_free_text_is_no_category():
-    table = pd.DataFrame({"name": [f"name {i}" for i in range(MOST_WORDS + 1)]})
-    with pytest.raises(REFUSALS, match="at most 50"):
-        learn_recipe(table, ["name"], one_hot=["name"])
-
-
-def test_truth_values_and_numbers_in_quotes_are_numbers():
-    table = pd.DataFrame({"b": [True, False], "q": ["1.5", "2"]})
-    made = cook(table, learn_recipe(table, ["b", "q"]))
-    assert made.to_numpy().tolist() == [[1, 1.5], [0, 2]]
+    assert read_table(str(path), ["y"])[0]["code"].tolist() == [1, 1, 1]
+    X, _, words = read_table(str(path), ["y"], words=["code"])
+    assert X["code"].tolist() == ["01", "1", "01"]
+    assert words == ["code"]
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
@@ -178,10 +142,11 @@ def test_truth_values_with_gaps_are_numbers_with_gaps(ending, tmp_path):
     table = pd.DataFrame({"b": [True, None, False], "y": [1.0, 2.0, 3.0]})
     path = written(table, tmp_path, ending)
     with pytest.raises(REFUSALS, match=r"values are missing \(b 1\)"):
-        read_table(path, ["y"])
-    X, _, recipe = read_table(path, ["y"], missing="median")
-    assert recipe.kinds == {"b": "number"}
-    assert X["b"].tolist() == [1.0, 0.5, 0.0]
+        read_table(path, ["y"], missing="refuse")
+    X, Y, _ = read_table(path, ["y"])
+    encoder = TableEncoder()
+    assert encoder.learn(X, Y)["b"].tolist() == [1.0, 0.5, 0.0]
+    assert encoder.columns_[0]["kind"] == "number"
 
 
 # -- cells that are at fault -----------------------------------------------------------
@@ -247,10 +212,46 @@ def test_one_bad_cell_among_numbers_is_named(tmp_path):
         read_table(str(path), ["y"])
     with pytest.raises(REFUSALS, match=r"'a' holds '1.2.3' in line 2502"):
         read_table(str(path), ["a"])
-    recipe = learn_recipe(pd.DataFrame({"a": [1.5], "y": [2.0]}), ["a", "y"])
-    with pytest.raises(REFUSALS, match=r"'a' holds '1.2.3' in line 2502"):
+    encoder = TableEncoder()
+    encoder.learn(pd.DataFrame({"a": [1.5, 2.0], "y": [2.0, np.nan]}), [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"'a' holds '1.2.3' in line 2502"):
         for frame in read_chunks(str(path), 1000).frames:
-            cook(frame, recipe)
+            encoder.encode(frame)
+
+
+def test_all_bad_columns_are_told_at_once(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [f"{i},{i}.5,{i}," for i in range(8)]
+    rows[2], rows[5] = "2,2.5,two,", "5,much,5,"
+    path.write_text("\n".join(["y,a,b,c", *rows]))
+    said = r"'a' holds 'much' in line 7.*'b' holds 'two' in line 4.*'c' is empty"
+    with pytest.raises(REFUSALS, match=said):
+        read_table(str(path), ["y"])
+
+
+def test_decimal_commas_are_named_with_the_option_that_reads_them(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a;b;y\n1,5;1;1\n2,5;2;2\n3,5;3;3,5\n")
+    said = (
+        r"'a' holds '1,5' in line 2, a number with a decimal comma.*'y' holds '3,5' in"
+    )
+    with pytest.raises(REFUSALS, match=said + ".*--decimal-comma"):
+        read_table(str(path), ["y"])
+    X, Y, _ = read_table(str(path), ["y"], decimal=",")
+    assert X.to_numpy().tolist() == [[1.5, 1], [2.5, 2], [3.5, 3]]
+    assert Y["y"].tolist() == [1, 2, 3.5]
+
+
+def test_dates_that_do_not_tell_what_is_first_are_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("when,y\n1/2/2024,1\n3/4/2024,2\n")
+    with pytest.raises(
+        REFUSALS, match=r"'1/2/2024' in line 2, a date.*: write 2024-01-31"
+    ):
+        read_table(str(path), ["y"])
+    path.write_text("when,y\n1.2.1970,1\n03.02.1970 12:00,2\n")
+    X, Y, _ = read_table(str(path), ["y"])
+    assert TableEncoder().learn(X, Y)["when"].tolist() == [31.0, 33.5]
 
 
 def test_numbers_in_text_keep_all_their_digits():
@@ -259,43 +260,24 @@ def test_numbers_in_text_keep_all_their_digits():
     assert_array_equal(parsed(column, "number")[0], values)
 
 
-def test_missing_values_are_counted_dropped_or_filled(tmp_path):
+def test_missing_values_are_kept_dropped_or_counted(tmp_path):
     table = pd.DataFrame(
         {"a": [1.0, np.nan, 3.0, 8.0], "b": [np.nan, np.nan, 1, 2], "y": [1, 2, 3, 4]}
     )
     path = written(table, tmp_path, ".csv")
-    with pytest.raises(REFUSALS, match=r"\(a 1, b 2\)"):
-        read_table(path, ["y"])
+    with pytest.raises(REFUSALS, match=r"\(a 1, b 2\), first in line 2"):
+        read_table(path, ["y"], missing="refuse")
     X, Y, _ = read_table(path, ["y"], missing="drop")
     assert X.to_numpy().tolist() == [[3, 1], [8, 2]]
     assert Y["y"].tolist() == [3, 4]
-    X, Y, recipe = read_table(path, ["y"], missing="median")
-    assert recipe.fill == {"a": 3.0, "b": 1.5}
-    assert X.to_numpy().tolist() == [[1, 1.5], [3, 1.5], [3, 1], [8, 2]]
-    assert len(Y) == 4
+    pd.testing.assert_frame_equal(read_table(path, ["y"])[0], table[["a", "b"]])
 
 
-def test_rows_without_a_target_cannot_be_filled(tmp_path):
+def test_rows_without_a_target_are_left_out(tmp_path):
     table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, np.nan, 3.0]})
-    X, _, _ = read_table(written(table, tmp_path, ".csv"), ["y"], missing="median")
+    X, _, _ = read_table(written(table, tmp_path, ".csv"), ["y"])
     assert X["a"].tolist() == [1.0, 3.0]
     assert X.attrs["dropped"] == 1
-
-
-def test_missing_words_are_counted_once_under_the_name_of_their_column(tmp_path):
-    words = ["red", "blue", None, "green"]
-    table = pd.DataFrame({"hue": words, "hue=": [1, 2, 3, np.nan], "y": range(4)})
-    path = written(table, tmp_path, ".csv")
-    with pytest.raises(REFUSALS, match=r"\(hue 1, hue= 1\), first in line 4"):
-        read_table(path, ["y"], one_hot=["hue"])
-
-
-def test_a_word_may_not_make_a_column_that_is_there(tmp_path):
-    table = pd.DataFrame({"hue": ["red", "blue"], "hue=red": [1, 2], "y": range(2)})
-    path = written(table, tmp_path, ".csv")
-    with pytest.raises(REFUSALS, match=r"'hue=red', and there is another one.*--drop"):
-        read_table(path, ["y"], one_hot=["hue"])
-    assert len(list(read_table(path, ["y"], drop=["hue=red"], one_hot=["hue"])[0])) == 2
 
 
 def test_rows_that_are_left_out_are_told(capsys, frame, tmp_path):
@@ -424,11 +406,11 @@ def test_medians_are_those_of_the_training_rows(capsys, frame, tmp_path):
     table = frame.assign(half=frame["wide"].where(np.arange(len(frame)) % 2 == 0))
     path = tmp_path / "gaps.csv"
     table.to_csv(path, index=False)
-    options = (str(path), "-t", "y", "--missing", "median", "--method", "ridge")
+    options = (str(path), "-t", "y", "--method", "ridge")
     _, scores = scores_of(capsys, *options)
     X, y = table[["wide", "high, too", "half"]].to_numpy(), table["y"].to_numpy()
     model = make_pipeline(
-        SimpleImputer(strategy="median"),
+        SimpleImputer(strategy="median", add_indicator=True),
         StandardScaler(),
         RidgeCV(np.logspace(-4, 4, 17)),
     )
@@ -438,15 +420,15 @@ def test_medians_are_those_of_the_training_rows(capsys, frame, tmp_path):
     assert_allclose(scores["ridge"]["rmse"], np.sqrt(np.mean(squares)))
 
 
-def test_boosting_sees_the_gaps_themselves(frame):
+def test_every_method_sees_the_gaps_themselves():
     rng = np.random.default_rng(0)
     value = rng.normal(size=(400, 1))
     is_missing = rng.random((400, 1)) < 0.5
     X = np.where(is_missing, np.nan, value)
     Y = np.where(is_missing, 3.0, 0.0)  # the gap is all there is to know
-    scores = compare(X, Y, ["boosting", "knn"], 2, {"random_state": 0})
-    errors = {score.method: score.rmse for score in scores}
-    assert errors["boosting"] < 0.1 < errors["knn"]
+    table = pd.DataFrame(X, columns=["a"])
+    for score in compare(table, Y, ["boosting", "knn"], 2, {"random_state": 0}):
+        assert score.rmse < 0.1, score.method
 
 
 @given(n_rows=st.integers(20, 90), n_folds=st.integers(2, 4), block=st.integers(1, 5))
@@ -507,8 +489,9 @@ def test_without_the_extra_the_error_names_it():
     code = """
 import sys
 sys.modules["typer"] = None
-from overcover import OverlappingCoverRegressor
+from overcover import OverlappingCoverRegressor, TableEncoder
 from overcover.cli import main
+from overcover.cli._columns import read_table
 main(["--version"])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

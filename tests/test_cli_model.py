@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 import overcover
 from conftest import wave
-from overcover import GP, OverlappingCoverRegressor, planning, store
+from overcover import GP, OverlappingCoverRegressor, TableEncoder, planning, store
 from overcover.cli import _fit, make_app
 from overcover.cli._errors import Mistake
-from overcover.cli._stored import names_kept, open_model
+from overcover.cli._stored import names_kept
 from overcover.planning import Line, Rates
 from overcover.tables import TableError, _frames, read_chunks, writing_table
 from overcover.tuning.cost import tuning_cost
@@ -87,12 +87,8 @@ def test_a_fit_is_that_of_python(folder, frame, model):
         "gp", subdomain_size=60, overlap=0.5, random_state=3, n_jobs=1
     ).fit(frame[NAMES], frame[["y", "z"]].to_numpy())
     assert_array_equal(here.predict(frame[NAMES]), model.predict(frame[NAMES]))
-    assert store.inspect(folder / "model.ocm")["notes"]["table"] == {
-        "targets": ["y", "z"],
-        "kinds": dict.fromkeys(NAMES, "number"),
-        "words": {},
-        "fill": {},
-    }
+    notes = store.inspect(folder / "model.ocm")["notes"]
+    assert notes["table"] == {"targets": ["y", "z"]}
 
 
 @pytest.mark.parametrize(
@@ -179,6 +175,7 @@ def test_columns_are_found_by_name(folder, frame, tmp_path):
         "rows": 300,
         "columns": ["id", "z_given", "y", "z"],
         "unused": ["more"],
+        "unknown": {},
         "out": str(tmp_path / "a.csv"),
     }
 
@@ -415,60 +412,44 @@ def mixed_folder(mixed, tmp_path_factory):
     mixed.to_csv(folder / "data.csv", index=False)
     mixed.to_parquet(folder / "data.parquet")
     said = run(
-        *("fit", folder / "data.csv", "-t", "y", "--one-hot", "city,month"),
-        *("--missing", "median", "-o", folder / "model.ocm"),
+        *("fit", folder / "data.csv", "-t", "y", "--words", "month"),
+        *("-o", folder / "model.ocm"),
     )
-    assert "80 rows, 7 inputs, 1 output" in said
+    assert "80 rows, 8 inputs, 1 output" in said
     return folder
 
 
-def test_words_dates_and_gaps_are_read_as_in_training(mixed_folder, mixed):
-    stored = open_model(mixed_folder / "model.ocm")
-    assert stored.recipe.kinds == {
-        "city": "words",
-        "when": "date",
-        "month": "words",
-        "heat": "number",
-    }
-    assert stored.recipe.fill["heat"] == mixed["heat"].median()
-    answers = [
-        run("predict", mixed_folder / "model.ocm", mixed_folder / name)
+def test_words_dates_and_gaps_are_read_as_in_python(mixed_folder, mixed):
+    path = mixed_folder / "model.ocm"
+    said = [
+        run("predict", path, mixed_folder / name)
         for name in ("data.csv", "data.parquet")
     ]
-    assert answers[0] == answers[1]
-    made = pd.DataFrame(
-        {
-            "city=Oslo": mixed["city"] == "Oslo",
-            "city=Rome": mixed["city"] == "Rome",
-            "when": np.arange(80) + 19723.0,  # days since 1970
-            "month=1": mixed["month"] == 1,
-            "month=2": mixed["month"] == 2,
-            "month=3": mixed["month"] == 3,
-            "heat": mixed["heat"].fillna(mixed["heat"].median()),
-        }
-    ).astype(float)
-    expected = overcover.load(mixed_folder / "model.ocm").predict(made)
-    assert_array_equal(pd.read_csv(io.StringIO(answers[0]))["y"], expected)
+    assert said[0] == said[1]
+    encoder = TableEncoder(words=["month"])
+    model = OverlappingCoverRegressor("gp", encoder=encoder, random_state=0)
+    X = mixed.drop(columns="y")
+    expected = model.fit(X, mixed["y"]).predict(X)
+    assert_array_equal(pd.read_csv(io.StringIO(said[0]))["y"], expected)
+    about = run("inspect", path)
+    assert re.search("column city +2 words, a column of 0 and 1 for each", about)
+    assert re.search("column when +date, in days since 1970", about)
 
 
-def test_rows_that_cannot_be_filled_are_refused_or_left_empty(mixed_folder, mixed):
-    rows = mixed[:4].copy()
-    rows.loc[2, "city"] = np.nan
+def test_unknown_words_and_gaps_are_answered_and_counted(mixed_folder, mixed, tmp_path):
+    rows = mixed[:4].assign(city=[mixed["city"][0], None, "Lima", "Lima"])
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    answer = ("predict", mixed_folder / "model.ocm", tmp_path / "a.csv", "--std")
+    said = json.loads(run(*answer, "--json", "-o", tmp_path / "b.csv"))
+    assert (said["rows"], said["unknown"]) == (4, {"city": 3})
+    made = pd.read_csv(tmp_path / "b.csv")
+    mixed[:4].to_csv(tmp_path / "a.csv", index=False)
+    known = pd.read_csv(io.StringIO(run(*answer)))
+    assert (made["y_std"] > known["y_std"]).tolist() == [False, True, True, True]
+
+
+def test_broken_numbers_are_refused(mixed_folder, mixed):
     answer = ("predict", mixed_folder / "model.ocm", "-")
-    line = refused(1, *answer, stdin=rows.to_csv(index=False))
-    assert "line 4 lacks a value of 'city'. " in line
-    assert "median" not in line  # of words there is none
-    assert "--missing empty" in line
-    said = run(*answer, "--missing", "empty", stdin=rows.to_csv(index=False))
-    answers = pd.read_csv(io.StringIO(said), skip_blank_lines=False)["y"]
-    assert answers.isna().tolist() == [False, False, True, False]
-
-
-def test_unknown_words_and_broken_numbers_are_refused(mixed_folder, mixed):
-    answer = ("predict", mixed_folder / "model.ocm", "-")
-    rows = mixed[:4].assign(city=["Rome", "Oslo", "Lima", "Rome"])
-    line = refused(1, *answer, stdin=rows.to_csv(index=False))
-    assert "'city' holds 'Lima' in line 4" in line
     rows = mixed[:4].assign(heat=["1", "2", "warm", "3"])
     line = refused(1, *answer, stdin=rows.to_csv(index=False))
     assert "'heat' holds 'warm' in line 4, which is not a number" in line
@@ -476,6 +457,43 @@ def test_unknown_words_and_broken_numbers_are_refused(mixed_folder, mixed):
     assert "infinite value in line 2" in refused(
         1, *answer, stdin=rows.to_csv(index=False)
     )
+
+
+def test_rows_with_gaps_are_refused_or_left_empty_by_a_model_of_numbers(folder, frame):
+    rows = frame[:4].copy()
+    rows.loc[2, "deep"] = np.nan
+    answer = ("predict", folder / "model.ocm", "-")
+    line = refused(1, *answer, stdin=rows.to_csv(index=False))
+    assert "line 4 lacks a value of 'deep'" in line
+    assert "--missing empty" in line
+    said = run(*answer, "--missing", "empty", stdin=rows.to_csv(index=False))
+    answers = pd.read_csv(io.StringIO(said), skip_blank_lines=False)["y"]
+    assert answers.isna().tolist() == [False, False, True, False]
+
+
+def test_notes_of_older_models_say_how_columns_are_encoded(mixed, tmp_path):
+    """Before models took tables, the command line encoded them by its notes."""
+    made = pd.DataFrame(
+        {
+            "city=Oslo": mixed["city"] == "Oslo",
+            "city=Rome": mixed["city"] == "Rome",
+            "when": np.arange(80) + 19723.0,  # days since 1970
+            "heat": mixed["heat"].fillna(0.5),
+        }
+    ).astype(float)
+    model = OverlappingCoverRegressor(FIXED, subdomain_size=40).fit(made, mixed["y"])
+    notes = {"targets": ["y"], "words": {"city": ["Oslo", "Rome"]}}
+    notes |= {"kinds": {"city": "words", "when": "date", "heat": "number"}}
+    model.save(tmp_path / "a.ocm", notes={"table": notes | {"fill": {"heat": 0.5}}})
+    answer = ("predict", tmp_path / "a.ocm", "-")
+    said = run(*answer, stdin=mixed.to_csv(index=False))
+    assert_array_equal(pd.read_csv(io.StringIO(said))["y"], model.predict(made))
+    rows = mixed[:3].assign(city=["Rome", "Lima", "Oslo"]).to_csv(index=False)
+    line = refused(1, *answer, stdin=rows)
+    assert "line 3 lacks a value of 'city', or holds one" in line
+    said = run(*answer, "--missing", "empty", stdin=rows)
+    answers = pd.read_csv(io.StringIO(said), skip_blank_lines=False)["y"]
+    assert answers.isna().tolist() == [False, True, False]
 
 
 def test_rows_to_judge_by_may_be_left_out(mixed_folder, mixed, tmp_path):
@@ -513,7 +531,8 @@ def test_a_model_that_python_saved_answers_too(folder, frame, tmp_path):
 @pytest.mark.parametrize(
     "notes",
     [
-        {"targets": ["y"]},
+        {"target": ["y"]},
+        {"targets": ["y", "z"]},
         {"targets": ["y"], "kinds": {"a": "number"}, "words": {}, "fill": {}},
         {"targets": ["y"], "kinds": {"a": "code"}, "words": {}, "fill": {}},
         {"targets": 3, "kinds": [], "words": None, "fill": {}},
@@ -530,6 +549,21 @@ def test_notes_that_do_not_fit_are_refused(notes, tmp_path):
 
 
 # -- what is refused, and what is left behind ------------------------------------------
+
+
+def test_the_size_of_subdomains_may_be_left_to_the_number_of_rows(folder, tmp_path):
+    options = ("-t", "y", "-o", tmp_path / "m.ocm", "--json")
+    fit = ("fit", folder / "data.csv", *options, "--subdomain-size")
+    said = json.loads(run(*fit, "auto"))
+    assert said["subdomain_size"] == planning.auto_size(300, 1)
+    assert "is neither auto nor a number" in told(2, *fit, "some")
+
+
+def told(code, *arguments):
+    """What a command says to a mistake of usage, in one line."""
+    done = CliRunner().invoke(make_app(), list(map(str, arguments)))
+    assert done.exit_code == code, done.output
+    return " ".join(re.sub(r"[^\w ']", " ", done.stderr).split())
 
 
 def test_wrong_usage(folder, tmp_path):

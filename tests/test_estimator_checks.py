@@ -69,9 +69,9 @@ ESTIMATORS = [
     StructuredNeighbors(),
     StructuredNeighbors("hsic", random_state=0),
 ]
-# The second argument of one is no target but a second sample; the other refuses inputs
-# of more than two features, which most checks have.
-UNCHECKED = {"RelativeDensityRatio", "DomainDecompositionGP"}
+# The second argument of one is no target but a second sample; another refuses inputs of
+# more than two features, which most checks have; the last encodes frames, not arrays.
+UNCHECKED = {"RelativeDensityRatio", "DomainDecompositionGP", "TableEncoder"}
 
 
 @parametrize_with_checks(ESTIMATORS)

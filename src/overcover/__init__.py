@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .planning import plan
     from .regressor import OverlappingCoverRegressor
     from .store import load
+    from .tables import TableEncoder
 
 __version__ = "0.1.0"
 
@@ -53,6 +54,7 @@ __all__ = [
     "SharmaMittalTwinGP",
     "SparseGP",
     "StructuredNeighbors",
+    "TableEncoder",
     "TwinGP",
     "TwoLevelKMeans",
     "datasets",
@@ -61,8 +63,8 @@ __all__ = [
     "plan",
 ]
 # Where the names come from, those first that need the others least.
-_HOMES: tuple[str, ...] = ("partition", "machines", "density_ratio", "regressor")
-_HOMES += ("planning", "store", "baselines")
+_HOMES: tuple[str, ...] = ("tables", "partition", "machines", "density_ratio")
+_HOMES += ("regressor", "planning", "store", "baselines")
 
 
 def __getattr__(name: str) -> Any:

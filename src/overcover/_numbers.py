@@ -85,7 +85,7 @@ def _as_floats(values, name, dtypes, names):
     if kind in "mM":
         raise ValueError(
             f"{name} holds dates or durations ({array.dtype}), not numbers. Convert "
-            "them first, for instance to seconds since the first date."
+            f"them first, for instance to seconds since the first date.{_remedy(name)}"
         )
     if kind in "OSUT":
         return _words_as_floats(array, name, names)
@@ -114,10 +114,17 @@ def _words_as_floats(array, name, names):
             if type(array[place]).__name__ not in ("NAType", "NaTType"):
                 raise type(error)(
                     f"{error} ({name}, {_where(place, names)}). Encode it as a number, "
-                    "or leave it out."
+                    f"or leave it out.{_remedy(name)}"
                 ) from None
             floats[place] = np.nan
     return floats
+
+
+def _remedy(name):
+    """Who does take such columns, if they are inputs."""
+    is_input = name.endswith("X")
+    text = " OverlappingCoverRegressor encodes a DataFrame with such columns by itself."
+    return text if is_input else ""
 
 
 def _extremes(array):

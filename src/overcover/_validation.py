@@ -75,6 +75,12 @@ def check_training_data(
     return TrainingData(rows, Y, weights, used)
 
 
+def take_names(estimator, table):
+    """Give an estimator that was fitted to encoded rows the names of its table."""
+    vars(estimator).pop("feature_names_in_", None)
+    validate_data(estimator, table, skip_check_array=True)
+
+
 class FewRowsWarning(UserWarning):
     """A fit had too few rows for reliable hyperparameters and intervals."""
 
@@ -172,8 +178,26 @@ def check_names(names, where):
 
 
 def check_queries(estimator, X):
-    """Validated query rows; float32 stays, so that callers can convert it in chunks."""
-    return check_rows(estimator, X, reset=False)
+    """Validated query rows; float32 stays, so that callers can convert it in chunks.
+
+    An estimator that was fitted to a table of words, dates or gaps encodes tables; rows
+    of numbers are taken as encoded ones.
+    """
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is None:
+        return check_rows(estimator, X, reset=False)
+    if hasattr(X, "iloc"):
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        X = encoder.encode(X)
+    rows = numbers_of(X, "X", EITHER_FLOAT)
+    rows = check_array(rows, dtype=list(EITHER_FLOAT), order="C", input_name="X")
+    if rows.shape[1] != len(encoder.inputs):
+        names = ", ".join(column["name"] for column in encoder.columns_)
+        raise ValueError(
+            f"X has {rows.shape[1]} columns of numbers. The model was fitted to a "
+            f"table with the columns {names}: give a DataFrame of these."
+        )
+    return rows
 
 
 def check_rows(estimator, X, reset, dtypes=EITHER_FLOAT, order="C"):

@@ -148,7 +148,8 @@ def findings(model, X=None, y=None, assessment=None):
     about_model = about_variance if is_alone(model) else about_cover
     texts = [*map(str, about_model(model)), *about_noise(model), *about_rows(model)]
     if X is not None:
-        texts += about_inputs(model, np.asarray(X, dtype=np.float64))
+        rows = check_queries(model, X) if hasattr(X, "iloc") else X
+        texts += about_inputs(model, np.asarray(rows, dtype=np.float64))
     if y is not None:
         texts += about_outputs(y)
     if assessment is not None:

@@ -56,6 +56,7 @@ class Panel(NamedTuple):
     n_outputs: int
     subdomain_size: int
     n_jobs: int | None = None
+    encoder: Any = None  # of tables, see `overcover.tables`; None for numbers
 
     @property
     def compares_first(self) -> bool:
@@ -116,6 +117,7 @@ def panel_of(model) -> Panel:
         model.n_outputs_,
         model.subdomain_size_,
         model.n_jobs,
+        getattr(model, "encoder_", None),
     )
 
 
@@ -228,7 +230,7 @@ def _slopes(panel, X, found):
 def consult(panel, X, variance, noise=True) -> Consultation:
     """Route, ask and weigh; parameters as in `rounds`, for the queries of one round."""
     machine, states, router, scales = panel[:4]
-    n_jobs = panel.n_jobs if len(X) >= FEW_QUERIES else 1
+    queries, n_jobs = X, panel.n_jobs if len(X) >= FEW_QUERIES else 1
     Z = Rows(X, scales, bounds=(-FARTHEST, FARTHEST))
     X = Rows(X)
     route, measure = router.route(Z, panel.n_consulted, n_jobs), router.measure
@@ -251,6 +253,11 @@ def consult(panel, X, variance, noise=True) -> Consultation:
     if panel.compares_first and answers.posterior is not None:
         # What was compared may be rounded, and an only candidate was not asked.
         route = route._replace(distances=np.sqrt(answers.posterior[..., 0]))
+    if panel.encoder is not None and answers.variance is not None:
+        doubt = panel.encoder.doubt(np.asarray(queries, dtype=np.float64))[:, None]
+        answers = answers._replace(variance=answers.variance + doubt)
+        if answers.function is not None:
+            answers = answers._replace(function=answers.function + doubt)
     return Consultation(route, answers, weights, measure)
 
 

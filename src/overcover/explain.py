@@ -332,7 +332,9 @@ def extent(counts):
 
 
 def names_of_features(model):
-    """Names of the input columns: as in the data frame, else x0, x1, ..."""
+    """Names of the inputs: as encoded, or as in the data frame, else x0, x1, ..."""
+    if hasattr(model, "encoder_"):
+        return model.encoder_.inputs
     names = getattr(model, "feature_names_in_", None)
     return [f"x{i}" for i in range(model.n_features_in_)] if names is None else [*names]
 

@@ -16,6 +16,7 @@ from ._validation import (
     check_count,
     check_groups,
     check_training_data,
+    take_names,
     warn_of_few_rows,
 )
 from .cover import (
@@ -30,6 +31,7 @@ from .fitting import Fit, InMemory, Recipe
 from .machines import FullModel, TakesMachine, check_covariance_fits, make_machine
 from .planning.findings import warn_of_poor_choices
 from .planning.result import describe_fit
+from .tables import encode_training
 
 
 class OverlappingCoverRegressor(
@@ -77,6 +79,9 @@ default="auto"
         How several answers become one; see `overcover.combination`. "auto" is
         "certainty" with the router "variance" and ``n_consulted=1``: candidates that
         are about equally certain share the answer. Else it is "inverse-distance".
+    encoder : TableEncoder or None, default=None
+        How a DataFrame with words, dates or missing values becomes numbers; None is
+        ``TableEncoder()``. Arrays, and DataFrames of numbers alone, need none.
     n_jobs : int or None, default=None
         Threads that work on different subdomains, each with one BLAS thread. Results
         do not depend on it.
@@ -97,6 +102,9 @@ default="auto"
         With its tuned hyperparameters.
     length_scales_ : ndarray of shape (n_features_in_,)
         The machine's metric: routing measures distances between ``X / length_scales_``.
+        One for each input of `encoder_`, if there is one.
+    encoder_ : TableEncoder
+        Only if X was a DataFrame with words, dates or missing values.
     states_ : list of named tuples
         What each subdomain's machine has precomputed.
     router_ : router
@@ -132,6 +140,7 @@ default="auto"
         partition="kmeans",
         router="variance",
         combine="auto",
+        encoder=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -144,6 +153,7 @@ default="auto"
         self.partition = partition
         self.router = router
         self.combine = combine
+        self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -158,6 +168,7 @@ default="auto"
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Numbers, or a DataFrame that may hold words, dates and missing values too.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
             Weights compare rows: the noise variance of a row is divided by its weight,
@@ -182,7 +193,11 @@ default="auto"
     def _fit(self, X, y, sample_weight, X_target, runner, groups=None):
         """`fit`, by a runner of its stages, see `overcover.fitting`; checked groups."""
         merge = not runner.is_merged and make_machine(self.machine).takes_weights
+        table = X
+        X, X_target = encode_training(self, X, y, sample_weight, X_target, groups)
         data = check_training_data(self, X, y, sample_weight, True, merge)
+        if X is not table:
+            take_names(self, table)
         if groups is not None and data.rows is not None:
             groups = groups[data.rows]
         if data.rows is None:

@@ -1,8 +1,9 @@
 """The command line: ``overcover``, for people who have a table and no program.
 
 Commands are in `_commands` and `_trials`, and their work in the other files.
-`overcover.tables` reads and writes tables; `_recipe` turns their columns into inputs,
-`_stored` is a model with the recipe of its columns. Needs the extra ``cli``.
+`overcover.tables` reads, encodes and writes tables; `_columns` parts their columns into
+inputs and outputs, `_stored` is a model with the encoder of its columns. Needs the
+extra ``cli``.
 """
 
 import sys

@@ -72,7 +72,7 @@ app = typer.Typer(
 )
 
 # What to do with rows that lack values: in training, to predict, to score a model on.
-InFit = StrEnum("InFit", ["refuse", "drop", "median"])
+InFit = StrEnum("InFit", ["fill", "drop", "refuse"])
 InQueries = StrEnum("InQueries", ["refuse", "empty"])
 InTest = StrEnum("InTest", ["refuse", "drop"])
 
@@ -89,19 +89,37 @@ Observed = Annotated[
     typer.Option("--target", "-t", help="Outputs, if they have other names here."),
 ]
 Drop = Annotated[list[str] | None, typer.Option(help="Columns not to use.")]
-OneHot = Annotated[
-    list[str] | None, typer.Option(help="Columns of words to use, as 0 and 1.")
+Words = Annotated[
+    list[str] | None,
+    typer.Option("--words", "--one-hot", help="Numbers to take as words."),
 ]
 Gaps = typer.Option(help="Rows that lack values.")
 FitGaps = Annotated[InFit, Gaps]
 QueryGaps = Annotated[InQueries, Gaps]
 TestGaps = Annotated[InTest, Gaps]
+Comma = Annotated[
+    bool, typer.Option("--decimal-comma", help="Numbers in a text are like 1,5.")
+]
 Overlap = Annotated[
     float, typer.Option(min=0, max=0.99, help="Share of its rows that it borrows.")
 ]
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for all.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of random numbers.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def mark_of(comma):
+    """The decimal mark of numbers."""
+    return "," if comma else "."
+
+
+def size_named(text):
+    """A number of rows, or "auto"."""
+    if text == "auto":
+        return text
+    if not text.isdigit() or int(text) < 1:
+        raise typer.BadParameter(f"{text!r} is neither auto nor a number of rows.")
+    return int(text)
 
 
 def show_version(wanted: bool):

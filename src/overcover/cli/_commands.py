@@ -1,6 +1,7 @@
 """Commands on a model: fit, predict, evaluate, inspect, report."""
 
 import os
+from collections import Counter
 from typing import Annotated
 
 import numpy as np
@@ -12,13 +13,13 @@ from ..advice import assess, findings, with_notes
 from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
 from ..explain import names_of_features
 from ..machines import NAMED
-from ..tables import writing_table
+from ..tables import TableEncoder, writing_table
 from . import _app as option
 from ._app import app
+from ._columns import read_table, split_names
 from ._errors import Mistake, check_output
 from ._fit import check_store, fit_table
-from ._recipe import read_table, split_names
-from ._show import bar, count, is_watched, print_json, print_remarks, print_table
+from ._show import bar, count, is_watched, print_json, print_remarks, print_table, say
 from ._stored import Wanted, answers, facts_of, open_model, read_observed, rows_of
 
 
@@ -46,12 +47,16 @@ def fit(
         str | None, typer.Option(help="Time, as 90s or 2m: chooses --subdomain-size.")
     ] = None,
     subdomain_size: Annotated[
-        int | None, typer.Option(min=1, help="Rows per machine; 800.")
+        str | None,
+        typer.Option(
+            parser=option.size_named, metavar="N|auto", help="Rows per machine; 800."
+        ),
     ] = None,
     overlap: option.Overlap = DEFAULT_OVERLAP,
     drop: option.Drop = None,
-    one_hot: option.OneHot = None,
-    missing: option.FitGaps = option.InFit.refuse,
+    words: option.Words = None,
+    missing: option.FitGaps = option.InFit.fill,
+    decimal_comma: option.Comma = False,
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard an unfinished fit.")
     ] = False,
@@ -74,16 +79,18 @@ def fit(
     except ValueError as error:
         raise Mistake(str(error)) from error
     check_store(out)
-    X, Y, recipe = read_table(data, target, drop, one_hot, missing)
+    decimal = option.mark_of(decimal_comma)
+    X, Y, words = read_table(data, target, drop, words, missing, decimal)
     model = OverlappingCoverRegressor(
         machine,
         subdomain_size=subdomain_size or DEFAULT_SIZE,
         overlap=overlap,
+        encoder=TableEncoder(words=words) if words else None,
         n_jobs=jobs,
         random_state=seed,
         verbose=int(is_watched()),
     )
-    result = fit_table(model, X, Y, recipe, out, seconds, not restart, replace)
+    result = fit_table(model, X, Y, out, seconds, not restart, replace)
     show_fit(out, X, Y, result, as_json)
 
 
@@ -103,7 +110,7 @@ def show_fit(out, X, Y, result, as_json):
         return
     each = " each" if facts["n_subdomains"] > 1 else ""
     print(
-        f"{count(facts['n_rows'], 'row')}, {count(X.shape[1], 'input')}, "
+        f"{count(facts['n_rows'], 'row')}, {count(facts['n_features'], 'input')}, "
         f"{count(Y.shape[1], 'output')}: {count(facts['n_subdomains'], 'machine')} "
         f"on {number(facts['subdomain_size'])} rows{each} ({facts['machine']}), "
         f"{f'in {duration(seconds)}' if is_new else 'already fitted'}"
@@ -136,6 +143,7 @@ def predict(
         list[str] | None, typer.Option(help="Columns to copy, as written.")
     ] = None,
     missing: option.QueryGaps = option.InQueries.refuse,
+    decimal_comma: option.Comma = False,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
@@ -151,24 +159,33 @@ def predict(
     if out == "-" and as_json:
         raise Mistake("--json needs stdout: send the answers to a file, --out.")
     stored = open_model(model, jobs)
-    chunks = rows_of(stored, data, keep, verbatim=True)
+    decimal = option.mark_of(decimal_comma)
+    chunks = rows_of(stored, data, keep, verbatim=True, decimal=decimal)
     kept = split_names(keep, chunks.columns)
     n_rows = done = 0
+    unknown: Counter[str] = Counter()
     with (
         writing_table(out) as write,
         bar("predicting", chunks.total, as_share=True) as advance,
     ):
         wanted = Wanted(std, noise, interval, tuple(dict.fromkeys(quantile or ())))
-        for frame in answers(stored, chunks, kept, wanted, missing):
+        for frame in answers(stored, chunks, kept, wanted, missing, unknown):
             write(frame)
             n_rows += len(frame)
             advance(chunks.done() - done)
             done = chunks.done()
     if as_json:
-        unused = [n for n in chunks.columns if n not in {*stored.recipe.kinds, *kept}]
-        columns = list(frame.columns)
-        print_json({"rows": n_rows, "columns": columns, "unused": unused, "out": out})
-    elif out != "-":
+        unused = [n for n in chunks.columns if n not in {*stored.columns, *kept}]
+        answer = {"rows": n_rows, "columns": list(frame.columns), "unused": unused}
+        print_json(answer | {"unknown": dict(unknown), "out": out})
+        return
+    if unknown:
+        cells = some([f"{name} {number(n)}" for name, n in unknown.items()])
+        say(
+            f"Training did not know some cells ({cells}): their answers are less "
+            "certain."
+        )
+    if out != "-":
         print(f"{number(n_rows)} rows -> {out}")
 
 
@@ -178,12 +195,15 @@ def evaluate(
     data: option.Data,
     target: option.Observed = None,
     missing: option.TestGaps = option.InTest.refuse,
+    decimal_comma: option.Comma = False,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
     """Score a model on rows it was not fitted on, output by output."""
     stored = open_model(model, jobs)
-    X, Y, n_dropped = read_observed(stored, data, target, missing)
+    X, Y, n_dropped = read_observed(
+        stored, data, target, missing, option.mark_of(decimal_comma)
+    )
     with bar("predicting"):
         assessment = assess(stored.model, X, Y)
     scores = scores_of(assessment)
@@ -257,6 +277,7 @@ def description_of(facts, stored):
         ("rows", number(facts["n_rows"])),
         ("inputs", f"{facts['n_features']}: {some(inputs)}"),
         ("outputs", f"{facts['n_outputs']}: {some(stored.targets)}"),
+        *((f"column {k}", how) for k, how in encoding_of(stored)),
         ("subdomains", number(facts["n_subdomains"])),
         ("rows of each", number(facts["subdomain_size"])),
         ("overlap", percent(facts["overlap"], 0)),
@@ -268,6 +289,12 @@ def description_of(facts, stored):
         ("size", f"{size_of(facts['bytes'])}, {facts['dtype']}"),
         ("written by", ", ".join(f"{k} {v}" for k, v in facts["versions"].items())),
     ]
+
+
+def encoding_of(stored):
+    """Columns that are not just numbers, and how they are encoded."""
+    pairs = [] if stored.encoder is None else stored.encoder.describe()
+    return [(name, how) for name, how in pairs if how != "number"]
 
 
 def in_words(value):
@@ -288,6 +315,7 @@ def report(
     ] = "report.html",
     target: option.Observed = None,
     missing: option.TestGaps = option.InTest.refuse,
+    decimal_comma: option.Comma = False,
     title: Annotated[str | None, typer.Option(help="Of the report.")] = None,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
@@ -299,9 +327,11 @@ def report(
     stored = open_model(model, jobs)
     X = Y = None
     if data is not None:
-        X, Y, _ = read_observed(stored, data, target, missing)
+        X, Y, _ = read_observed(
+            stored, data, target, missing, option.mark_of(decimal_comma)
+        )
     title = title or f"Report on {os.path.basename(os.path.normpath(model))}"
-    dates = [name for name, kind in stored.recipe.kinds.items() if kind == "date"]
+    dates = stored.encoder.dates if stored.encoder else ()
     with bar("report"):
         path = write_report(stored.model, out, None, None, X, Y, title, dates)
     if as_json:

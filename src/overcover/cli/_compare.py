@@ -2,8 +2,8 @@
 
 All methods have the same folds and the same number of threads. Rivals are tuned: the
 number of neighbours, the penalty of ridge and the number of trees are chosen within the
-training rows. Everything is learned from the training rows of a fold, medians of
-missing values too.
+training rows. Everything is learned from the training rows of a fold, how to encode
+words, dates and missing values too.
 """
 
 import time
@@ -14,7 +14,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.multioutput import MultiOutputRegressor
@@ -25,12 +24,11 @@ from threadpoolctl import threadpool_limits
 
 from .. import OverlappingCoverRegressor
 from ..advice import COVERAGE
+from ..tables import TableEncoder, needs_encoding
 
 N_NEIGHBORS = (2, 5, 10, 20, 40)
 # Trees are added until the error on a tenth of the training rows does not fall.
 MOST_TREES, PATIENCE = 2000, 20
-# Methods that accept missing values.
-TAKES_GAPS = ("boosting",)
 
 
 class Score(NamedTuple):
@@ -97,24 +95,26 @@ def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
     }
 
 
-def compare(X, Y, names, n_folds, cover, block=1, done=lambda: None):
+def compare(X, Y, names, n_folds, cover, block=1, words=(), done=lambda: None):
     """Score methods on the same folds; the smallest error first.
 
+    X is an array or a frame, whose columns `words` are words whatever they look like.
     `cover` holds options of `OverlappingCoverRegressor`; its threads and seed hold for
     all methods. `block` consecutive rows are never split. `done` is called after every
     fold of every method.
     """
     splits = list(splits_of(len(X), n_folds, block, cover.get("random_state")))
     makers = methods(cover, min(len(train) for train, _ in splits))
+    inputs = [encoded(X, Y, words, *split) for split in splits]
     unit = np.ones(1) if Y.shape[1] == 1 else Y.std(axis=0)
     scores = []
     for name in names:
         folds = []
-        for train, test in splits:
-            inputs = X if name in TAKES_GAPS else filled(X, train)
+        for (train, test), (X_train, X_test) in zip(splits, inputs):
+            model, tables = makers[name](), (X_train, X_test, Y[train], Y[test])
             # Equal threads for all, so that seconds can be compared.
             with threadpool_limits(effective_n_jobs(cover.get("n_jobs"))):
-                folds.append(score_fold(makers[name](), inputs, Y, train, test))
+                folds.append(score_fold(model, *tables))
             done()
         scores.append(summary(name, folds, unit))
     return sorted(scores, key=lambda score: score.rmse)
@@ -135,36 +135,38 @@ def splits_of(n_rows, n_folds, block, seed):
         yield np.flatnonzero(~is_test), np.flatnonzero(is_test)
 
 
-def filled(X, train):
-    """Rows with the training rows' medians where values are missing."""
-    if not np.isnan(X).any():
-        return X
-    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-    return imputer.fit(X[train]).transform(X)
+def encoded(X, Y, words, train, test):
+    """Training and test inputs as arrays, by what the training rows tell."""
+    if not (words or needs_encoding(X)):
+        X = np.asarray(X)
+        return X[train], X[test]
+    encoder = TableEncoder(words=words)
+    learned = encoder.learn(X.iloc[train], Y[train])
+    return learned.to_numpy(), encoder.encode(X.iloc[test]).to_numpy()
 
 
-def score_fold(model, X, Y, train, test):
+def score_fold(model, X, X_test, Y, Y_test):
     """Fit on the training rows, score on the test rows.
 
     Returns arrays of shape (n_outputs,), in units of the outputs: mean squared error,
     mean absolute error, R2 (NaN where an output does not vary), NLPD and share inside
     95 % intervals (NaN without a variance); and seconds to fit, microseconds per row.
     """
-    mean, deviation = Y[train].mean(axis=0), Y[train].std(axis=0)
+    mean, deviation = Y.mean(axis=0), Y.std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
-    Z = (Y - mean) / deviation
+    Z_test = (Y_test - mean) / deviation
     start = time.perf_counter()
-    model.fit(X[train], Z[train])
+    model.fit(X, (Y - mean) / deviation)
     end_of_fit = time.perf_counter()
-    mean_test = model.predict(X[test]).reshape(len(test), -1)
-    micro = 1e6 * (time.perf_counter() - end_of_fit) / len(test)
+    mean_test = model.predict(X_test).reshape(len(X_test), -1)
+    micro = 1e6 * (time.perf_counter() - end_of_fit) / len(X_test)
     nlpd = held = np.full(Y.shape[1], np.nan)
     if hasattr(model, "predict_interval"):
-        low, high = model.predict_interval(X[test], coverage=COVERAGE)
-        held = np.mean((low <= Z[test]) & (Z[test] <= high), axis=0)
-        nlpd = np.log(deviation) - np.mean(model.log_density(X[test], Z[test]), axis=0)
-    error = deviation * (Z[test] - mean_test)
-    error_sq, spread = np.mean(error**2, axis=0), Y[test].var(axis=0)
+        low, high = model.predict_interval(X_test, coverage=COVERAGE)
+        held = np.mean((low <= Z_test) & (Z_test <= high), axis=0)
+        nlpd = np.log(deviation) - np.mean(model.log_density(X_test, Z_test), axis=0)
+    error = deviation * (Z_test - mean_test)
+    error_sq, spread = np.mean(error**2, axis=0), Y_test.var(axis=0)
     r2 = 1.0 - error_sq / np.where(spread > 0, spread, np.nan)
     mae = np.mean(np.abs(error), axis=0)
     return error_sq, mae, r2, nlpd, held, end_of_fit - start, micro

@@ -4,11 +4,14 @@ import os
 import time
 from pathlib import Path
 
+from sklearn.base import clone
+
 from .. import planning, store
 from .._markup import duration, number, percent
 from ..advice import findings, with_notes
 from ..cover import DEFAULT_OVERLAP
 from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
+from ..tables import encode_training
 from ._errors import Cannot
 from ._show import say
 from ._stored import notes_of
@@ -51,7 +54,7 @@ def is_fitted(out, request, replace):
     return False
 
 
-def fit_table(model, X, Y, recipe, out, budget=None, resume=True, replace=False):
+def fit_table(model, X, Y, out, budget=None, resume=True, replace=False):
     """Fit a model on frames into the store `out`, within a budget of seconds if any.
 
     Returns the model, its findings, seconds (with those of writing), and whether the
@@ -60,12 +63,13 @@ def fit_table(model, X, Y, recipe, out, budget=None, resume=True, replace=False)
     start = time.perf_counter()
     # One output is a column of its own, as in Python.
     y = Y.iloc[:, 0].to_numpy() if Y.shape[1] == 1 else Y.to_numpy()
-    notes = notes_of(recipe, Y.columns)
+    notes = notes_of(Y.columns)
     wishes = notes if budget is None else notes | {"budget": budget}
     request = fingerprint_of(model, X, y, None, None, "float64", wishes)
     is_new = not is_fitted(out, request, replace) or (replace and not resume)
     if is_new and budget is not None:
-        plan = plan_within(model, (*X.shape, Y.shape[1]), budget)
+        encoded, _ = encode_training(clone(model), X, y)
+        plan = plan_within(model, (*encoded.shape, Y.shape[1]), budget)
         say(describe(plan, budget))
         model.set_params(subdomain_size=plan.subdomain_size, overlap=plan.overlap)
         # A budget decides by the computer it runs on, so the request is kept.

@@ -1,21 +1,30 @@
 """A stored model, and how rows of a table become its inputs and predictions."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import load, store
+from .._markup import some
 from ..alone import as_cover
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
-from ..tables import OUTPUT, Chunks, place, read_chunks, with_gaps
+from ..tables import (
+    OUTPUT,
+    Chunks,
+    TableEncoder,
+    as_numbers,
+    near_names,
+    place,
+    read_chunks,
+    with_gaps,
+)
+from ._columns import infinite_in, numeric_targets, possible_names, split_names
 from ._errors import Cannot, Mistake, check_input
-from ._recipe import Recipe, cook, numeric_targets, possible_names, split_names
 
 # The name of the command line's notes in a store.
 NOTES = "table"
-KINDS = ("number", "date", "words")
 # Rows of a table that are read and predicted together.
 ROWS_AT_A_TIME = 2**15
 
@@ -24,14 +33,44 @@ class Stored(NamedTuple):
     """A model that predicts for tables."""
 
     model: OverlappingCoverRegressor
-    recipe: Recipe
+    encoder: TableEncoder | None
+    """How columns of a table become inputs; None if they are numbers already."""
+    columns: list[str]
+    """The columns of a table that are used, in order."""
     targets: list[str]
     has_names: bool
     """Whether the model knows the names of its inputs."""
 
+    def inputs(self, frame):
+        """Inputs from a frame as a frame of float64, NaN where a value is missing."""
+        import pandas as pd
+
+        lacking = [name for name in self.columns if name not in frame]
+        if lacking:
+            near = near_names(lacking[0], frame.columns)
+            raise Cannot(f"the table lacks {some([*map(repr, lacking)])}.{near}")
+        frame = frame[self.columns]
+        if self.encoder is None:
+            numbers = {n: as_numbers(frame[n], "number") for n in self.columns}
+            X = pd.DataFrame(numbers, index=frame.index)
+        else:
+            X = self.encoder.encode(frame)
+        for name in X:
+            trouble = infinite_in(X[name], X[name].to_numpy())
+            if trouble is not None:
+                raise Cannot(f"{trouble}.")
+        return X
+
     def queries(self, X):
-        """Inputs as the model takes them, from a frame."""
-        return X if self.has_names else X.to_numpy()
+        """Inputs as the model takes them, from a frame of them."""
+        is_named = self.has_names and not hasattr(self.model, "encoder_")
+        return X if is_named else X.to_numpy()
+
+    def source_of(self, name):
+        """The column of a table that an input comes from."""
+        described = [] if self.encoder is None else self.encoder.columns_
+        sources = (c["name"] for c in described if name in c["inputs"])
+        return next(sources, name)
 
 
 def facts_of(path):
@@ -48,9 +87,9 @@ def facts_of(path):
     return facts | {"subdomain_size": min(facts["subdomain_size"], facts["n_rows"])}
 
 
-def notes_of(recipe, targets):
+def notes_of(targets):
     """The notes to keep beside a model: see docs/store-format.md."""
-    return {NOTES: {"targets": list(targets), **recipe._asdict()}}
+    return {NOTES: {"targets": list(targets)}}
 
 
 def open_model(path, jobs=None) -> Stored:
@@ -58,44 +97,69 @@ def open_model(path, jobs=None) -> Stored:
     notes = facts_of(path)["notes"].get(NOTES)
     model = as_cover(load(path))
     model.n_jobs = jobs
-    if notes is None:
-        recipe = Recipe(dict.fromkeys(names_of_features(model), "number"), {}, {})
-        several = [f"{OUTPUT}{j}" for j in range(model.n_outputs_)]
-        targets = several if len(several) > 1 else [OUTPUT]
-        return Stored(model, recipe, targets, hasattr(model, "feature_names_in_"))
-    try:
-        recipe, targets = read_notes(notes, model)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Cannot(
-            f"the notes in {path} on columns cannot be used: {error}. Fit it again."
-        ) from error
-    return Stored(model, recipe, targets, True)
+    encoder = getattr(model, "encoder_", None)
+    several = [f"{OUTPUT}{j}" for j in range(model.n_outputs_)]
+    targets = several if len(several) > 1 else [OUTPUT]
+    if notes is not None:
+        try:
+            targets = [str(name) for name in notes["targets"]]
+            if "kinds" in notes:
+                encoder = encoder_of_notes(notes, model)
+            if len(targets) != model.n_outputs_:
+                raise ValueError("they do not fit the model's outputs")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Cannot(
+                f"the notes in {path} on columns cannot be used: {error}. Fit it again."
+            ) from error
+    columns = names_of_features(model)
+    if encoder is not None:
+        columns = [column["name"] for column in encoder.columns_]
+    has_names = hasattr(model, "feature_names_in_")
+    return Stored(model, encoder, columns, targets, has_names)
 
 
-def read_notes(notes, model):
-    """Recipe and targets, if they fit the model."""
-    recipe = Recipe(*(dict(notes[field]) for field in Recipe._fields))
-    targets = [str(name) for name in notes["targets"]]
-    if any(kind not in KINDS for kind in recipe.kinds.values()):
-        raise ValueError("there are columns of unknown kinds")
-    if recipe.inputs() != names_of_features(model) or len(targets) != model.n_outputs_:
-        raise ValueError("they do not fit the model's inputs and outputs")
-    fill = {name: float(value) for name, value in recipe.fill.items()}
-    return recipe._replace(fill=fill), targets
+def encoder_of_notes(notes, model):
+    """The encoder that notes describe: models had none before they took tables.
+
+    It leaves NaN for unknown words, and for gaps that had no median.
+    """
+    encoder = TableEncoder()
+    encoder.columns_ = columns = []
+    common = {"doubt": np.zeros(model.n_outputs_), "cycles": [], "had_gaps": False}
+    for name, kind in dict(notes["kinds"]).items():
+        column: dict[str, Any] = {
+            "name": str(name),
+            "kind": str(kind),
+            "inputs": [str(name)],
+        }
+        if kind == "words":
+            levels = np.array([str(w) for w in notes["words"][name]], dtype=object)
+            column["inputs"] = [f"{name}={level}" for level in levels]
+            codes = np.vstack([np.eye(len(levels)), np.full(len(levels), np.nan)])
+            column |= {"levels": levels, "codes": codes, "is_effect": False}
+        elif kind in ("number", "date"):
+            column["fill"] = float(notes["fill"].get(name, np.nan))
+        else:
+            raise ValueError("there are columns of unknown kinds")
+        columns.append(column | common)
+    if encoder.inputs != names_of_features(model):
+        raise ValueError("they do not fit the model's inputs")
+    return encoder
 
 
-def rows_of(stored, source, others=None, verbatim=False):
+def rows_of(stored, source, others=None, verbatim=False, decimal="."):
     """A table in chunks, its columns with the names of the inputs, in any order.
 
     Where the file or the model has no names, and there are as many columns as inputs,
     they are taken in order. `others` are further columns, copied as text if `verbatim`.
     """
     check_input(source)
-    names, others = list(stored.recipe.kinds), possible_names(others)
+    names, others = stored.columns, possible_names(others)
     wanted = {*names, *others} if stored.has_names else None
     copied = others if verbatim else []
-    words = list(stored.recipe.words)
-    chunks = read_chunks(source, ROWS_AT_A_TIME, words, wanted, copied)
+    described = [] if stored.encoder is None else stored.encoder.columns_
+    words = [column["name"] for column in described if column["kind"] == "words"]
+    chunks = read_chunks(source, ROWS_AT_A_TIME, words, wanted, copied, decimal)
     unnamed = not (chunks.has_names and stored.has_names)
     if unnamed and len(chunks.columns) == len(names):
         frames = (frame.set_axis(names, axis=1) for frame in chunks.frames)
@@ -103,29 +167,30 @@ def rows_of(stored, source, others=None, verbatim=False):
     return chunks
 
 
-def first_gap(frame, recipe: Recipe):
+def first_gap(frame, stored):
     """The first row that lacks a value, and the column of the table."""
     i, j = np.argwhere(frame.isna().to_numpy())[0]
-    return place(frame.index, frame.index[i]), recipe.source_of(frame.columns[j])
+    return place(frame.index, frame.index[i]), stored.source_of(frame.columns[j])
 
 
 # -- rows to score a model on ----------------------------------------------------------
 
 
-def read_observed(stored, source, names=None, missing="refuse"):
+def read_observed(stored, source, names=None, missing="refuse", decimal="."):
     """Inputs and observed outputs of a whole table, and how many rows are left out."""
     import pandas as pd
 
-    chunks = rows_of(stored, source, [*stored.targets, *(names or [])])
+    others = [*stored.targets, *(names or [])]
+    chunks = rows_of(stored, source, others, decimal=decimal)
     targets = targets_in(stored, chunks.columns, names)
     parts: list[tuple] = []
     n_dropped = 0
     for frame in chunks.frames:
-        X, Y = cook(frame, stored.recipe), numeric_targets(frame, targets)
+        X, Y = stored.inputs(frame), numeric_targets(frame, targets)
         whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
         if missing == "refuse" and not whole.all():
             lacking = X if X.isna().any(axis=None) else Y
-            row, column = first_gap(lacking, stored.recipe)
+            row, column = first_gap(lacking, stored)
             raise Cannot(
                 f"{row} lacks a value of {column!r}. Leave such rows out with "
                 "--missing drop."
@@ -177,19 +242,25 @@ class Wanted(NamedTuple):
         return ["", *(["_std"] if self.std else []), *ends, *named]
 
 
-def answers(stored: Stored, chunks: Chunks, keep, wanted: Wanted, missing):
-    """Frames of copied columns and predictions, one for each chunk of rows."""
+def answers(stored: Stored, chunks: Chunks, keep, wanted: Wanted, missing, unknown):
+    """Frames of copied columns and predictions, one for each chunk of rows.
+
+    Adds to the counter `unknown` how many cells of each column training did not know.
+    """
     endings = wanted.endings
     kept = names_kept(keep, [f"{t}{end}" for t in stored.targets for end in endings])
     for frame in chunks.frames:
-        X = cook(with_gaps(frame, keep), stored.recipe)
+        table = with_gaps(frame, keep)
+        X = stored.inputs(table)
+        if stored.encoder is not None and hasattr(stored.model, "encoder_"):
+            unknown.update(stored.encoder.unknown(table[stored.columns]))
         whole = X.notna().all(axis=1).to_numpy()
         if missing == "refuse" and not whole.all():
-            row, column = first_gap(X, stored.recipe)
-            has_median = column not in stored.recipe.words
+            row, column = first_gap(X, stored)
             raise Cannot(
-                f"{row} lacks a value of {column!r}. Leave such answers empty with "
-                f"--missing empty{', or fit with --missing median' * has_median}."
+                f"{row} lacks a value of {column!r}, or holds one that training did "
+                "not know. Leave such answers empty with --missing empty, or fit to a "
+                "table with gaps."
             )
         table = frame[list(kept)].rename(columns=kept)
         parts = answer(stored.model, stored.queries(X[whole]), wanted)

@@ -8,8 +8,8 @@ from .._markup import number, percent
 from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
 from . import _app as option
 from ._app import app
+from ._columns import read_table
 from ._errors import Mistake
-from ._recipe import read_table
 from ._show import bar, count, print_json, print_remarks, print_table
 
 # Outputs whose errors are shown to people; programs get all.
@@ -21,8 +21,9 @@ def compare(
     data: option.Data,
     target: option.Target = None,
     drop: option.Drop = None,
-    one_hot: option.OneHot = None,
-    missing: option.FitGaps = option.InFit.refuse,
+    words: option.Words = None,
+    missing: option.FitGaps = option.InFit.fill,
+    decimal_comma: option.Comma = False,
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method; may be repeated.")
     ] = None,
@@ -52,7 +53,8 @@ def compare(
         if name not in known:
             raise Mistake(f"there is no method {name!r}. There are {', '.join(known)}.")
     methods = [name for name in known if name in (method or known)]
-    X, Y, _ = read_table(data, target, drop, one_hot, missing, fills=False)
+    decimal = option.mark_of(decimal_comma)
+    X, Y, words = read_table(data, target, drop, words, missing, decimal)
     if len(X) < 10 * folds:
         raise Mistake(f"{len(X)} rows are too few for {folds} folds of 10 at least.")
     if len(X) <= block * (folds - 1):
@@ -60,9 +62,9 @@ def compare(
         raise Mistake(text)
     cover = {"subdomain_size": subdomain_size, "overlap": overlap}
     cover |= {"n_jobs": jobs, "random_state": seed}
-    arrays = X.to_numpy(), Y.to_numpy()
+    tables, options = (X, Y.to_numpy()), (cover, block, words)
     with bar("comparing", len(methods) * folds) as advance:
-        scores = _compare.compare(*arrays, methods, folds, cover, block, advance)
+        scores = _compare.compare(*tables, methods, folds, *options, advance)
     if as_json:
         answer = {"rows": len(X), "dropped": X.attrs["dropped"]}
         answer |= {"features": list(X.columns), "targets": list(Y.columns)}

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from ..regressor import OverlappingCoverRegressor
 from ..store import Draft, StoreError, fit_draft
+from ..tables import needs_encoding
 from . import _shards as shards
 from . import _worker as worker
 from ._cluster import check_shared, names_of, running, shared_inputs, submit
@@ -80,6 +81,12 @@ Series or DataFrame
     ...     bool(abs(distributed.predict(model, X[50:51])[0] - np.sin(X[50, 0])) < 0.01)
     True
     """
+    if needs_encoding(X):
+        raise ValueError(
+            "On a cluster, X must hold numbers alone, and this table has columns of "
+            f"{', '.join(sorted(set(map(str, X.dtypes))))}, or gaps. Encode it by "
+            "TableEncoder, or fit it by overcover.store.fit_into."
+        )
     client = running(client)
     futures: list[Any] = []
 

@@ -79,7 +79,8 @@ def predict(model, X, client=None, return_std=False):
     if not is_dask(X):
         return _predict_rows(running(client), model, source, X, shape, return_std)
     _check_columns(model, X)
-    check_numbers(X)
+    if not hasattr(model, "encoder_"):
+        check_numbers(X)
     predict_lazily = _lazy_frame if hasattr(X, "map_partitions") else _lazy_array
     return predict_lazily(source, X, shape, return_std)
 
@@ -144,7 +145,9 @@ def _lazy_frame(source, X, shape, return_std):
 
 def _check_columns(model, X):
     """Refuse queries of another width, or with other names, before any is answered."""
-    n_features, shape = model.n_features_in_, X.shape
+    is_table = hasattr(X, "columns")  # else rows are encoded already
+    n_features = model.n_features_in_ if is_table else len(model.length_scales_)
+    shape = X.shape
     if len(shape) != 2 or shape[1] != n_features:
         raise ValueError(
             f"X has the shape {shape}, and the model was fitted to {n_features} "

@@ -92,7 +92,7 @@ def about_cover(model):
     """Findings about the sizes of a fitted model, and its variance."""
     n_samples, n_subdomains = int(model.cover_.n_owned.sum()), model.n_subdomains_
     size = max(len(members) for members in model.cover_.members)
-    n_features, machine = model.n_features_in_, type(model.machine_).__name__
+    n_features, machine = len(model.length_scales_), type(model.machine_).__name__
     if n_subdomains == 1:
         text = (
             f"All {number(n_samples)} rows fit into one subdomain, so there is no "

@@ -106,7 +106,7 @@ def describe_fit(model) -> Plan:
     """M, p, K of a fitted model and the seconds of its stages, with findings."""
     return Plan(
         n_samples=int(model.cover_.n_owned.sum()),
-        n_features=model.n_features_in_,
+        n_features=len(model.length_scales_),
         n_outputs=model.n_outputs_,
         machine=type(model.machine_).__name__,
         subdomain_size=max(len(members) for members in model.cover_.members),

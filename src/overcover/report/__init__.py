@@ -119,6 +119,7 @@ def make_subject(model, X, y, X_test, y_test, dates) -> Subject:
         rows = model.cover_.among(len(X))
         X, Y, outputs = X[rows], Y[rows], names_of_outputs(y, Y)
         remarks = findings(model, X, Y, assessment)
+    encoder = getattr(model, "encoder_", None)
     if assessment is not None:  # names of test outputs may be missing
         assessment = assessment._replace(names=outputs)
     return Subject(
@@ -129,7 +130,7 @@ def make_subject(model, X, y, X_test, y_test, dates) -> Subject:
         outputs,
         assessment,
         with_notes(model, remarks),
-        frozenset(dates),
+        frozenset(dates).union(encoder.dates if encoder else ()),
     )
 
 
@@ -140,7 +141,7 @@ def recalled_rows(model):
     """
     # By ascending number; numbers of unused rows are missing.
     rows = model.cover_.rows()
-    X = np.empty((len(rows), model.n_features_in_))
+    X = np.empty((len(rows), len(model.length_scales_)))
     Y = np.empty((len(rows), model.n_outputs_))
     for state, members, n_owned in zip(
         model.states_, model.cover_.members, model.cover_.n_owned

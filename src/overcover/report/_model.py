@@ -71,6 +71,7 @@ def data(subject):
     ranges = [values[:MOST_COLUMNS] for values in statistics(Y)]
     outputs = {"output": subject.outputs[:MOST_COLUMNS], **dict(zip(words, ranges))}
     parts = [
+        encoding(subject.model),
         paragraph(
             "The spread of an input is its standard deviation in units of the "
             "machine's length scale: how often the outputs may turn along it. An input "
@@ -83,6 +84,16 @@ def data(subject):
         rest_of(Y.shape[1], "output"),
     ]
     return "\n".join(filter(None, parts))
+
+
+def encoding(model):
+    """How the columns of a table became inputs; empty where all were numbers."""
+    if not hasattr(model, "encoder_"):
+        return ""
+    names, texts = zip(*model.encoder_.describe())
+    rest = rest_of(len(names), "column")
+    shown = {"column": names[:MOST_COLUMNS], "encoded as": texts[:MOST_COLUMNS]}
+    return table(shown, "Columns of the table", words=True) + rest
 
 
 def statistics(values):

@@ -26,6 +26,7 @@ from ..cover import Cover
 from ..density_ratio import RelativeDensityRatio
 from ..partition import EqualSizeKMeans, Partition, RecursiveProjection, TwoLevelKMeans
 from ..regressor import OverlappingCoverRegressor
+from ..tables import TableEncoder
 from ._pack import DTYPES, StoreError
 
 
@@ -40,7 +41,7 @@ def record_classes() -> dict[str, type]:
 
 def estimator_classes() -> dict[str, type]:
     """Estimators that are stored with what they learned, by name."""
-    kinds: list[type] = [OverlappingCoverRegressor, RelativeDensityRatio]
+    kinds: list[type] = [OverlappingCoverRegressor, RelativeDensityRatio, TableEncoder]
     kinds += [EqualSizeKMeans, RecursiveProjection, TwoLevelKMeans]
     kinds += machines.NAMED.values()
     return {kind.__name__: kind for kind in kinds}

@@ -10,6 +10,7 @@ from .._streams import blocks_of
 from .._validation import check_groups, check_training_data
 from ..machines import make_machine
 from ..regressor import OverlappingCoverRegressor
+from ..tables import encode_training
 from . import _directory as directory
 from ._codec import FITTED, check_storable, encode
 from ._draft import Draft, find_draft, is_begun, new_draft
@@ -161,8 +162,14 @@ def fingerprint_of(
     words = [__version__, directory.VERSION, dtype, recipe.tree, notes or {}]
     hashing = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
     if not all(_is_plain(a) for a in (X, y)):  # data frames, lists
+        columns = [str(name) for name in getattr(X, "columns", [])]
+        X, X_target = encode_training(fresh, X, y, sample_weight, X_target, groups)
         X, Y, _, _ = check_training_data(fresh, X, y, merge=False)
         names = list(getattr(fresh, "feature_names_in_", []))
+        if hasattr(fresh, "encoder_"):
+            learned = encode(fresh.encoder_)
+            hashing.update(json.dumps([columns, learned.tree]).encode())
+            recipe = recipe._replace(arrays=[*recipe.arrays, *learned.arrays])
         hashing.update(json.dumps([names, fresh._y_ndim]).encode())
         y = Y
     for array in (*recipe.arrays, X, y, sample_weight, X_target, groups):

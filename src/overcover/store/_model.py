@@ -11,6 +11,7 @@ from ..cover import Cover, CoverShape
 from ..machines import Machine
 from ..regressor import OverlappingCoverRegressor
 from ..routing import ROUTERS
+from ..tables import TableEncoder
 from . import _directory as directory
 from ._codec import check_storable, decode, encode
 from ._pack import StoreError, refusing, write_pack
@@ -25,6 +26,7 @@ APART = ("states_", "cover_", "state_")
 ALONE = ["n_features_in_", "n_outputs_", "_y_ndim"]
 SHARED = [*ALONE, "machine_", "router_", "length_scales_", "n_subdomains_"]
 SHARED += ["n_lenders_", "timings_"]
+NO_NAMES = np.empty(0, dtype=object)
 
 
 def save(model, path, dtype=None, notes=None):
@@ -145,7 +147,7 @@ def summary_of(model):
         "hyperparameters": learned,
         "parameters": {k: repr(v) for k, v in parameters.items()},
         "n_rows": int(np.sum(model.cover_.n_owned)),
-        "n_features": int(model.n_features_in_),
+        "n_features": len(model.length_scales_),
         "n_outputs": int(model.n_outputs_),
         "n_subdomains": int(model.n_subdomains_),
         "subdomain_size": int(size if isinstance(size, Integral) else used),
@@ -239,8 +241,10 @@ def check_model(tree, n_subdomains):
     sizes["N"] = sum(n_owned.tolist())
     if model._y_ndim not in (1, 2) or (model._y_ndim == 1 and sizes["q"] > 1):
         raise StoreError("Its outputs are of another shape.")
-    names = getattr(model, "feature_names_in_", np.empty(0, dtype=object))
-    is_list = isinstance(names, np.ndarray) and names.shape in ((0,), (sizes["d"],))
+    names, n_columns = getattr(model, "feature_names_in_", NO_NAMES), sizes["d"]
+    if hasattr(model, "encoder_"):
+        n_columns = check_encoder(model.encoder_, model.n_features_in_, sizes)
+    is_list = isinstance(names, np.ndarray) and names.shape in ((0,), (n_columns,))
     if not is_list or not all(isinstance(name, str) for name in names):
         raise StoreError("The names of its columns are not words, one for each.")
     model.notes_ = check_texts(getattr(model, "notes_", []))  # old stores have none
@@ -267,6 +271,15 @@ def check_cover(model, sizes):
     check_record(model.router_, dict(sizes), "router")
 
 
+def check_encoder(encoder, n_columns, sizes):
+    """Refuse an encoder that does not fit the model; returns its number of columns."""
+    with refusing("It encodes tables otherwise:"):
+        if type(encoder) is not TableEncoder or len(encoder.columns_) != n_columns:
+            raise StoreError("there are other columns.")
+        encoder.check(sizes["q"])
+    return n_columns
+
+
 def check_texts(notes):
     """Notes of a fit, if they are a list of texts."""
     if type(notes) is not list or not all(isinstance(text, str) for text in notes):
@@ -278,6 +291,9 @@ def sizes_of(model):
     """Sizes that shapes in a store must agree with; a machine alone has K = 1."""
     counts = {"d": "n_features_in_", "q": "n_outputs_", "K": "n_subdomains_"}
     sizes = {letter: getattr(model, name, 1) for letter, name in counts.items()}
+    if hasattr(model, "encoder_"):
+        with refusing("It encodes tables otherwise:"):
+            sizes["d"] = len(model.encoder_.inputs)
     if not all(type(n) is int and n > 0 for n in sizes.values()):
         raise StoreError(f"It counts {sizes}.")
     return sizes

@@ -13,7 +13,8 @@ pyarrow only for Parquet.
 """
 
 from ._arrays import OUTPUT, npz_names, read_npy, read_npz, read_parts
-from ._cells import TableError, bad_cell, column_names, kind_of
+from ._cells import TableError, column_names, kind_of
+from ._encoder import TableEncoder, encode_training
 from ._files import (
     STDIN,
     MissingKey,
@@ -36,6 +37,7 @@ from ._frames import (
     read_frame,
     with_gaps,
 )
+from ._kinds import kind_and_trouble, needs_encoding
 from ._numbers import read_numbers
 from ._parquet import check_columns, open_parquet, parquet_batches
 from ._write import WRITABLE, writing_table

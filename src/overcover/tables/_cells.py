@@ -16,6 +16,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECONDS_PER_DAY = 86400.0
 # Year first, maybe with other separators than ISO 8601 has, or without a day.
 _DATE = re.compile(r"(\d{4})([-/.])(\d\d)(?:\2(\d\d))?((?:[T ].*)?)")
+# Day first, as dots say; slashes do not tell which comes first.
+_DOTTED = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})((?:[T ].*)?)")
+_SLASHED = re.compile(r"\d\d?/\d\d?/(?:\d\d|\d{4})(?:[T ].*)?")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
@@ -48,9 +51,14 @@ def _day(cell):
     --------
     >>> _day("1970-01-03 12:00"), _day("1970/01/02"), _day("1970-02"), _day("May")
     (2.5, 1.0, 31.0, None)
+    >>> _day("2.1.1970"), _day("02.01.1970 12:00")
+    (1.0, 1.5)
     """
-    match = _DATE.fullmatch(cell)
-    if match is not None:
+    match, dotted = _DATE.fullmatch(cell), _DOTTED.fullmatch(cell)
+    if dotted is not None:
+        day, month, year, rest = dotted.groups()
+        cell = f"{year}-{month:0>2}-{day:0>2}{rest}"
+    elif match is not None:
         year, _, month, day, rest = match.groups()
         cell = f"{year}-{month}-{day or '01'}{rest}"
     try:
@@ -117,6 +125,23 @@ def bad_cell(cells, bad, kind, name, place):
     if kind == "number" and _DECIMAL_COMMA.fullmatch(text.strip()):
         hint = " (a decimal mark is a point, not a comma)"
     return f"column {name!r} holds {text!r} in {place(i)}, which is not a {kind}{hint}"
+
+
+def strange_cell(cells):
+    """The first cell and what it is, if most cells look like something else than words.
+
+    >>> strange_cell(np.array(["1/2/2024", "3/4/2024", None], dtype=object))
+    (0, 'a date whose first number may be the day or the month: write 2024-01-31')
+    """
+    texts = ["" if c is None or c != c else str(c).strip() for c in cells]
+    n_present = sum(text.lower() not in GAPS for text in texts)
+    slashes = "a date whose first number may be the day or the month: write 2024-01-31"
+    commas = "a number with a decimal comma, where a point should be"
+    for pattern, what in ((_SLASHED, slashes), (_DECIMAL_COMMA, commas)):
+        rows = [i for i, text in enumerate(texts) if pattern.fullmatch(text)]
+        if 2 * len(rows) > n_present:
+            return rows[0], what
+    return None
 
 
 def row_number(i):

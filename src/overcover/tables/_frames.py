@@ -13,7 +13,7 @@ import numpy as np
 
 from .._validation import check_names
 from ._arrays import read_columns
-from ._cells import GAPS, TableError, numbers_of, parse, row_number
+from ._cells import GAPS, SECONDS_PER_DAY, TableError, numbers_of, parse, row_number
 from ._files import STDIN, TEXT, check_path, form_of, name_of, open_text, reading
 from ._parquet import open_parquet
 
@@ -37,13 +37,15 @@ class Chunks(NamedTuple):
     """How much of it has been read."""
 
 
-def read_frame(source, words=()):
+def read_frame(source, words=(), decimal="."):
     """A whole table as a frame; see `read_chunks`."""
-    (frame,) = read_chunks(source, None, words).frames
+    (frame,) = read_chunks(source, None, words, decimal=decimal).frames
     return frame
 
 
-def read_chunks(source, n_rows, words=(), wanted=None, verbatim=()) -> Chunks:
+def read_chunks(
+    source, n_rows, words=(), wanted=None, verbatim=(), decimal="."
+) -> Chunks:
     """A table from a file, a few rows at a time.
 
     Parameters
@@ -61,6 +63,8 @@ def read_chunks(source, n_rows, words=(), wanted=None, verbatim=()) -> Chunks:
         Columns to read, if reading fewer saves something; None for all.
     verbatim : sequence of str
         Columns of text to copy as they are written, gaps included.
+    decimal : {".", ","}
+        The decimal mark of numbers in a text.
 
     Returns
     -------
@@ -70,7 +74,7 @@ def read_chunks(source, n_rows, words=(), wanted=None, verbatim=()) -> Chunks:
     form = STDIN if source == STDIN else form_of(check_path(source))
     with reading(source, "a table"):
         if form == STDIN or form in TEXT:
-            chunks = _text_chunks(source, n_rows, words, verbatim)
+            chunks = _text_chunks(source, n_rows, words, verbatim, decimal)
         elif form == ".parquet":
             chunks = _parquet_chunks(source, n_rows, wanted)
         else:
@@ -92,7 +96,7 @@ def read_chunks(source, n_rows, words=(), wanted=None, verbatim=()) -> Chunks:
     return chunks._replace(frames=named_frames(), columns=columns)
 
 
-def _text_chunks(source, n_rows, words, verbatim):
+def _text_chunks(source, n_rows, words, verbatim, decimal):
     """Frames of separated values; progress is in bytes of the file."""
     total = None if source == STDIN else Path(source).stat().st_size
     reached = [0]
@@ -102,7 +106,7 @@ def _text_chunks(source, n_rows, words, verbatim):
 
         with open_text(source) as (text, position):
             start = 0
-            with _parsed_text(text, n_rows, words, verbatim) as parts:
+            with _parsed_text(text, n_rows, words, verbatim, decimal) as parts:
                 for frame in parts:
                     lines = text.line_of(range(start, start + len(frame)))
                     frame.index = pd.Index(lines, name="line")
@@ -113,7 +117,7 @@ def _text_chunks(source, n_rows, words, verbatim):
     return Chunks(frames(), [], True, total, lambda: reached[0])
 
 
-def _parsed_text(text, n_rows, words, verbatim):
+def _parsed_text(text, n_rows, words, verbatim, decimal):
     """A reader of frames, by pandas, of rows of text."""
     import pandas as pd
 
@@ -126,6 +130,7 @@ def _parsed_text(text, n_rows, words, verbatim):
         "index_col": False,
         "sep": r"\s+" if text.separator is None else text.separator,
         "skipinitialspace": True,
+        "decimal": decimal,
         "dtype": dict.fromkeys({*words, *verbatim} & {*names}, str),
         "keep_default_na": False,
         "na_values": {n: [] if n in verbatim else [*_SPELLED] for n in names},
@@ -212,6 +217,8 @@ def cells_of(column):
     if pd.api.types.is_datetime64_any_dtype(column):
         is_local = getattr(column.dt, "tz", None) is not None
         return (column.dt.tz_convert(None) if is_local else column).to_numpy()
+    if pd.api.types.is_timedelta64_dtype(column):
+        return column.dt.total_seconds().to_numpy() / SECONDS_PER_DAY
     cells = column.astype(object).to_numpy(copy=True)
     cells[column.isna().to_numpy()] = None
     return cells
