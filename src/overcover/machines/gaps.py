@@ -43,17 +43,15 @@ def steps_of(unexplained, reach_unexplained, prior):
     return N_STEPS * u / np.log(prior / least)
 
 
-def blocks_of(similarity, A):
+def blocks_of(similarity):
     """Rows of every block: the nearest to owned rows here and there.
 
-    Similarity of shape (size, n_owned) and rows A of shape (size, n_features). Each
-    size of block has about as many rows in all as the subdomain owns.
+    Similarity of shape (size, n_owned). Each size of block has about as many rows in
+    all as the subdomain owns.
     """
     n_rows, n_owned = similarity.shape
-    # Along a direction, so that neither the order of rows nor their units matter.
-    spread = A[:n_owned].std(axis=0)
-    direction = np.linspace(1.0, 2.0, A.shape[1]) / np.where(spread > 0, spread, 1.0)
-    order = np.argsort(A[:n_owned] @ direction, kind="stable")
+    # From lonely rows to crowded ones: neither order nor units of rows matter.
+    order = np.argsort(similarity.sum(axis=0), kind="stable")
     for share in SHARES:
         size = min(int(share * n_rows), MOST_ROWS)
         if size < 2:

@@ -198,7 +198,7 @@ def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup
     own = K_xx[:n_owned, :n_owned]
     own[:] = np.tril(own) + np.tril(own, -1).T
     similarity = kernels.similarity(kernel, K_xx[:, :n_owned].copy(), A, A[:n_owned])
-    blocks = list(gaps.blocks_of(similarity, A))
+    blocks = list(gaps.blocks_of(similarity))
     # Left out means left out: a row has no part in its own scale, nor has its group.
     np.fill_diagonal(similarity, 0.0)
     if groups is not None:
