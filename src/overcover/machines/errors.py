@@ -167,8 +167,8 @@ class Calibrated(Residuals, Errors):
         if self.sides is None:
             return 1.0
         ends = np.array([_at(TYPICAL, side) for side in self.sides])
-        ratio = ends.max(axis=0) / np.maximum(ends.min(axis=0), np.finfo(float).tiny)
-        return np.clip(2.0 - ratio, 0.0, 1.0)
+        short, long = np.sort(ends, axis=0)
+        return np.maximum(2.0 * short - long, 0.0) / np.where(short > 0, short, 1.0)
 
     def log_density(self, error, std):
         """As `Gaussian.log_density`, under the Student t of the residuals."""
