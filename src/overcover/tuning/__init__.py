@@ -50,11 +50,13 @@ ALIKE = 1.5
 # Fewer runs of rows do not tell candidates apart.
 LEAST_UNITS = 40
 # Fewer rows do not tell kernels apart.
-ROWS_FOR_KERNELS = 100
+ROWS_FOR_KERNELS = 30
 # Deviations beyond which a length scale says that its column does not matter.
 IRRELEVANT = 30.0
 # What a candidate must gain to be worth a step, and a round along columns another one.
 LEAST_GAIN, ROUND_GAIN = 1e-3, 0.02
+# Factors by which the first length scales may be shorter.
+SHORTER = (1.0, 4.0, 16.0, 64.0)
 # Losses this close are as good as equal: about half a percent of the error.
 TIE = 0.02
 # Logs of factors on length scales and noise that the winner is moved by; and those of a
@@ -142,12 +144,14 @@ def tune(
     first = FIRST_KERNEL if is_auto(kernel) else kernel
     problem, start, restore = standardize(first, X, Y, weights, theta, n_jobs, groups)
     output_groups = np.zeros(Y.shape[1], dtype=np.intp)
+    has_choice = is_auto(kernel) and len(X) >= ROWS_FOR_KERNELS
+    names = kernels.NAMES if has_choice else (first,)
 
     def finish(winners, scores, run_length=1, is_robust=robust is True):
         thetas = np.array([restore(one.theta) for one in winners])
-        names, best = [one.kernel for one in winners], winners[0]
-        n_learned = count_learned(problem, best.theta)
-        parts = names, thetas, output_groups, scores, run_length, n_learned
+        chosen, best = [one.kernel for one in winners], winners[0]
+        n_learned = count_learned(problem, best.theta) + (len(names) > 1)
+        parts = chosen, thetas, output_groups, scores, run_length, n_learned
         columns = np.flatnonzero(restore.used[:-1])
         numbers = output_groups[problem.outputs]
         bounds = at_bounds(problem, winners, columns, numbers)
@@ -162,8 +166,6 @@ def tune(
 
     # One thread for the whole of it: rounding depends on nothing else.
     with one_thread_per_worker():
-        has_choice = is_auto(kernel) and len(X) >= ROWS_FOR_KERNELS
-        names = kernels.NAMES if has_choice else (first,)
         tools = make_tools(problem, start, names, random_state)
         best, scores = choose(tools, Candidate(first, start))
         run_length = 1 if groups is not None else run_length_of(problem, *best[:2])
@@ -264,7 +266,7 @@ def search_all(tools, start):
             candidates[f"{label} {name}"] = best = columns
         return best
 
-    candidates["isotropic"] = tied(start)
+    candidates["isotropic"] = tied(judge.best(shorter_starts(problem, start)))
     lengths, plain = (x[:-1][problem.free[:-1]] for x in (start.theta, problem.plain))
     if len(plain) > 1 and np.ptp(lengths) == 0 and np.ptp(plain) > np.log(ALIKE):
         theta = np.where(problem.free, start.theta + problem.plain, start.theta)
@@ -294,6 +296,17 @@ def search_all(tools, start):
         theta = by_likelihood(local, best.theta, sets, 10)
         candidates["likelihood"] = Candidate(best.kernel, theta)
     return candidates, best.kernel
+
+
+def shorter_starts(problem, start):
+    """The start, and the same with shorter length scales, which waves may need.
+
+    From a length scale of many waves, a search along the slope finds nothing but noise.
+    """
+    low, _ = problem.bounds()
+    step = np.where(problem.free, np.append(np.ones(len(low) - 1), 0.0), 0.0)
+    starts = (start.theta - np.log(factor) * step for factor in SHORTER)
+    return [start._replace(theta=theta) for theta in starts if np.all(theta >= low)]
 
 
 def search_columns(tools, best):

@@ -11,6 +11,9 @@ from .._streams import Rows, moments_of, typical_moments_of
 from ._sets import units_of
 
 LENGTH_BOUNDS = (0.05, 1000.0)
+# Where columns are so few that rows are closer than that: so many times the distance
+# of n rows spread evenly.
+SPACINGS = 2.0
 NOISE_BOUNDS = (1e-7, 10.0)
 START_NOISE = 0.05
 # Standard deviations of the logs of length scales and noise before rows are seen.
@@ -115,7 +118,11 @@ class Problem(NamedTuple):
             low, high = self.kernel.bounds.T.reshape(2, -1)
         else:
             n_scales = len(self.free) - 1
-            low, high = (np.full(n_scales, np.log(b)) for b in LENGTH_BOUNDS)
+            spacing = np.sqrt(12.0) * len(self.X) ** (-1.0 / max(1, n_scales))
+            least = min(LENGTH_BOUNDS[0], SPACINGS * spacing)
+            low, high = (
+                np.full(n_scales, np.log(b)) for b in (least, LENGTH_BOUNDS[1])
+            )
         low = np.append(low, np.log(NOISE_BOUNDS[0]))
         high = np.append(high, np.log(NOISE_BOUNDS[1]))
         return np.where(self.free, low, -np.inf), np.where(self.free, high, np.inf)
