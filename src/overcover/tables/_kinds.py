@@ -8,7 +8,7 @@ from ._frames import cells_of, place
 
 def needs_encoding(X):
     """Whether X is a pandas DataFrame of more than numbers without gaps."""
-    if not (hasattr(X, "iloc") and hasattr(X, "columns") and X.ndim == 2 and len(X)):
+    if hasattr(X, "dask") or not hasattr(X, "iloc") or X.ndim != 2 or not len(X):
         return False
     kinds = [getattr(dtype, "kind", "O") for dtype in X.dtypes]
     if "c" in kinds:  # complex numbers, which are refused elsewhere

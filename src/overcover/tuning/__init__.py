@@ -144,7 +144,7 @@ def tune(
     first = FIRST_KERNEL if is_auto(kernel) else kernel
     problem, start, restore = standardize(first, X, Y, weights, theta, n_jobs, groups)
     output_groups = np.zeros(Y.shape[1], dtype=np.intp)
-    has_choice = is_auto(kernel) and len(X) >= ROWS_FOR_KERNELS
+    has_choice = is_auto(kernel) and len(X) >= ROWS_FOR_KERNELS and problem.free.any()
     names = kernels.NAMES if has_choice else (first,)
 
     def finish(winners, scores, run_length=1, is_robust=robust is True):
