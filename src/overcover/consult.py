@@ -254,10 +254,11 @@ def consult(panel, X, variance, noise=True) -> Consultation:
         # What was compared may be rounded, and an only candidate was not asked.
         route = route._replace(distances=np.sqrt(answers.posterior[..., 0]))
     if panel.encoder is not None and answers.variance is not None:
-        doubt = panel.encoder.doubt(np.asarray(queries, dtype=np.float64))[:, None]
-        answers = answers._replace(variance=answers.variance + doubt)
+        rows = np.asarray(queries, dtype=np.float64)
+        added = panel.encoder.unknown_variance(rows)[:, None]
+        answers = answers._replace(variance=answers.variance + added)
         if answers.function is not None:
-            answers = answers._replace(function=answers.function + doubt)
+            answers = answers._replace(function=answers.function + added)
     return Consultation(route, answers, weights, measure)
 
 

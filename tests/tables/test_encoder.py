@@ -230,7 +230,8 @@ def test_unknown_cells_are_answered_with_more_variance(fitted):
         asked = table.astype({"soil": object}).assign(**{column: value})
         other, wide = model.predict(asked, return_std=True)
         assert np.isfinite(other).all()
-        assert (model.encoder_.doubt(model.encoder_.encode(asked).to_numpy()) > 0).all()
+        encoder = model.encoder_
+        assert (encoder.unknown_variance(encoder.encode(asked).to_numpy()) > 0).all()
         # The outputs do not depend on dates.
         assert column == "when" or (wide > std).mean() > 0.95, column
         assert model.encoder_.unknown(asked)[column] == len(table)

@@ -125,7 +125,8 @@ def encoder_of_notes(notes, model):
     """
     encoder = TableEncoder()
     encoder.columns_ = columns = []
-    common = {"doubt": np.zeros(model.n_outputs_), "cycles": [], "had_gaps": False}
+    common = {"cycles": [], "had_gaps": False}
+    common["unknown_variance"] = np.zeros(model.n_outputs_)
     for name, kind in dict(notes["kinds"]).items():
         column: dict[str, Any] = {
             "name": str(name),

@@ -248,8 +248,8 @@ class SharmaMittalObjective:
         W = K @ self.both_C
         values, sums = np.empty(len(points)), np.empty(len(points))
         looks, numbers = self.looks, (self.alpha, self.eta, self.own, self.own_left)
-        seen = looks.mixed_U, looks.taken, looks.mixed_taken
-        _weigh_mixed(K, W, queries, *numbers, *seen, values, sums)
+        arrays = looks.mixed_U, looks.taken, looks.mixed_taken
+        _weigh_mixed(K, W, queries, *numbers, *arrays, values, sums)
         gradients = W[:, : K.shape[1]] @ self.pivots
         gradients -= sums[:, None] * points
         return values, gradients

@@ -133,13 +133,13 @@ class TwinSearch:
             return core, points, self.eta(looks)
         points, eta = np.empty((len(left), rows.Z.shape[1])), np.empty(len(left))
         for group in np.unique(groups[left]):
-            asked, kept = groups[left] == group, groups != group
+            is_out, kept = groups[left] == group, groups != group
             A, Z = rows.A[kept], rows.Z[kept]
             rest = rows._replace(A=A, Z=Z, weights=rows.weights[kept])
             core, _ = self.make_core(rest, NOBODY)
-            K_xq = kernels.cross("rbf", A, rows.A[left[asked]])
+            K_xq = kernels.cross("rbf", A, rows.A[left[is_out]])
             looks = self.look(core, K_xq, Z)
-            points[asked], eta[asked] = self.points(core, looks, Z), self.eta(looks)
+            points[is_out], eta[is_out] = self.points(core, looks, Z), self.eta(looks)
         return self.make_core(rows, NOBODY)[0], points, eta
 
     def answer_fresh(

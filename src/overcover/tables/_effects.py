@@ -25,7 +25,7 @@ class Effects(NamedTuple):
 
     means: np.ndarray
     """Shape (n_levels, n_outputs); zero for a level without rows."""
-    doubt: np.ndarray
+    unknown: np.ndarray
     """Variance of a level that no row had, beyond what rows have that are left over,
     shape (n_outputs,)."""
 
@@ -61,18 +61,18 @@ def effects_of(columns, Y, weights):
     """
     rest = Y - np.average(Y, axis=0, weights=weights)
     none = np.zeros(Y.shape[1])
-    found = [Effects(np.zeros((n, len(none))), none) for _, n in columns]
+    effects = [Effects(np.zeros((n, len(none))), none) for _, n in columns]
     smallest = SETTLED * Y.std(axis=0)
     for _ in range(N_ROUNDS):
-        before = [effects.means for effects in found]
+        before = [one.means for one in effects]
         for c, (levels, n_levels) in enumerate(columns):
-            rest = rest + found[c].means[levels]
-            found[c] = shrunken_means(levels, n_levels, rest, weights)
-            rest = rest - found[c].means[levels]
-        moves = (np.abs(e.means - old) for e, old in zip(found, before))
+            rest = rest + effects[c].means[levels]
+            effects[c] = shrunken_means(levels, n_levels, rest, weights)
+            rest = rest - effects[c].means[levels]
+        moves = (np.abs(one.means - old) for one, old in zip(effects, before))
         if all(np.all(move <= smallest) for move in moves):
             break
-    return found
+    return effects
 
 
 def shrunken_means(levels, n_levels, rest, weights) -> Effects:
@@ -102,8 +102,8 @@ def shrunken_means(levels, n_levels, rest, weights) -> Effects:
     means = means * np.divide(known, scale, out=np.zeros_like(scale), where=scale > 0)
     left = tau_sq * np.divide(noise, scale, out=np.ones_like(scale), where=scale > 0)
     error = np.sqrt(2.0 / max(n_used - 1, 1)) * (n_used * noise / total + tau_sq)
-    doubt = tau_sq - np.average(left, axis=0, weights=count) + error
-    return Effects(means, doubt)
+    unknown = tau_sq - np.average(left, axis=0, weights=count) + error
+    return Effects(means, unknown)
 
 
 def folds_of(n_rows, groups=None):

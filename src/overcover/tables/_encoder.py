@@ -53,7 +53,7 @@ class TableEncoder(BaseEstimator):
         For every column of the table its name, its kind ("number", "date" or "words"),
         the names of the inputs it becomes, and what was learned: `levels` and their
         `codes` (the last one of unknown words), or what to `fill` gaps with; the
-        `doubt` is the variance that an unknown cell adds, shape (n_outputs,).
+        `unknown_variance` is what an unknown cell adds, shape (n_outputs,).
 
     Examples
     --------
@@ -113,10 +113,10 @@ class TableEncoder(BaseEstimator):
         levels = [_levels_of(c, table.iloc[:, j]) for j, c in enumerate(columns)]
         data = (Y - Y.mean(axis=0)) / scale, weights
         axes = _main_axes(data[0])
-        for j, found in enumerate(effects_of(levels, *data)):
-            columns[j]["doubt"] = found.doubt * scale**2
+        for j, effects in enumerate(effects_of(levels, *data)):
+            columns[j]["unknown_variance"] = effects.unknown * scale**2
             if columns[j]["kind"] == "words":
-                columns[j] |= _coded(columns[j], levels[j][0], found.means @ axes)
+                columns[j] |= _coded(columns[j], levels[j][0], effects.means @ axes)
         check_inputs(self.inputs)
         encoded = self.encode(table)
         self._leave_out(encoded, levels, data, axes, folds_of(len(Y), groups))
@@ -167,11 +167,12 @@ class TableEncoder(BaseEstimator):
         for fold in np.unique(folds):
             out = folds == fold
             rest = [(rows[~out], n) for rows, n in levels]
-            found = effects_of(rest, *(part[~out] for part in data))
+            effects = effects_of(rest, *(part[~out] for part in data))
             for part, c, j in zip(made, coded, places):
-                seen = np.bincount(rest[j][0], minlength=rest[j][1])[levels[j][0][out]]
-                codes = (found[j].means @ axes)[levels[j][0][out]]
-                part[out] = np.where(seen[:, None] > 0, codes, c["codes"][-1])
+                own = levels[j][0][out]
+                counts = np.bincount(rest[j][0], minlength=rest[j][1])[own]
+                codes = (effects[j].means @ axes)[own]
+                part[out] = np.where(counts[:, None] > 0, codes, c["codes"][-1])
         for part, column in zip(made, coded):
             encoded[column["inputs"]] = part
 
@@ -199,7 +200,7 @@ class TableEncoder(BaseEstimator):
         rows = np.concatenate(parts, axis=1)
         return pandas.DataFrame(rows, index=table.index, columns=self.inputs)
 
-    def doubt(self, X):
+    def unknown_variance(self, X):
         """Variance that unknown cells add to answers.
 
         Parameters
@@ -211,7 +212,8 @@ class TableEncoder(BaseEstimator):
         -------
         ndarray of shape (n_rows, n_outputs)
         """
-        added, start = np.zeros((len(X), len(self.columns_[0]["doubt"]))), 0
+        n_outputs = len(self.columns_[0]["unknown_variance"])
+        added, start = np.zeros((len(X), n_outputs)), 0
         for column in self.columns_:
             part = X[:, start : start + len(column["inputs"])]
             start += part.shape[1]
@@ -221,7 +223,7 @@ class TableEncoder(BaseEstimator):
                 continue
             else:
                 unknown = part[:, 0] == column["fill"]
-            added[unknown] += column["doubt"]
+            added[unknown] += column["unknown_variance"]
         return added
 
     def unknown(self, table):
@@ -253,8 +255,8 @@ class TableEncoder(BaseEstimator):
             n_inputs = len(column["inputs"])
             texts = [column["name"], *column["inputs"]]
             sound = column["kind"] in KINDS and all(isinstance(t, str) for t in texts)
-            doubt = np.asarray(column["doubt"], float)
-            sound &= doubt.shape == (n_outputs,) and bool(np.all(doubt >= 0))
+            variance = np.asarray(column["unknown_variance"], float)
+            sound &= variance.shape == (n_outputs,) and bool(np.all(variance >= 0))
             if column["kind"] == "words":
                 shape = (len(column["levels"]) + 1, n_inputs)
                 sound &= all(isinstance(level, str) for level in column["levels"])

@@ -59,12 +59,12 @@ def make_sets(
     is_held = np.isin(together, chosen)
     rest, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
     size = min(subdomain_size, SET_SIZE, len(rest))
-    n_asked = N_HELD_OUT
+    n_queries = N_HELD_OUT
     if size == len(rest):  # every set would be the same
-        n_sets, n_asked = 1, N_HELD_OUT * n_sets
+        n_sets, n_queries = 1, N_HELD_OUT * n_sets
     A, X = Rows(X, next(iter(units.values()))), Rows(X)
-    asked = [random_cell(A, held, n_asked, random_state) for _ in range(n_sets)]
-    centers = np.array([X[rows].mean(axis=0) for rows in asked])
+    queries = [random_cell(A, held, n_queries, random_state) for _ in range(n_sets)]
+    centers = np.array([X[rows].mean(axis=0) for rows in queries])
     sets = {}
     for name, unit in units.items():
         near = rest[nearest_rows(X, centers, size, n_jobs, rest, unit)]
@@ -73,7 +73,7 @@ def make_sets(
                 *(X[i], Y[i], weights[i], X[j], Y[j], weights[j]),
                 groups=None if groups is None else groups[i],
             )
-            for i, j in zip(near, asked)
+            for i, j in zip(near, queries)
         ]
     return sets
 
@@ -139,14 +139,14 @@ class _Rows:
 
     def kept(self, key, make):
         """What was made before under the same key, or what `make()` gives."""
-        found = self._made.get(key)
-        if found is None:
-            found = make()
+        result = self._made.get(key)
+        if result is None:
+            result = make()
             with self._lock:  # threads share a set
                 while len(self._made) >= MOST_KEPT:
                     del self._made[next(iter(self._made))]
-                self._made[key] = found
-        return found
+                self._made[key] = result
+        return result
 
 
 class LeaveOneOut(_Rows):
@@ -188,18 +188,18 @@ class LocalSet(_Rows):
         """Error of a machine with hyperparameters, by a metric."""
         search = machine.make_search()
         rows = search.measured_rows(self.Y, self.weights, self.distances)
-        said = search.answer_fresh(rows, self.X_held, self.kept).mean
-        return metric(self.Y_held, said, self.weights_held)
+        answer = search.answer_fresh(rows, self.X_held, self.kept)
+        return metric(self.Y_held, answer.mean, self.weights_held)
 
     def excess(self, machine, coverage):
         """Errors of held-out rows over half their intervals, of outputs that vary."""
         machine = copy(machine)
         state = machine.fit_state(self.X, self.Y, self.weights, groups=self.groups)
         machine.calibrate([state])
-        said = machine.answer(state, self.X_held, variance=True)
-        half = machine.errors_.half_width(coverage) * np.sqrt(said.variance)
+        answer = machine.answer(state, self.X_held, variance=True)
+        half = machine.errors_.half_width(coverage) * np.sqrt(answer.variance)
         varies = (half > 0).all(axis=0)
-        return np.abs(self.Y_held - said.mean)[:, varies] / half[:, varies]
+        return np.abs(self.Y_held - answer.mean)[:, varies] / half[:, varies]
 
 
 def centered_gram(A):

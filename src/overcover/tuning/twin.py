@@ -195,8 +195,8 @@ class Space:
             constant = moments_of(Y).is_constant
             self.outputs["given"] = np.where(constant, np.inf, self.outputs["given"])
         if self.free[0] and self.is_free():
-            found = relevant_scales(X, Y, weights, random_state, n_jobs)
-            self.inputs |= {} if found is None else {"relevance": found}
+            scales = relevant_scales(X, Y, weights, random_state, n_jobs)
+            self.inputs |= {} if scales is None else {"relevance": scales}
         self.start = Point(
             next(iter(self.inputs)),
             next(iter(self.outputs)),
@@ -360,10 +360,10 @@ def relevant_scales(X, Y, weights, random_state, n_jobs):
     everyone = np.arange(len(X))
     if len(X) <= 1000:
         start = by_likelihood(problem, start, [everyone], 10, tied=True)
-        found = by_likelihood(problem, start, [everyone], 30)
+        theta = by_likelihood(problem, start, [everyone], 30)
     else:
-        found = by_prediction(problem, start, random_state)
-    return np.exp(restore(found)[:-1])
+        theta = by_prediction(problem, start, random_state)
+    return np.exp(restore(theta)[:-1])
 
 
 def metric_of(metric, Y):
@@ -371,18 +371,18 @@ def metric_of(metric, Y):
     _, deviation, constant = moments_of(Y)
     varies = ~constant
 
-    def rmse(truth, said, weights):
-        z = (said - truth)[:, varies] / deviation[varies]
+    def rmse(truth, predicted, weights):
+        z = (predicted - truth)[:, varies] / deviation[varies]
         return np.sqrt(np.average(z**2, axis=0, weights=weights)).mean()
 
-    def joint(truth, said, weights):
-        distances = joint_distances(truth, said)
+    def joint(truth, predicted, weights):
+        distances = joint_distances(truth, predicted)
         return np.average(distances.mean(axis=1), weights=weights)
 
-    def angle(truth, said, weights):
-        turned = angle_differences(truth, said)
+    def angle(truth, predicted, weights):
+        turned = angle_differences(truth, predicted)
         return np.average(turned.mean(axis=1), weights=weights)
 
     if callable(metric):
-        return lambda truth, said, weights: float(metric(truth, said))
+        return lambda truth, predicted, weights: float(metric(truth, predicted))
     return {"rmse": rmse, "joint": joint, "angle": angle}[metric]
