@@ -46,18 +46,23 @@ def steps_of(unexplained, reach_unexplained, prior):
 def blocks_of(similarity):
     """Rows of every block: the nearest to owned rows here and there.
 
-    Similarity of shape (size, n_owned). Each size of block has about as many rows in
-    all as the subdomain owns.
+    Similarity of shape (size, n_owned). Blocks of each size have about as many rows in
+    all as the subdomain owns; fewer where it borrows many rows, as there are many
+    subdomains then, and what they say is averaged.
     """
     n_rows, n_owned = similarity.shape
+    wanted = n_owned * np.sqrt(n_owned / n_rows)
+    # Between 0 and 1, as good as random; the order of the rows does not matter.
+    chance = (1e4 * similarity.mean()) % 1.0
     # From lonely rows to crowded ones: neither order nor units of rows matter.
     order = np.argsort(similarity.sum(axis=0), kind="stable")
     for share in SHARES:
         size = min(int(share * n_rows), MOST_ROWS)
         if size < 2:
             continue
-        places = np.linspace(0, n_owned - 1, -(-n_owned // size)).astype(int)
-        for anchor in order[places]:
+        n_blocks = int(wanted / size + chance)
+        places = (np.arange(n_blocks) + chance) * n_owned / max(1, n_blocks)
+        for anchor in order[places.astype(int)]:
             yield np.argpartition(-similarity[:, anchor], size)[:size]
 
 
