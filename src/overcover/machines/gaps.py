@@ -26,6 +26,8 @@ SHARES, MOST_ROWS = (1 / 64, 1 / 16, 1 / 8, 1 / 4), 500
 LEAST_COUNT = 20
 # Growth begins at this share of a step before the reach.
 RAMP = 0.25
+# Where growth is known: it is one at the first of these, and then that of each step.
+PLACES = np.array([-RAMP, *range(N_STEPS)])
 # Less is rounding.
 LEAST_UNEXPLAINED = 1e-15
 
@@ -119,6 +121,7 @@ def growth_at(steps, growth):
     >>> growth_at(np.array([-1.0, 0.0, 3.5, 9.0]), growth).ravel().round(6).tolist()
     [1.0, 2.0, 4.0, 8.0]
     """
-    places = np.append(-RAMP, np.arange(N_STEPS))
-    columns = np.vstack([np.zeros(growth.shape[1]), np.log(growth)]).T
-    return np.exp([np.interp(steps, places, column) for column in columns]).T
+    logs = np.empty((len(steps), growth.shape[1]))
+    for j, column in enumerate(np.log(growth).T):
+        logs[:, j] = np.interp(steps, PLACES, [0.0, *column])
+    return np.exp(logs, out=logs)

@@ -136,10 +136,12 @@ class TableEncoder(BaseEstimator):
         name = str(column.name)
         kind, trouble = kind_and_trouble(column, name in self.words)
         if trouble is not None:
-            raise TableError(
-                f"{trouble}. Correct or empty such cells; or take the column as words, "
+            remedy = (
+                "Correct or empty such cells; or take the column as words, "
                 f"TableEncoder(words=[{name!r}]), or leave it out."
             )
+            is_empty = column.isna().all()
+            raise TableError(f"{trouble}. {'Leave it out.' if is_empty else remedy}")
         if kind == "words":
             levels = np.unique(_as_words(column).to_numpy(dtype=object).astype(str))
             is_effect = len(levels) > self.one_hot
