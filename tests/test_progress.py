@@ -129,3 +129,10 @@ def test_importing_the_package_prints_nothing():
         [sys.executable, "-c", "import overcover"], capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_logger_has_a_line_for_every_stage(surface, caplog):
+    with caplog.at_level("INFO", logger="overcover"):
+        small_cover().fit(*surface)
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split(" took ")[0] for line in lines] == STAGES

@@ -1,9 +1,10 @@
-"""Progress of a fit: scikit-learn callbacks, seconds per stage, an optional bar.
+"""Progress of a fit: scikit-learn callbacks, seconds per stage, a log, an optional bar.
 
 A fit is a task with one subtask per stage; a stage that works on subdomains has one
-subtask for each.
+subtask for each. The logger "overcover" has a line of level INFO for every stage.
 """
 
+import logging
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,8 @@ from typing import Any
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 __all__ = ["CallbackSupportMixin", "FitProgress", "with_callbacks"]
+
+LOGGER = logging.getLogger("overcover")
 
 
 class FitProgress:
@@ -39,6 +42,7 @@ class FitProgress:
                 self.bar.close()
         self.task.call_on_fit_task_end(estimator=self.estimator)
         self.seconds[name] = time.perf_counter() - started
+        LOGGER.info("%s took %.2f s", name, self.seconds[name])
 
     def track(self, results: Iterable[Any]) -> Iterator[Any]:
         """Yield the results; each marks one completed task of the stage."""

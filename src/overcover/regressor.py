@@ -88,7 +88,8 @@ default="auto"
     random_state : int, RandomState or None, default=None
         Decides the rows that tuning looks at and the seeds of the partition.
     verbose : int, default=0
-        1 shows progress bars.
+        1 shows progress bars. The logger "overcover" of Python's `logging` has a line
+        for every stage, whatever `verbose` is.
 
     Attributes
     ----------
