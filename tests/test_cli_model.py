@@ -19,6 +19,7 @@ from overcover.cli import _fit, make_app
 from overcover.cli._errors import Mistake
 from overcover.cli._stored import names_kept
 from overcover.planning import Line, Rates
+from overcover.planning.choice import plan_within
 from overcover.tables import TableError, _frames, read_chunks, writing_table
 from overcover.tuning.cost import tuning_cost
 
@@ -708,13 +709,15 @@ RATES = Rates(
 @pytest.fixture
 def rates(monkeypatch):
     """What the operations of this computer cost, without measuring."""
-    monkeypatch.setattr(planning, "measure", lambda *_: RATES)
+    monkeypatch.setattr("overcover.planning.choice.measure", lambda *_: RATES)
 
 
 @pytest.mark.parametrize("n_rows", [300, 1890, 20_000])
 @pytest.mark.parametrize("seconds", [5, 12, 15, 20, 25, 60, 3600])
 def test_a_budget_chooses_what_the_plan_recommends(n_rows, seconds, rates):
-    made = _fit.plan_within(OverlappingCoverRegressor("gp"), (n_rows, 8, 1), seconds)
+    made = plan_within(
+        OverlappingCoverRegressor("gp"), (n_rows, 8, 1), seconds, into_store=True
+    )
     limits = {"budget": seconds, "into_store": True, "rates": RATES}
     best = overcover.plan(n_rows, 8, 1, machine="gp", **limits)
     assert (made.subdomain_size, made.overlap) == (best.subdomain_size, best.overlap)
@@ -725,7 +728,9 @@ def test_a_budget_chooses_what_the_plan_recommends(n_rows, seconds, rates):
 
 @pytest.mark.parametrize("n_features", [60, 150, 300])
 def test_no_budget_makes_subdomains_too_small_for_the_features(n_features, rates):
-    made = _fit.plan_within(OverlappingCoverRegressor("gp"), (5000, n_features, 1), 1)
+    made = plan_within(
+        OverlappingCoverRegressor("gp"), (5000, n_features, 1), 1, into_store=True
+    )
     n_scales = n_features if n_features <= 200 else 1
     assert made.subdomain_size >= 2 * n_scales
     assert not made.fits
@@ -735,14 +740,14 @@ def test_a_budget_that_cannot_be_met_is_told_with_the_least_and_its_reason(
     rates, monkeypatch
 ):
     shape = (1890, 8, 1)
-    made = _fit.plan_within(OverlappingCoverRegressor("gp"), shape, 8)
+    made = plan_within(OverlappingCoverRegressor("gp"), shape, 8, into_store=True)
     said = _fit.describe(made, 8)
     assert said.startswith("--budget 8.0 s is too little: the least is about 1")
     assert "most of it is for finding hyperparameters, 10.0 s" in said
     slow = RATES._replace(machine=Line(0.0, 1e-6))
-    monkeypatch.setattr(planning, "measure", lambda *_: slow)
+    monkeypatch.setattr("overcover.planning.choice.measure", lambda *_: slow)
     model = OverlappingCoverRegressor("gp", overlap=0.8)
-    made = _fit.plan_within(model, shape, 3600)
+    made = plan_within(model, shape, 3600, into_store=True)
     assert made.overlap == 0.8  # which was given
     said = _fit.describe(made, 3600)
     assert said.startswith(f"Planned: subdomains of {made.subdomain_size} rows, 80 %")

@@ -287,3 +287,15 @@ def test_the_output_that_differs_most_is_named(fitted, queries):
         return
     off = np.sqrt(np.mean((page.neighbor_targets - page.mean) ** 2, axis=0))
     assert f"in output {np.argmax(off / page.std)}, where" in page.agreement
+
+
+def test_relevance_is_the_share_of_squared_distances():
+    X = np.random.default_rng(0).normal(size=(600, 3)) * [1.0, 10.0, 1.0]
+    scales = np.array([1.0, 20.0, 4.0])  # in deviations: 1, 2, 4
+    machine = GP(length_scale=scales, noise=0.1)
+    model = OverlappingCoverRegressor(machine, subdomain_size=100, random_state=0)
+    with pytest.raises(AttributeError, match="after fit"):
+        model.relevance_  # noqa: B018 (the property itself is tested)
+    relevance = model.fit(X, np.sin(X[:, 0])).relevance_
+    assert_allclose(relevance.sum(), 1.0)
+    assert_allclose(relevance, np.array([16.0, 4.0, 1.0]) / 21.0, rtol=0.3)

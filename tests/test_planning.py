@@ -404,7 +404,8 @@ def test_a_fitted_model_says_what_came_of_it(tmp_path):
     with pytest.raises(AttributeError, match="after fit"):
         _ = model.plan_
     made = model.fit(X, y).plan_
-    assert (made.subdomain_size, made.overlap) == (300, 0.9)
+    assert made.subdomain_size == 300
+    assert made.overlap == 1 - made.n_samples / (300 * made.n_subdomains)
     assert made.n_subdomains == model.n_subdomains_ == 14
     assert made.seconds == model.timings_
     assert any("75 % of all rows" in finding.text for finding in made.findings)
@@ -489,3 +490,34 @@ def test_lines_have_no_negative_terms():
         line = Line.through(*zip((100.0, 400.0), seconds))
         assert min(line) >= 0
         assert line(1600.0) >= line(800.0) > 0
+
+
+# -- budgets of a fit ------------------------------------------------------------------
+
+
+@pytest.fixture
+def fixed_rates(monkeypatch):
+    """What the operations of a computer cost, without measuring."""
+    monkeypatch.setattr("overcover.planning.choice.measure", lambda *_: RATES)
+
+
+@pytest.mark.parametrize("budget", [1.0, "10s", {"memory": "1GB"}])
+def test_a_fit_within_a_budget_is_the_fit_of_the_plan(budget, fixed_rates):
+    X, y = rows_of(700, 3, 1)
+    options = {"machine": FIXED, "random_state": 0}
+    model = OverlappingCoverRegressor(**options).fit(X, y, budget=budget)
+    best = planned(*X.shape, budget=budget, machine=FIXED)
+    sizes = {"subdomain_size": best.subdomain_size, "overlap": best.overlap}
+    same = OverlappingCoverRegressor(**options, **sizes).fit(X, y)
+    assert model.subdomain_size_ == best.subdomain_size
+    assert_array_equal(model.predict(X), same.predict(X))
+    assert model.get_params()["subdomain_size"] == 800  # a parameter stays as it was
+
+
+def test_a_fit_says_when_its_budget_is_too_little(fixed_rates):
+    X, y = rows_of(700, 3, 1)
+    model = OverlappingCoverRegressor(FIXED, random_state=0)
+    with pytest.warns(PoorCoverWarning, match="Does not fit in .*Needed:"):
+        model.fit(X, y, budget=1e-4)
+    with pytest.raises(ValueError, match="chooses subdomain_size, which is 100"):
+        model.set_params(subdomain_size=100).fit(X, y, budget=10)

@@ -146,6 +146,11 @@ class Cover(NamedTuple):
     n_owned: np.ndarray
     """How many of its members each subdomain owns, shape (n_subdomains,)."""
 
+    @property
+    def overlap(self) -> float:
+        """The share of the subdomains' rows that other subdomains own."""
+        return 1.0 - float(self.n_owned.sum()) / sum(map(len, self.members))
+
     def renumbered(self, rows):
         """The same cover where row i is called ``rows[i]``; None changes nothing."""
         if rows is None:

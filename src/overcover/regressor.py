@@ -4,6 +4,7 @@ X, Y -> metric -> partition -> cover -> machines -> routing -> combination
 -> prediction
 """
 
+import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from . import consult, routing
@@ -29,9 +30,13 @@ from .cover import (
 from .explain import summary
 from .fitting import Fit, InMemory, Recipe
 from .machines import FullModel, TakesMachine, check_covariance_fits, make_machine
-from .planning.findings import warn_of_poor_choices
+from .planning.choice import plan_within
+from .planning.findings import warn_of_budget, warn_of_poor_choices
 from .planning.result import describe_fit
 from .tables import encode_training
+
+# The rows of so many subdomains say how far the inputs of all rows spread.
+RELEVANCE_SUBDOMAINS = 64
 
 
 class OverlappingCoverRegressor(
@@ -111,6 +116,12 @@ default="auto"
     router_ : router
     timings_ : dict
         Seconds of the stages tuning, partition, cover, machines.
+    relevance_ : ndarray of shape (n_features_in_,)
+        Shares of the inputs in the squared distances between rows, in the machine's
+        metric. The function varies fast along an input with a large share. That is not
+        how much the error grows without it: for that, ask scikit-learn's
+        `permutation_importance`. Where one length scale serves all inputs, the shares
+        are those of their variances. One for each input of `encoder_`, if there is one.
     notes_ : list of str
         Warnings of the fit, such as a poor choice of M; a stored model keeps them.
     n_features_in_, n_outputs_, feature_names_in_
@@ -159,7 +170,7 @@ default="auto"
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None, X_target=None, groups=None):
+    def fit(self, X, y, sample_weight=None, X_target=None, groups=None, budget=None):
         """Tune the machine, cover the rows, precompute one machine per subdomain.
 
         Memory: the states, about ``4 * subdomain_size^2`` bytes per subdomain, or half
@@ -184,14 +195,19 @@ default="auto"
             out together in tuning and in calibration, so that intervals are made for
             new groups. Without groups, runs of rows in order are where they depend on
             each other.
+        budget : str, float, dict or None, default=None
+            What the fit may take: a time such as "30s" or "10m", seconds, or a dict as
+            in `overcover.plan`, which then chooses `subdomain_size` and, where little
+            is allowed, a smaller overlap. The choice depends on the speed of the
+            computer; a second or two of the time goes into measuring it.
         """
         groups = check_groups(groups, X)
-        return self._fit(X, y, sample_weight, X_target, InMemory(), groups)
+        return self._fit(X, y, sample_weight, X_target, InMemory(), groups, budget)
 
     @all_or_nothing
     @with_callbacks
     @keep_notes
-    def _fit(self, X, y, sample_weight, X_target, runner, groups=None):
+    def _fit(self, X, y, sample_weight, X_target, runner, groups=None, budget=None):
         """`fit`, by a runner of its stages, see `overcover.fitting`; checked groups."""
         merge = not runner.is_merged and make_machine(self.machine).takes_weights
         table = X
@@ -204,7 +220,8 @@ default="auto"
         if data.rows is None:
             data = data._replace(rows=runner.rows)
         warn_of_few_rows(len(data.X))
-        fit = Fit(self._recipe(data, runner.in_memory), data, X_target, groups)
+        recipe = self._recipe(data, runner.in_memory, budget)
+        fit = Fit(recipe, data, X_target, groups)
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
 
         with progress.stage("tuning"):
@@ -229,11 +246,16 @@ default="auto"
         progress.finish()
         return self
 
-    def _recipe(self, data, in_memory) -> Recipe:
+    def _recipe(self, data, in_memory, budget=None) -> Recipe:
         """What the stages need besides the rows; refuses wrong parameters."""
         self._check_options()
         n_outputs = data.Y.shape[1]
         shape = CoverShape.of(self, len(data.X), n_outputs)
+        if budget is not None:
+            plan = plan_within(self, (*data.X.shape, n_outputs), budget)
+            warn_of_budget(plan)
+            M, p = plan.subdomain_size, plan.overlap
+            shape = CoverShape.at(len(data.X), M, p, self.spread)
         if isinstance(self.partition, str):  # a clusterer may make more, or fewer
             consult.check_consulted(self.n_consulted, shape.n_subdomains)
         sizes = data.X.shape[1], n_outputs
@@ -255,6 +277,23 @@ default="auto"
         if not self.__sklearn_is_fitted__():
             raise AttributeError("plan_ is there after fit; overcover.plan before.")
         return describe_fit(self)
+
+    @property
+    def relevance_(self):
+        """Shares of the inputs in squared distances between rows."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("relevance_ is there after fit.")
+        places = np.linspace(0, self.n_subdomains_ - 1, RELEVANCE_SUBDOMAINS)
+        some = np.unique(places.astype(int))
+        recalled = [self.machine_.recall(self.states_[k]) for k in some]
+        if recalled[0] is None:
+            name = type(self.machine_).__name__
+            raise AttributeError(f"{name} keeps no rows, so there is no relevance_.")
+        pairs = zip(recalled, self.cover_.n_owned[some])
+        rows = np.concatenate([part.X[:n_owned] for part, n_owned in pairs])
+        variances = (rows / self.length_scales_).var(axis=0)
+        total = variances.sum()
+        return variances / total if total > 0 else variances
 
     def _html_repr(self):
         # scikit-learn's diagram, and a summary of the fit.

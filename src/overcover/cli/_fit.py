@@ -9,7 +9,7 @@ from sklearn.base import clone
 from .. import planning, store
 from .._markup import duration, number, percent
 from ..advice import findings, with_notes
-from ..cover import DEFAULT_OVERLAP
+from ..planning.choice import plan_within
 from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
 from ..tables import encode_training
 from ._errors import Cannot
@@ -25,8 +25,6 @@ STAGES = {
     "cover": "covering them",
     "machines": "fitting and writing the machines",
 }
-# Less time than this is none.
-LEAST_SECONDS = 1e-3
 
 
 def check_store(out):
@@ -69,7 +67,8 @@ def fit_table(model, X, Y, out, budget=None, resume=True, replace=False):
     is_new = not is_fitted(out, request, replace) or (replace and not resume)
     if is_new and budget is not None:
         encoded, _ = encode_training(clone(model), X, y)
-        plan = plan_within(model, (*encoded.shape, Y.shape[1]), budget)
+        shape = *encoded.shape, Y.shape[1]
+        plan = plan_within(model, shape, budget, into_store=True)
         say(describe(plan, budget))
         model.set_params(subdomain_size=plan.subdomain_size, overlap=plan.overlap)
         # A budget decides by the computer it runs on, so the request is kept.
@@ -99,17 +98,6 @@ def fit_into_store(model, X, y, out, resume, notes):
 
 
 # -- a time budget ---------------------------------------------------------------------
-
-
-def plan_within(model, shape: tuple[int, int, int], seconds) -> planning.Plan:
-    """The plan for a fit into a store; measuring counts against the budget."""
-    start = time.perf_counter()
-    rates = planning.measure(model.machine, *shape[1:])
-    left = max(seconds - (time.perf_counter() - start), LEAST_SECONDS)
-    options = {"machine": model.machine, "n_jobs": model.n_jobs, "rates": rates}
-    if model.overlap != DEFAULT_OVERLAP:  # only the default may be lowered
-        options["overlap"] = model.overlap
-    return planning.plan(*shape, budget=left, into_store=True, **options)
 
 
 def describe(plan: planning.Plan, seconds):

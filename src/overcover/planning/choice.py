@@ -1,5 +1,6 @@
 """`plan`: what a fit will take, and the M and p that a budget allows."""
 
+import time
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -28,6 +29,8 @@ CANDIDATES = 1.8
 WORKING_COPIES, CALIBRATION_COPIES = 6, 12
 # Of a store's file: header, padding of the arrays, line in the manifest.
 FILE_BYTES = 2600
+# Less time than this is none.
+LEAST_SECONDS = 1e-3
 # The share of a stage that one thread does, whatever n_jobs.
 SERIAL_SHARE = 0.1
 
@@ -118,6 +121,27 @@ def plan(
     shape, n_jobs = (n_samples, n_features, n_outputs), effective_n_jobs(n_jobs)
     problem = Problem(*shape, machine, n_queries, n_jobs, into_store, rates)
     return choose(problem, budget, subdomain_size, overlap)
+
+
+def plan_within(model, shape: tuple[int, int, int], budget, into_store=False) -> Plan:
+    """The best cover within a budget, for rows of a shape; measuring counts too.
+
+    shape is (n_samples, n_features, n_outputs). Only the default overlap may fall.
+    """
+    if model.subdomain_size != DEFAULT_SIZE:
+        raise ValueError(
+            f"A budget chooses subdomain_size, which is {model.subdomain_size!r}: give "
+            f"one of them. Without a choice of yours it is {DEFAULT_SIZE}."
+        )
+    start, budget = time.perf_counter(), Budget.of(budget)
+    options = {"machine": model.machine, "n_jobs": model.n_jobs}
+    options["rates"] = measure(make_machine(model.machine), *shape[1:])
+    if model.overlap != DEFAULT_OVERLAP:
+        options["overlap"] = model.overlap
+    left = max(budget.seconds - (time.perf_counter() - start), LEAST_SECONDS)
+    rest = budget._replace(seconds=left)
+    best = plan(*shape, rest, into_store=into_store, **options)
+    return replace(best, budget=budget)
 
 
 def _whole(name, value, least=1):

@@ -88,6 +88,12 @@ def warn_of_poor_choices(shape, n_features, n_outputs, machine, in_memory=True):
         warn(text, PoorCoverWarning)
 
 
+def warn_of_budget(plan):
+    """A `PoorCoverWarning` where a plan does not fit in its budget."""
+    if not plan.fits:
+        warn(" ".join(plan.verdict()), PoorCoverWarning)
+
+
 def about_cover(model):
     """Findings about the sizes of a fitted model, and its variance."""
     n_samples, n_subdomains = int(model.cover_.n_owned.sum()), model.n_subdomains_
@@ -107,9 +113,10 @@ def about_cover(model):
             f"smaller than {number(n_samples // 2)}."
         )
         yield Finding("warning", text)
-    if n_subdomains > 1 and model.overlap < LEAST_OVERLAP:
+    overlap = model.cover_.overlap
+    if n_subdomains > 1 and overlap < LEAST_OVERLAP:
         text = (
-            f"Only {percent(model.overlap, 0)} of a subdomain's rows are borrowed: "
+            f"Only {percent(overlap, 0)} of a subdomain's rows are borrowed: "
             "answers jump where one subdomain ends, and are poor near its border. An "
             "overlap of 0.9 is usually much more accurate."
         )

@@ -83,9 +83,10 @@ class Plan:
         }
         rows += [[name, size_of(b)] for name, b in sizes.items() if np.isfinite(b)]
         table = text_table(["", f"{self.n_jobs} thread(s)"], rows)
-        return "\n".join([head, table, *self._verdict(), *map(str, self.findings)])
+        return "\n".join([head, table, *self.verdict(), *map(str, self.findings)])
 
-    def _verdict(self):
+    def verdict(self):
+        """Sentences on whether it fits in the budget."""
         if not self.fits:
             exceeded = self.binding.split(", ")
             yield (
@@ -110,7 +111,7 @@ def describe_fit(model) -> Plan:
         n_outputs=model.n_outputs_,
         machine=type(model.machine_).__name__,
         subdomain_size=max(len(members) for members in model.cover_.members),
-        overlap=float(model.overlap),
+        overlap=model.cover_.overlap,
         n_subdomains=model.n_subdomains_,
         seconds=dict(model.timings_),
         n_jobs=effective_n_jobs(model.n_jobs),
