@@ -29,7 +29,6 @@ from overcover.planning import (
     measure,
 )
 from overcover.planning import rates as timing
-from overcover.planning.budget import parse_bytes, parse_seconds
 from overcover.planning.rates import bytes_of
 
 RATES = Rates(
@@ -299,9 +298,12 @@ def test_a_plan_can_be_read():
 
 
 def test_times_and_sizes_are_understood():
-    assert parse_seconds(90) == parse_seconds("90") == parse_seconds("1.5m") == 90
-    assert parse_bytes("2 GB") == parse_bytes("2G") == parse_bytes(2e9) == 2e9
-    assert parse_bytes("1GiB") == 2**30
+    for time, seconds in ((90, 90), ("90", 90), ("1.5m", 90), ("1h30m", 5400)):
+        assert Budget.of(time) == Budget.of({"seconds": time}) == Budget(seconds)
+    sizes = {"2 GB": 2e9, "2G": 2e9, 2e9: 2e9, "1GiB": 2**30, "1 KiB": 1024, 512: 512}
+    for size, n_bytes in sizes.items():
+        limits = Budget.of({"memory": size, "disk": size})
+        assert limits == Budget(memory=n_bytes, disk=n_bytes)
     assert Budget.of("1h") == Budget(seconds=3600) == Budget.of(Budget(seconds=3600))
     assert Budget.of(None) == Budget()
 
@@ -484,7 +486,8 @@ def test_every_stage_is_measured_once(machine, monkeypatch):
     assert np.isfinite(made.total_seconds)
 
 
-def test_lines_have_no_negative_terms():
+def test_lines_pass_two_points_and_have_no_negative_terms():
+    assert Line.through((10.0, 3.0), (30.0, 7.0)) == Line(fixed=1.0, each=0.2)
     for seconds in ((5.0, 4.0), (1.0, 9.0), (1.0, 2.0)):
         line = Line.through(*zip((100.0, 400.0), seconds))
         assert min(line) >= 0

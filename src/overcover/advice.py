@@ -15,11 +15,10 @@ from ._validation import check_observed, check_queries
 from .alone import as_cover, is_alone
 from .consult import panel_of, rounds
 from .explain import names_of_features, remoteness
-from .planning.findings import Finding, about_cover, about_variance
+from .planning.findings import SEVERITIES, Finding, about_cover, about_variance
 
 __all__ = ["Finding", "advise"]
 
-SEVERITIES = ("problem", "warning", "note")
 COVERAGE = 0.95
 # Intervals are called dishonest past three standard errors, and two points at least.
 STANDARD_ERRORS, LEAST_GAP = 3.0, 0.02
@@ -146,7 +145,7 @@ model. GP alone does the same.
 def findings(model, X=None, y=None, assessment=None):
     """`advise` for test rows that are predicted already."""
     about_model = about_variance if is_alone(model) else about_cover
-    texts = [*map(str, about_model(model)), *about_noise(model), *about_rows(model)]
+    texts = [*about_model(model), *about_noise(model), *about_rows(model)]
     if X is not None:
         rows = check_queries(model, X) if hasattr(X, "iloc") else X
         texts += about_inputs(model, np.asarray(rows, dtype=np.float64))
@@ -164,13 +163,10 @@ def with_notes(model, findings):
 
 
 def most_severe_first(texts):
-    """Findings from texts such as "note: ...", problems first, notes last."""
+    """Findings from lines such as "note: ...", each text once, problems first."""
     findings: dict[str, Finding] = {}
-    for line in texts:
-        severity, _, text = line.partition(": ")
-        if severity not in SEVERITIES:
-            severity, text = "note", line
-        findings.setdefault(text, Finding(severity, text))
+    for finding in map(Finding.of, texts):
+        findings.setdefault(finding.text, finding)
     return sorted(findings.values(), key=lambda f: SEVERITIES.index(f.severity))
 
 

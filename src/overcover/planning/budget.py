@@ -9,13 +9,13 @@ import numpy as np
 
 from .._markup import duration, size_of
 
-TIMES = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-SIZES = {"b": 1} | {
-    f"{prefix}{binary}{byte}": (1024 if binary else 1000) ** power
-    for power, prefix in enumerate("kmgtp", start=1)
-    for binary in ("", "i")
-    for byte in ("", "b")
-}
+# Units of times and sizes, what such a quantity is called, and examples of it.
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}, "time", "90s, 2m or 1h30m"
+BYTES = {"b": 1}, "size", "500MB, 8GB or 16GiB"
+for power, prefix in enumerate("kmgtp", start=1):
+    BYTES[0].update(dict.fromkeys((prefix, f"{prefix}b"), 1000**power))
+    BYTES[0].update(dict.fromkeys((f"{prefix}i", f"{prefix}ib"), 1024**power))
+QUANTITIES = {"seconds": SECONDS, "memory": BYTES, "disk": BYTES}
 
 
 class Budget(NamedTuple):
@@ -38,17 +38,15 @@ class Budget(NamedTuple):
         """
         if value is None:
             return cls()
-        if isinstance(value, str | Real):
-            return cls(seconds=parse_seconds(value))
-        limits = value._asdict() if isinstance(value, cls) else value
+        limits = {"seconds": value} if isinstance(value, str | Real) else value
+        limits = limits._asdict() if isinstance(limits, cls) else limits
         if not isinstance(limits, Mapping) or not set(limits) <= set(cls._fields):
             raise ValueError(
                 f"budget={value!r} is not known. Give a time such as '10m', or a dict "
                 "with seconds, memory and disk, such as "
                 "{'seconds': '10m', 'memory': '8GB'}."
             )
-        parsers = {"seconds": parse_seconds, "memory": parse_bytes, "disk": parse_bytes}
-        return cls(**{name: parsers[name](limit) for name, limit in limits.items()})
+        return cls(**{k: parse(limit, *QUANTITIES[k]) for k, limit in limits.items()})
 
     def text(self, names=None) -> str:
         """The limits with these names in words; without names, all that are finite."""
@@ -63,25 +61,7 @@ class Budget(NamedTuple):
 NO_LIMIT = Budget()
 
 
-def parse_seconds(value) -> float:
-    """Seconds from a number, or from a time such as 90s, 2m, 1h30m.
-
-    >>> parse_seconds("90"), parse_seconds("1h30m"), parse_seconds("2.5m")
-    (90.0, 5400.0, 150.0)
-    """
-    return _parse(value, TIMES, "time", "90s, 2m or 1h30m")
-
-
-def parse_bytes(value) -> float:
-    """Bytes from a number, or from a size such as 500MB, 8GB, 16GiB, 2T.
-
-    >>> parse_bytes("8GB"), parse_bytes("1 KiB"), parse_bytes(512)
-    (8000000000.0, 1024.0, 512.0)
-    """
-    return _parse(value, SIZES, "size", "500MB, 8GB or 16GiB")
-
-
-def _parse(value, units, noun, examples):
+def parse(value, units, noun, examples) -> float:
     """A positive number, or the sum of numbers with units."""
     text = str(value).lower()
     parts = re.findall(r"(\d+(?:\.\d+)?) ?([a-z]+)", text)

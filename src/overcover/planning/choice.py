@@ -129,16 +129,9 @@ def _whole(name, value, least=1):
 
 
 def candidate_sizes(n_samples, n_features):
-    """Sizes to choose among: at most half the rows, or all of them if they are few.
-
-    A subdomain of more than half the rows costs more than all rows and is less
-    accurate; one of fewer rows than twice the length scales has too few to learn from.
-
-    >>> candidate_sizes(500, 8), candidate_sizes(10**6, 8)[-2:], candidate_sizes(50, 8)
-    ([100, 150, 200, 500], [1200, 1600], [50])
-    >>> candidate_sizes(500, 90)
-    [200, 500]
-    """
+    """Sizes to choose among: at most half the rows, or all of them if they are few."""
+    # More than half the rows cost more than all, and are less accurate; fewer than
+    # twice the length scales are too few to learn from.
     least = 2 * scales_to_find(n_features)
     sizes = [size for size in SIZES if least <= size <= n_samples // 2]
     return [*sizes, n_samples] if n_samples <= 2 * SIZES[-1] else sizes

@@ -114,5 +114,5 @@ def describe_fit(model) -> Plan:
         n_subdomains=model.n_subdomains_,
         seconds=dict(model.timings_),
         n_jobs=effective_n_jobs(model.n_jobs),
-        findings=tuple(about_cover(model)),
+        findings=tuple(map(Finding.of, about_cover(model))),
     )
