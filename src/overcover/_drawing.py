@@ -48,8 +48,8 @@ def light_map():
 def principal_points(Z, n_rows=5000):
     """Rows in the plane in which `n_rows` of them, evenly spaced, spread most.
 
-    Returns coordinates along two directions (one if there is only one feature; their
-    largest entries are positive), and the directions' shares of the variance.
+    Returns coordinates along two directions (one for one feature; largest entries are
+    positive), and the directions' shares of the variance.
     """
     sample = thinned(Z, n_rows)
     origin = sample.mean(axis=0)

@@ -47,8 +47,6 @@ def _number(cell):
 def _day(cell):
     """The date in a cell as days since 1970, in UTC; None for a word.
 
-    Examples
-    --------
     >>> _day("1970-01-03 12:00"), _day("1970/01/02"), _day("1970-02"), _day("May")
     (2.5, 1.0, 31.0, None)
     >>> _day("2.1.1970"), _day("02.01.1970 12:00")

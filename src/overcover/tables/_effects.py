@@ -46,18 +46,9 @@ def bins_of(values):
 
 
 def effects_of(columns, Y, weights):
-    """`Effects` of all columns on outputs, from rows with weights.
+    """`Effects` on outputs of each column, a pair of its rows' levels and their number.
 
-    Parameters
-    ----------
-    columns : list of (levels, n_levels)
-        The level of every row, integers of shape (n_rows,).
-    Y : ndarray of shape (n_rows, n_outputs)
-    weights : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    list of Effects
+    Y has the shape (n_rows, n_outputs), levels and weights have (n_rows,).
     """
     rest = Y - np.average(Y, axis=0, weights=weights)
     none = np.zeros(Y.shape[1])

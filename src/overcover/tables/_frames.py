@@ -46,30 +46,14 @@ def read_frame(source, words=(), decimal="."):
 def read_chunks(
     source, n_rows, words=(), wanted=None, verbatim=(), decimal="."
 ) -> Chunks:
-    """A table from a file, a few rows at a time.
+    """A table from a file, or "-" for text from standard input, `n_rows` at a time.
 
-    Parameters
-    ----------
-    source : str
-        A path of a form in `overcover.tables`, or "-" for text from standard input. The
-        first line of a text names its columns.
-    n_rows : int or None
-        Rows of every chunk but the last, however the file is cut into row groups:
-        predictions may depend, in the last digits, on the rows that are predicted
-        together. None for all rows.
-    words : sequence of str
-        Columns of text to leave as they are written, even if they look like numbers.
-    wanted : collection of str or None
-        Columns to read, if reading fewer saves something; None for all.
-    verbatim : sequence of str
-        Columns of text to copy as they are written, gaps included.
-    decimal : {".", ","}
-        The decimal mark of numbers in a text.
-
-    Returns
-    -------
-    Chunks
-        At least one frame, of at least one row.
+    All chunks but the last have as many rows, however the file is cut into row groups:
+    predictions may depend, in the last digits, on the rows that are predicted together.
+    None is all rows; there is at least one. The first line of a text names its columns.
+    Of these, `words` stay as they are written even if they look like numbers, and
+    `verbatim` ones with their gaps. Only `wanted` columns are read where this saves
+    something. `decimal` is the mark of numbers in a text, "." or ",".
     """
     form = STDIN if source == STDIN else form_of(check_path(source))
     with reading(source, "a table"):

@@ -129,19 +129,7 @@ def rotations(degrees):
 
 
 def pose_body(angles, offsets):
-    """Points (n_frames, 21, 3) relative to the pelvis: forward kinematics.
-
-    Examples
-    --------
-    A knee bends backwards:
-
-    >>> _, offsets = make_bodies(np.random.default_rng(0), 1)
-    >>> angles = np.zeros((1, 18, 3))
-    >>> angles[0, J["left_knee"], 0] = 90.0
-    >>> body = pose_body(angles, offsets[0])
-    >>> bool(body[0, P["left_ankle"], 0] < body[0, P["right_ankle"], 0] - 300)
-    True
-    """
+    """Points (n_frames, 21, 3) relative to the pelvis: forward kinematics."""
     local = rotations(angles * _SIGNS)
     # The pelvis leans first and faces its heading last: the inverse of the opposite.
     local[:, 0] = rotations(-angles[:, 0]).swapaxes(1, 2)
