@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._columns import find_needless
-from ._markup import number, percent
+from ._markup import number, percent, some
 from ._validation import check_observed, check_queries
 from .alone import as_cover, is_alone
 from .consult import panel_of, rounds
@@ -249,12 +249,10 @@ def about_rows(model):
     members = [rows[i] for rows, i in zip(model.cover_.members, places)]
     rows = np.sort(np.concatenate(members))
     if len(rows):
-        some = ", ".join(map(str, rows[:MOST_LISTED]))
-        more = len(rows) - MOST_LISTED
         yield (
             f"warning: The outputs of {number(len(rows))} rows look like outliers: all "
             "rows around them say otherwise. They count for next to nothing. Look at "
-            f"row {some}{f', ... ({more} more)' if more > 0 else ''} (the first is 0)."
+            f"row {some(rows.astype(str), MOST_LISTED)} (the first is 0)."
         )
 
 

@@ -67,6 +67,10 @@ def _day(cell):
     return (when - EPOCH).total_seconds() / SECONDS_PER_DAY
 
 
+def _truth(cell):
+    return TRUTH[cell.lower()]
+
+
 READERS = {"number": _number, "date": _day}
 
 
@@ -91,7 +95,7 @@ def parse(cells, kind):
     rows = np.flatnonzero(present)
     read = READERS[kind]
     if kind == "number" and all(texts[i].lower() in TRUTH for i in rows):
-        read = lambda text: TRUTH[text.lower()]  # noqa: E731
+        read = _truth
     for i in rows:
         value = read(texts[i])
         bad[i] = value is None or value != value

@@ -135,32 +135,38 @@ def _parquet_chunks(source, n_rows, wanted):
     file = open_parquet(source)
     names = file.schema_arrow.names
     columns = names if wanted is None else [n for n in names if n in set(wanted)]
-    reached = [0]
 
     def frames():
         if n_rows is None:
-            yield _counted(file.read(columns=columns).to_pandas(), 0)
+            yield file.read(columns=columns).to_pandas()
             return
         # With no column at all pyarrow would yield no rows either.
         for batch in file.iter_batches(n_rows, columns=columns or names[:1]):
-            start, reached[0] = reached[0], reached[0] + batch.num_rows
-            yield _counted(batch.to_pandas(), start)
+            yield batch.to_pandas()
 
-    return Chunks(frames(), names, True, file.metadata.num_rows, lambda: reached[0])
+    return _numbered_chunks(frames(), names, True, file.metadata.num_rows)
 
 
 def _array_chunks(columns, n_rows):
     """Frames of arrays."""
     n_total = len(next(iter(columns.values()), ()))
     n_rows = n_rows or max(n_total, 1)
+    parts = (slice(i, i + n_rows) for i in range(0, n_total, n_rows))
+    frames = (array_frame(columns, part) for part in parts)
+    return _numbered_chunks(frames, list(columns), False, n_total)
+
+
+def _numbered_chunks(frames, columns, has_names, n_total):
+    """Chunks whose rows are numbered from 0, which also tells the progress."""
     reached = [0]
 
-    def frames():
-        for i in range(0, n_total, n_rows):
-            reached[0] = min(i + n_rows, n_total)
-            yield _counted(array_frame(columns, slice(i, i + n_rows)), i)
+    def numbered():
+        for frame in frames:
+            start, reached[0] = reached[0], reached[0] + len(frame)
+            frame.index = range(start, reached[0])
+            yield frame.rename_axis("row")
 
-    return Chunks(frames(), list(columns), False, n_total, lambda: reached[0])
+    return Chunks(numbered(), columns, has_names, n_total, lambda: reached[0])
 
 
 def array_frame(columns, rows):
@@ -168,12 +174,6 @@ def array_frame(columns, rows):
     import pandas as pd
 
     return pd.DataFrame({name: np.array(v[rows]) for name, v in columns.items()})
-
-
-def _counted(frame, start):
-    """A frame whose rows are numbered from `start`."""
-    frame.index = range(start, start + len(frame))
-    return frame.rename_axis("row")
 
 
 def place(index, label):
