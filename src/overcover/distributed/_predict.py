@@ -138,8 +138,8 @@ def _lazy_frame(source, X, shape, return_std):
         names = [[f"{name}_{i}" for i in range(shape[0])] for name in names]
     columns, index = np.ravel(names).tolist(), X._meta.index
     like = pd.DataFrame(columns=columns, dtype=np.float64, index=index)
-    known = {"source": source, "return_std": return_std, "like": like, "meta": like}
-    lazy = X.map_partitions(answer_frame, **known, align_dataframes=False)
+    options = {"source": source, "return_std": return_std, "like": like, "meta": like}
+    lazy = X.map_partitions(answer_frame, **options, align_dataframes=False)
     return tuple(lazy[name] for name in names) if return_std else lazy[names[0]]
 
 

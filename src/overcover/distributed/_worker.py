@@ -68,8 +68,8 @@ class Job:
 def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
     """The fingerprint of a fit, and its inputs with equal rows merged into one."""
     X, y, weights, X_target, _, groups = inputs.mapped()
-    known = weights, X_target, dtype, notes, groups
-    fingerprint = fingerprint_of(model, X, y, *known)
+    options = weights, X_target, dtype, notes, groups
+    fingerprint = fingerprint_of(model, X, y, *options)
     if X.ndim != 2 or not len(X) == len(y) == len(X if weights is None else weights):
         return fingerprint, inputs  # which the fit refuses
     used, rows = mapped_used(X, y, weights, groups, folder)

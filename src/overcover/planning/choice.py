@@ -15,9 +15,8 @@ from ..machines import make_machine
 from ..machines.base import Machine
 from ..partition import partition_cost
 from ..tuning.cost import scales_to_find
-from .budget import NO_LIMIT, Budget
 from .rates import Rates, answer_flops, measure, state_bytes, typical_machine
-from .result import Plan
+from .result import NO_LIMIT, Budget, Plan
 
 # Overlaps to choose among, the best last.
 OVERLAPS = (0.5, 0.75, DEFAULT_OVERLAP)
@@ -192,20 +191,20 @@ def stage_seconds(problem: Problem, shape: CoverShape, n_bytes, keep):
     trial = r.machine(dense_flops(min(shape.size, tuning.trial_size)))
     partition = partition_cost(n_samples, n_features, shape.n_subdomains)
     exchanges, distances = partition.exchanges, shared * partition.distances
-    written = r.file + r.byte * n_bytes if problem.into_store else 0.0
+    writing = r.file + r.byte * n_bytes if problem.into_store else 0.0
     seconds = {
         "tuning": shared * (r.tuning * tuning.flops + tuning.n_fits * trial),
         "partition": r.partition * (exchanges + distances),
         "cover": shared * r.cover * cover.cover_flops(shape, n_features),
-        "machines": shared * shape.n_subdomains * (fit + written),
+        "machines": shared * shape.n_subdomains * (fit + writing),
     }
     if n_queries := problem.n_queries:
         n_questions = CANDIDATES * n_queries
         route = r.partition * shape.n_subdomains * distance_flops(n_features)
-        spent = n_queries * route + n_questions * r.question(answer_flops(shape.size))
+        answers = n_questions * r.question(answer_flops(shape.size))
         n_visits = min(n_questions, shape.n_subdomains)
-        spent += n_visits * (r.visit if keep else r.visit + fit)
-        seconds["queries"] = shared * spent
+        visits = n_visits * (r.visit if keep else r.visit + fit)
+        seconds["queries"] = shared * (n_queries * route + answers + visits)
     return seconds
 
 
