@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._linalg import compiled_loosely
+from ._compiled import compiled_loosely
 
 # Number of past steps that determine a direction.
 MEMORY = 8

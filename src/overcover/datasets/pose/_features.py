@@ -20,8 +20,9 @@ of an empty image are zero.
 import numpy as np
 from sklearn.cluster import KMeans
 
+from ..._compiled import compiled
 from ..._parallel import one_thread_per_worker
-from ._silhouette import border_of, compiled
+from ._silhouette import border_of
 
 N_ORIENTATIONS = 9
 N_POINTS = 100

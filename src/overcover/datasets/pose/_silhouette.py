@@ -10,7 +10,7 @@ chunks or workers.
 
 import numpy as np
 
-from ..._compiled import compiled as compiled
+from ..._compiled import compiled
 from ._skeleton import P
 
 SIZE, MARGIN = 96, 8
