@@ -49,8 +49,7 @@ class Minima(NamedTuple):
     points: np.ndarray
     values: np.ndarray
     n_evaluations: np.ndarray
-    converged: np.ndarray
-    """False if rounding stopped the descent, or if the evaluations ran out."""
+    converged: np.ndarray  # False if rounding or the evaluations ended the descent
 
 
 class _Progress(NamedTuple):
@@ -63,12 +62,8 @@ class _Progress(NamedTuple):
     trials: np.ndarray
     steps: np.ndarray
     status: np.ndarray
-    moves: np.ndarray
-    """Stored steps, shape (n_problems, MEMORY, n_variables); a ring buffer."""
-
-    changes: np.ndarray
-    """Changes of the gradient along the steps, same shape."""
-
+    moves: np.ndarray  # a ring buffer of steps (n_problems, MEMORY, n_variables)
+    changes: np.ndarray  # of the gradient along these steps, same shape
     inverse_curvatures: np.ndarray
     n_moves: np.ndarray
 

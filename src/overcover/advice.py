@@ -37,27 +37,14 @@ FEW_QUERIES = 20
 class Assessment(NamedTuple):
     """Rows that a model has not been fitted on, and its predictions."""
 
-    Y: np.ndarray
-    """Observed outputs, shape (n_queries, n_outputs)."""
-
+    Y: np.ndarray  # observed outputs, shape (n_queries, n_outputs)
     mean: np.ndarray
-    std: np.ndarray | None
-    """None where the machine has no variance."""
-
-    home: np.ndarray
-    """The subdomain with the largest weight, shape (n_queries,)."""
-
-    remoteness: np.ndarray
-    """Above one outside the cover, see `overcover.explain`, shape (n_queries,)."""
-
-    names: list[str]
-    """Of the outputs."""
-
-    seconds: float
-    """Time that the predictions took."""
-
-    errors: Any
-    """How errors are distributed, see `overcover.machines.errors`."""
+    std: np.ndarray | None  # None where the machine has no variance
+    home: np.ndarray  # the subdomain with the largest weight, shape (n_queries,)
+    remoteness: np.ndarray  # above one outside the cover, see `overcover.explain`
+    names: list[str]  # of the outputs
+    seconds: float  # time that the predictions took
+    errors: Any  # how errors are distributed, see `overcover.machines.errors`
 
     def r2(self):
         """Share of each output's variance that is explained; NaN if it has none."""

@@ -20,8 +20,7 @@ class Source(NamedTuple):
     """The model to predict with."""
 
     path: str
-    data: str
-    """Its folder of data: another one if the store is overwritten."""
+    data: str  # its folder of data: another one if the store is overwritten
     n_consulted: int
     combine: str
 

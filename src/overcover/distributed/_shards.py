@@ -62,8 +62,7 @@ class Sharding(Job):
     clusterer: TwoLevelKMeans = field(compare=False)
     n_shards: int
     n_samples: int
-    block: int
-    """Rows of a block."""
+    block: int  # rows of a block
 
     @property
     def blocks(self):

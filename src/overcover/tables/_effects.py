@@ -23,11 +23,9 @@ N_ROUNDS, SETTLED = 30, 0.01
 class Effects(NamedTuple):
     """What the levels of one column add to the outputs."""
 
-    means: np.ndarray
-    """Shape (n_levels, n_outputs); zero for a level without rows."""
+    means: np.ndarray  # shape (n_levels, n_outputs); zero for a level without rows
+    # Variance that a level without rows adds to what is left over, shape (n_outputs,).
     unknown: np.ndarray
-    """Variance of a level that no row had, beyond what rows have that are left over,
-    shape (n_outputs,)."""
 
 
 def bins_of(values):

@@ -25,16 +25,11 @@ _SPELLED |= {"NaN", "-NaN"}
 class Chunks(NamedTuple):
     """A table that comes in frames."""
 
-    frames: Iterator[Any]
-    """Data frames. Their index is "line" (of a text, from 1) or "row" (from 0)."""
-    columns: list[str]
-    """All that the file has, even if not all are read."""
-    has_names: bool
-    """False for arrays, whose columns are only numbered."""
-    total: int | None
-    """The size of the table, in rows or bytes; None where this is not known."""
-    done: Callable[[], int]
-    """How much of it has been read."""
+    frames: Iterator[Any]  # their index is "line" (of a text, from 1) or "row" (from 0)
+    columns: list[str]  # all that the file has, even if not all are read
+    has_names: bool  # False for arrays, whose columns are only numbered
+    total: int | None  # size of the table, in rows or bytes; None if it is not known
+    done: Callable[[], int]  # how much of it has been read
 
 
 def read_frame(source, words=(), decimal="."):
