@@ -29,7 +29,6 @@ from overcover.planning import (
     measure,
 )
 from overcover.planning import rates as timing
-from overcover.planning.budget import parse_bytes, parse_seconds
 from overcover.planning.rates import bytes_of
 
 RATES = Rates(
@@ -63,11 +62,13 @@ def rows_of(n, d, d_y):
 # -- what grows ------------------------------------------------------------------------
 
 
-def n_shards_of(made):
+def n_shards_of(result):
     """In how many parts the rows of a plan are partitioned."""
-    if made.n_subdomains <= MANY_CLUSTERS:
+    if result.n_subdomains <= MANY_CLUSTERS:
         return 1
-    return count_shards("auto", made.n_samples, made.n_features, made.n_subdomains)
+    return count_shards(
+        "auto", result.n_samples, result.n_features, result.n_subdomains
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -102,8 +103,8 @@ def test_the_machines_take_d_n_m_squared():
 
 
 def test_the_number_of_subdomains_is_that_of_the_cover():
-    made = planned(30_000, subdomain_size=300, overlap=0.75)
-    assert made.n_subdomains == count_subdomains(30_000, 300, 0.75) == 400
+    result = planned(30_000, subdomain_size=300, overlap=0.75)
+    assert result.n_subdomains == count_subdomains(30_000, 300, 0.75) == 400
 
 
 def test_threads_share_the_work():
@@ -152,26 +153,26 @@ def test_bytes_on_disk_and_of_states_are_those_of_a_model(
     machine, d_y, tolerance, tmp_path
 ):
     X, Y = rows_of(1200, 4, d_y)
-    made = planned(1200, 4, d_y, machine=machine, subdomain_size=150, overlap=0.8)
+    result = planned(1200, 4, d_y, machine=machine, subdomain_size=150, overlap=0.8)
     model = OverlappingCoverRegressor(
         machine, subdomain_size=150, overlap=0.8, random_state=0
     ).fit(X, Y)
-    assert made.n_subdomains == model.n_subdomains_
+    assert result.n_subdomains == model.n_subdomains_
     model.save(tmp_path / "model.ocm")
     files = [f for f in (tmp_path / "model.ocm").rglob("*") if f.is_file()]
-    assert_allclose(made.disk, sum(f.stat().st_size for f in files), rtol=0.2)
+    assert_allclose(result.disk, sum(f.stat().st_size for f in files), rtol=0.2)
     states = sum(bytes_of(state) for state in model.states_)
     overhead = 8 * model.n_subdomains_ * 150 + 2632 * model.n_subdomains_
-    assert_allclose(made.disk - overhead, states, rtol=tolerance)
+    assert_allclose(result.disk - overhead, states, rtol=tolerance)
 
 
 def test_factors_of_a_precision_not_known_are_planned_for_as_the_larger():
     either = clone(FIXED).set_params(factor_dtype="auto")
-    made, larger = (
+    result, larger = (
         planned(10**5, machine=machine, subdomain_size=400)
         for machine in (either, FIXED)
     )
-    assert made.memory == larger.memory and made.disk == larger.disk
+    assert result.memory == larger.memory and result.disk == larger.disk
 
 
 @pytest.mark.parametrize("machine", [FIXED, LEAN])
@@ -183,19 +184,19 @@ def test_a_fit_takes_about_the_memory_that_was_planned(machine):
     tracemalloc.start()
     try:
         model.fit(X, Y)
-        seen = tracemalloc.get_traced_memory()[1] + X.nbytes + Y.nbytes
+        peak = tracemalloc.get_traced_memory()[1] + X.nbytes + Y.nbytes
     finally:
         tracemalloc.stop()
-    made = planned(3000, 20, machine=machine, **options)
-    assert 0.6 < made.memory / seen < 1.6
-    assert made.memory_into_store < made.memory
+    result = planned(3000, 20, machine=machine, **options)
+    assert 0.6 < result.memory / peak < 1.6
+    assert result.memory_into_store < result.memory
 
 
 def test_a_store_holds_states_that_memory_need_not():
-    made = planned(10**6, machine=FIXED, subdomain_size=800, overlap=0.9)
-    assert made.memory > made.disk > 30e9
-    assert made.memory_into_store < 1e9
-    assert made.disk_while_fitting > made.disk
+    result = planned(10**6, machine=FIXED, subdomain_size=800, overlap=0.9)
+    assert result.memory > result.disk > 30e9
+    assert result.memory_into_store < 1e9
+    assert result.disk_while_fitting > result.disk
 
 
 def test_large_factors_are_not_kept(monkeypatch):
@@ -224,18 +225,18 @@ BUDGETS = st.builds(
 @settings(max_examples=60, deadline=None)
 @given(n=ROWS, budget=BUDGETS, into_store=st.booleans())
 def test_what_is_chosen_is_within_the_budget_or_says_what_is_not(n, budget, into_store):
-    made = planned(n, budget=budget, into_store=into_store, machine=FIXED)
-    assert 1 <= made.subdomain_size <= n
-    assert made.overlap in (0.9, 0.75, 0.5)
+    result = planned(n, budget=budget, into_store=into_store, machine=FIXED)
+    assert 1 <= result.subdomain_size <= n
+    assert result.overlap in (0.9, 0.75, 0.5)
     above = [
         name
         for name in Budget._fields
-        if getattr(made.needs, name) > getattr(budget, name)
+        if getattr(result.needs, name) > getattr(budget, name)
     ]
-    assert made.fits == (not above)
-    if not made.fits:
-        assert made.binding == ", ".join(above)
-        assert "Does not fit" in str(made)
+    assert result.fits == (not above)
+    if not result.fits:
+        assert result.binding == ", ".join(above)
+        assert "Does not fit" in str(result)
 
 
 @settings(max_examples=60, deadline=None)
@@ -267,26 +268,29 @@ def test_the_limit_that_keeps_m_back_is_named():
 
 def test_the_next_larger_size_would_not_fit():
     budget = Budget(seconds=90.0)
-    made = planned(10**5, budget=budget)
-    larger = SIZES[SIZES.index(made.subdomain_size) + 1]
+    result = planned(10**5, budget=budget)
+    larger = SIZES[SIZES.index(result.subdomain_size) + 1]
     next_one = planned(10**5, subdomain_size=larger, overlap=0.9, budget=budget)
-    assert made.fits and not next_one.fits
+    assert result.fits and not next_one.fits
 
 
 def test_overlap_is_given_up_last():
     enough = planned(10**6, budget=10**7).seconds
-    made = planned(10**6, machine=FIXED, budget={"memory": 1.5e9})
-    assert made.overlap < 0.9
-    assert enough["machines"] > made.seconds["machines"]
+    result = planned(10**6, machine=FIXED, budget={"memory": 1.5e9})
+    assert result.overlap < 0.9
+    assert enough["machines"] > result.seconds["machines"]
 
 
 def test_nothing_fits_and_what_is_needed_is_said():
-    made = planned(10**6, machine=FIXED, budget={"seconds": 1, "memory": "10MB"})
-    assert not made.fits
-    assert made.binding == "seconds, memory"
-    text = str(made)
+    result = planned(10**6, machine=FIXED, budget={"seconds": 1, "memory": "10MB"})
+    assert not result.fits
+    assert result.binding == "seconds, memory"
+    text = str(result)
     assert "Needed" in text and "of memory" in text and "fit_into" in text
-    enough = {"seconds": 1.01 * made.needs.seconds, "memory": 1.01 * made.needs.memory}
+    enough = {
+        "seconds": 1.01 * result.needs.seconds,
+        "memory": 1.01 * result.needs.memory,
+    }
     assert planned(10**6, machine=FIXED, budget=enough).fits
 
 
@@ -299,9 +303,12 @@ def test_a_plan_can_be_read():
 
 
 def test_times_and_sizes_are_understood():
-    assert parse_seconds(90) == parse_seconds("90") == parse_seconds("1.5m") == 90
-    assert parse_bytes("2 GB") == parse_bytes("2G") == parse_bytes(2e9) == 2e9
-    assert parse_bytes("1GiB") == 2**30
+    for time, seconds in ((90, 90), ("90", 90), ("1.5m", 90), ("1h30m", 5400)):
+        assert Budget.of(time) == Budget.of({"seconds": time}) == Budget(seconds)
+    sizes = {"2 GB": 2e9, "2G": 2e9, 2e9: 2e9, "1GiB": 2**30, "1 KiB": 1024, 512: 512}
+    for size, n_bytes in sizes.items():
+        limits = Budget.of({"memory": size, "disk": size})
+        assert limits == Budget(memory=n_bytes, disk=n_bytes)
     assert Budget.of("1h") == Budget(seconds=3600) == Budget.of(Budget(seconds=3600))
     assert Budget.of(None) == Budget()
 
@@ -362,10 +369,10 @@ def test_auto_is_the_same_number_given_by_hand():
 
 @pytest.mark.parametrize("n", [500, 1500, 20_000, 10**6])
 def test_without_a_budget_what_is_planned_is_what_the_defaults_fit(n):
-    shape, made = CoverShape.of(OverlappingCoverRegressor(), n), planned(n, 8)
-    assert made.subdomain_size == shape.size == min(800, n)
-    assert (made.overlap, made.n_subdomains) == (shape.overlap, shape.n_subdomains)
-    assert planned(n, 8, overlap=0.5).subdomain_size == made.subdomain_size
+    shape, result = CoverShape.of(OverlappingCoverRegressor(), n), planned(n, 8)
+    assert result.subdomain_size == shape.size == min(800, n)
+    assert (result.overlap, result.n_subdomains) == (shape.overlap, shape.n_subdomains)
+    assert planned(n, 8, overlap=0.5).subdomain_size == result.subdomain_size
 
 
 def test_few_rows_are_one_subdomain():
@@ -403,15 +410,15 @@ def test_a_fitted_model_says_what_came_of_it(tmp_path):
     model = OverlappingCoverRegressor(FIXED, subdomain_size=300, random_state=0)
     with pytest.raises(AttributeError, match="after fit"):
         _ = model.plan_
-    made = model.fit(X, y).plan_
-    assert made.subdomain_size == 300
-    assert made.overlap == 1 - made.n_samples / (300 * made.n_subdomains)
-    assert made.n_subdomains == model.n_subdomains_ == 14
-    assert made.seconds == model.timings_
-    assert any("75 % of all rows" in finding.text for finding in made.findings)
-    assert "75 % of all rows" in str(made)
+    result = model.fit(X, y).plan_
+    assert result.subdomain_size == 300
+    assert result.overlap == 1 - result.n_samples / (300 * result.n_subdomains)
+    assert result.n_subdomains == model.n_subdomains_ == 14
+    assert result.seconds == model.timings_
+    assert any("75 % of all rows" in finding.text for finding in result.findings)
+    assert "75 % of all rows" in str(result)
     model.save(tmp_path / "model.ocm")
-    assert overcover.load(tmp_path / "model.ocm").plan_.findings == made.findings
+    assert overcover.load(tmp_path / "model.ocm").plan_.findings == result.findings
 
 
 def fit_quietly(model, *data):
@@ -459,7 +466,7 @@ def test_states_larger_than_memory_are_warned_of_where_they_are_held(
 @pytest.mark.parametrize("n", [1, 2, 30, 801, 1000, 1700, 5000])
 @pytest.mark.parametrize("d", [1, 10, 300])
 def test_defaults_never_warn(n, d):
-    """Counts alone decide, so that a fit need not be made."""
+    """Counts alone decide, so that a fit need not be result."""
     from overcover.planning.findings import poor_choices
 
     for size in (800, "auto"):
@@ -481,11 +488,12 @@ def test_every_stage_is_measured_once(machine, monkeypatch):
     assert measure(clone(machine), 3, 2) is rates  # remembered by its parameters
     assert rates.machine(1e6) > 0 and rates.question(1e6) > 0
     assert min(rates.tuning, rates.partition, rates.cover, rates.file) > 0
-    made = plan(10**4, 3, 2, machine=machine, rates=rates, n_queries=10)
-    assert np.isfinite(made.total_seconds)
+    result = plan(10**4, 3, 2, machine=machine, rates=rates, n_queries=10)
+    assert np.isfinite(result.total_seconds)
 
 
-def test_lines_have_no_negative_terms():
+def test_lines_pass_two_points_and_have_no_negative_terms():
+    assert Line.through((10.0, 3.0), (30.0, 7.0)) == Line(fixed=1.0, each=0.2)
     for seconds in ((5.0, 4.0), (1.0, 9.0), (1.0, 2.0)):
         line = Line.through(*zip((100.0, 400.0), seconds))
         assert min(line) >= 0

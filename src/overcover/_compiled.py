@@ -14,12 +14,8 @@ _lock = RLock()
 class Compiled:
     """A function that is compiled by its first call, with the functions that it calls.
 
-    Parameters
-    ----------
-    function : callable
-        Uses only what numba knows, and other functions of this class.
-    **options
-        Of `numba.njit`.
+    It uses only what numba knows, and other functions of this class; the options are
+    those of `numba.njit`.
     """
 
     def __init__(self, function, **options):

@@ -45,13 +45,13 @@ def light_map():
     return mpl.colors.ListedColormap(colors, name="light")
 
 
-def principal_points(Z, n_rows=5000):
-    """Rows in the plane in which `n_rows` of them, evenly spaced, spread most.
+def principal_points(Z):
+    """Rows in the plane in which 5000 of them, evenly spaced, spread most.
 
-    Returns coordinates along two directions (one if there is only one feature; their
-    largest entries are positive), and the directions' shares of the variance.
+    Returns coordinates along two directions (one for one feature; largest entries are
+    positive), and the directions' shares of the variance.
     """
-    sample = thinned(Z, n_rows)
+    sample = thinned(Z, 5000)
     origin = sample.mean(axis=0)
     values, vectors = np.linalg.eigh((sample - origin).T @ (sample - origin))
     directions = vectors[:, ::-1][:, :2]

@@ -25,8 +25,6 @@ def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
     out too. Y of shape (n, n_outputs) minus its weighted mean. No groups leave out
     every row alone. Memory: the columns of the largest group.
 
-    Examples
-    --------
     >>> eye, one, y = np.eye(3), np.ones(3), np.array([[1.0], [0.0], [-1.0]])
     >>> errors, variances = leave_groups_out(eye, y, one, y, one, None)
     >>> errors.ravel().tolist(), variances.tolist()

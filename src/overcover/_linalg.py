@@ -7,8 +7,7 @@ rows of one machine, ``n_queries`` that of a batch of queries.
 import numpy as np
 from scipy.linalg import lapack
 
-from ._compiled import compiled_loosely as compiled_loosely
-from ._compiled import read_only
+from ._compiled import compiled_loosely, read_only
 
 # Values to try on the diagonal, relative to its mean. The first is about the rounding
 # of a kernel matrix with n = 1000; one beyond the last would change the model.

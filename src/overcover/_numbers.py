@@ -13,26 +13,14 @@ ANY_NUMBER = tuple(map(np.dtype, "dfebBhHiIlLqQ?"))
 
 
 def numbers_of(values, name, dtypes=FLOAT64, largest=LARGEST, must_vary=False):
-    """Values as an array of finite numbers.
+    """Values as an array of finite numbers; messages call them by `name`.
 
     Accepts lists, arrays of any layout, data frames, and numbers as objects or strings.
     Refuses missing and infinite values (also None, strings such as "nan", and masked
-    values), dates, complex and sparse data, and magnitudes that are too large.
+    values), dates, complex and sparse data, magnitudes above `largest` and, if they
+    `must_vary`, columns that vary by less than `SMALLEST`. The `dtypes` stay as they
+    are, others become the first.
 
-    Parameters
-    ----------
-    values : array-like
-    name : str
-        The name of the values in messages.
-    dtypes : tuple of types
-        Types that stay as they are; others become the first.
-    largest : float
-        The largest allowed magnitude; infinity allows infinite values too.
-    must_vary : bool
-        Whether to refuse columns that vary by less than `SMALLEST`.
-
-    Examples
-    --------
     >>> numbers_of([1, "2", None], "y")
     Traceback (most recent call last):
     ValueError: Input y contains NaN (missing values) in 1 of 3 places, first in row 2 \

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._linalg import compiled_loosely
+from ._compiled import compiled_loosely
 
 # Number of past steps that determine a direction.
 MEMORY = 8
@@ -49,8 +49,7 @@ class Minima(NamedTuple):
     points: np.ndarray
     values: np.ndarray
     n_evaluations: np.ndarray
-    converged: np.ndarray
-    """False if rounding stopped the descent, or if the evaluations ran out."""
+    converged: np.ndarray  # False if rounding or the evaluations ended the descent
 
 
 class _Progress(NamedTuple):
@@ -63,12 +62,8 @@ class _Progress(NamedTuple):
     trials: np.ndarray
     steps: np.ndarray
     status: np.ndarray
-    moves: np.ndarray
-    """Stored steps, shape (n_problems, MEMORY, n_variables); a ring buffer."""
-
-    changes: np.ndarray
-    """Changes of the gradient along the steps, same shape."""
-
+    moves: np.ndarray  # a ring buffer of steps (n_problems, MEMORY, n_variables)
+    changes: np.ndarray  # of the gradient along these steps, same shape
     inverse_curvatures: np.ndarray
     n_moves: np.ndarray
 
@@ -76,34 +71,15 @@ class _Progress(NamedTuple):
 def minimize_batch(
     objective, starts, *, tolerance=1e-7, settled=0.0, max_evaluations=200
 ) -> Minima:
-    """Minimise many functions of a few variables, each from its own start.
+    """Minimise many functions of a few variables, from `starts` (n_problems, n_vars).
 
-    Memory: about ``2 * MEMORY + 5`` times that of `starts`, and that of the objective.
+    ``objective(points, problems)`` returns values (n,) and gradients (n, n_vars) at
+    points (n, n_vars) of the problems with these indices. A problem has converged when
+    no entry of its gradient exceeds the `tolerance`, unless its last step showed a
+    plateau, or when its next step moves no variable farther than `settled`. It then
+    takes a last step without another evaluation. Memory: about ``2 * MEMORY + 5`` times
+    that of `starts`, and that of the objective.
 
-    Parameters
-    ----------
-    objective : callable
-        ``objective(points, problems)`` with points of shape (n, n_variables) and the
-        indices of the problems they belong to, shape (n,), returns values of shape (n,)
-        and gradients of shape (n, n_variables).
-    starts : ndarray of shape (n_problems, n_variables)
-    tolerance : float
-        A problem has converged when no entry of its gradient is larger, unless the
-        last step showed that it is still on a plateau. It then takes a last
-        quasi-Newton step without another evaluation.
-    settled : float or ndarray of shape (n_variables,)
-        A problem has also converged when its next quasi-Newton step, which it takes
-        without another evaluation, moves no variable farther than this. 0 leaves it to
-        the gradient.
-    max_evaluations : int
-        Limit for every problem.
-
-    Returns
-    -------
-    Minima
-
-    Examples
-    --------
     >>> centers = np.array([[1.0, 2.0], [-3.0, 0.5]])
     >>> def bowls(points, problems):
     ...     offset = points - centers[problems]

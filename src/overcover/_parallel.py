@@ -80,16 +80,9 @@ def run_tasks(
 ) -> Iterator[Any]:
     """Call ``function(*task)`` for every task; yield results in the order of tasks.
 
-    Parameters
-    ----------
-    function : callable
-    tasks : iterable of tuples of arguments
-        Consumed lazily, so a generator keeps few arguments in memory at a time.
-    n_jobs : int or None
-        Threads: 1 if None (or the number of a joblib context), -1 for all cores.
+    Tasks are consumed lazily, so a generator keeps few arguments in memory at a time.
+    `n_jobs` threads: 1 if None (or the number of a joblib context), -1 for all cores.
 
-    Examples
-    --------
     >>> list(run_tasks(pow, [(2, 3), (3, 2)], n_jobs=2))
     [8, 9]
     """

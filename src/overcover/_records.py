@@ -38,19 +38,14 @@ NUMBER = "number"
 
 
 class Array(NamedTuple):
-    """What an array must be."""
+    """What an array must be; NaN is not allowed."""
 
-    shape: str
-    """Letters, with spaces between them."""
+    shape: str  # letters, with spaces between them
     least: float = -LARGEST
-    most: Any = LARGEST
-    """A number, or the letter of a size that values stay below; NaN is not allowed."""
-    is_whole: bool = False
-    """Whether it holds integers of 64 bits, or else floats of 64 bits."""
-    is_factor: bool = False
-    """Whether a store may narrow it to 32 bits: only variances depend on it."""
-    rule: Callable[[np.ndarray], bool] | None = None
-    """What else must be true of the values."""
+    most: Any = LARGEST  # a number, or the letter of a size that values stay below
+    is_whole: bool = False  # integers of 64 bits, or else floats of 64 bits
+    is_factor: bool = False  # a store may narrow it: only variances depend on it
+    rule: Callable[[np.ndarray], bool] | None = None  # what else must be true
 
     @property
     def kinds(self) -> tuple[str, ...]:

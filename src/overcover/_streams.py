@@ -45,8 +45,7 @@ class Moments(NamedTuple):
 
     mean: np.ndarray
     deviation: np.ndarray
-    is_constant: np.ndarray
-    """Columns that do not vary, except by rounding."""
+    is_constant: np.ndarray  # columns that do not vary, except by rounding
 
 
 def moments_of(X) -> Moments:

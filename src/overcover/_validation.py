@@ -35,14 +35,10 @@ def all_or_nothing(fit):
 class TrainingData(NamedTuple):
     """Validated training data."""
 
-    X: np.ndarray
-    """Shape (n_used, n_features)."""
-    Y: np.ndarray
-    """Shape (n_used, n_outputs)."""
-    weights: np.ndarray | None
-    """In units of a typical weight, shape (n_used,); None if all are equal."""
-    rows: np.ndarray | None
-    """Row numbers in the original data, ascending; None for all."""
+    X: np.ndarray  # shape (n_used, n_features)
+    Y: np.ndarray  # shape (n_used, n_outputs)
+    weights: np.ndarray | None  # in units of a typical weight; None if all are equal
+    rows: np.ndarray | None  # numbers in the original data, ascending; None for all
 
 
 def check_training_data(

@@ -38,8 +38,6 @@ def comparable(X, Y, weights, merge=True):
     Rows of weight zero are left out. X may be mapped: it is read in blocks. `merge` is
     False where it is known that no two rows are equal.
 
-    Examples
-    --------
     >>> X, Y = np.array([[1.0], [2.0], [1.0]]), np.zeros((3, 1))
     >>> comparable(X, Y, np.array([1.0, 4.0, 3.0]))
     (array([0, 1]), None)
@@ -65,13 +63,8 @@ def used_rows(X, Y, weights, merge=True):
 
 
 def in_typical_units(weights):
-    r"""Positive weights divided by a typical one; None if they are all equal.
+    """Positive weights divided by a typical one; None if they are all equal.
 
-    The typical weight is :math:`\sum_i w_i^2 / \sum_i w_i` over all but the largest
-    twentieth.
-
-    Examples
-    --------
     >>> in_typical_units(np.array([1e-9, 4.0, 4.0, 1e6])).round(3).tolist()
     [0.0, 1.0, 1.0, 250000.0]
     """

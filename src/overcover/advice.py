@@ -10,16 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._columns import find_needless
-from ._markup import number, percent
+from ._markup import number, percent, some
 from ._validation import check_observed, check_queries
 from .alone import as_cover, is_alone
 from .consult import panel_of, rounds
 from .explain import names_of_features, remoteness
-from .planning.findings import Finding, about_cover, about_variance
+from .planning.findings import SEVERITIES, Finding, about_cover, about_variance
 
 __all__ = ["Finding", "advise"]
 
-SEVERITIES = ("problem", "warning", "note")
 COVERAGE = 0.95
 # Intervals are called dishonest past three standard errors, and two points at least.
 STANDARD_ERRORS, LEAST_GAP = 3.0, 0.02
@@ -38,27 +37,14 @@ FEW_QUERIES = 20
 class Assessment(NamedTuple):
     """Rows that a model has not been fitted on, and its predictions."""
 
-    Y: np.ndarray
-    """Observed outputs, shape (n_queries, n_outputs)."""
-
+    Y: np.ndarray  # observed outputs, shape (n_queries, n_outputs)
     mean: np.ndarray
-    std: np.ndarray | None
-    """None where the machine has no variance."""
-
-    home: np.ndarray
-    """The subdomain with the largest weight, shape (n_queries,)."""
-
-    remoteness: np.ndarray
-    """Above one outside the cover, see `overcover.explain`, shape (n_queries,)."""
-
-    names: list[str]
-    """Of the outputs."""
-
-    seconds: float
-    """Time that the predictions took."""
-
-    errors: Any
-    """How errors are distributed, see `overcover.machines.errors`."""
+    std: np.ndarray | None  # None where the machine has no variance
+    home: np.ndarray  # the subdomain with the largest weight, shape (n_queries,)
+    remoteness: np.ndarray  # above one outside the cover, see `overcover.explain`
+    names: list[str]  # of the outputs
+    seconds: float  # time that the predictions took
+    errors: Any  # how errors are distributed, see `overcover.machines.errors`
 
     def r2(self):
         """Share of each output's variance that is explained; NaN if it has none."""
@@ -146,7 +132,7 @@ model. GP alone does the same.
 def findings(model, X=None, y=None, assessment=None):
     """`advise` for test rows that are predicted already."""
     about_model = about_variance if is_alone(model) else about_cover
-    texts = [*map(str, about_model(model)), *about_noise(model), *about_rows(model)]
+    texts = [*about_model(model), *about_noise(model), *about_rows(model)]
     if X is not None:
         rows = check_queries(model, X) if hasattr(X, "iloc") else X
         texts += about_inputs(model, np.asarray(rows, dtype=np.float64))
@@ -164,13 +150,10 @@ def with_notes(model, findings):
 
 
 def most_severe_first(texts):
-    """Findings from texts such as "note: ...", problems first, notes last."""
+    """Findings from lines such as "note: ...", each text once, problems first."""
     findings: dict[str, Finding] = {}
-    for line in texts:
-        severity, _, text = line.partition(": ")
-        if severity not in SEVERITIES:
-            severity, text = "note", line
-        findings.setdefault(text, Finding(severity, text))
+    for finding in map(Finding.of, texts):
+        findings.setdefault(finding.text, finding)
     return sorted(findings.values(), key=lambda f: SEVERITIES.index(f.severity))
 
 
@@ -253,12 +236,10 @@ def about_rows(model):
     members = [rows[i] for rows, i in zip(model.cover_.members, places)]
     rows = np.sort(np.concatenate(members))
     if len(rows):
-        some = ", ".join(map(str, rows[:MOST_LISTED]))
-        more = len(rows) - MOST_LISTED
         yield (
             f"warning: The outputs of {number(len(rows))} rows look like outliers: all "
             "rows around them say otherwise. They count for next to nothing. Look at "
-            f"row {some}{f', ... ({more} more)' if more > 0 else ''} (the first is 0)."
+            f"row {some(rows.astype(str), MOST_LISTED)} (the first is 0)."
         )
 
 

@@ -20,14 +20,8 @@ from sklearn.utils import check_array
 from ._numbers import LARGEST, numbers_of
 from ._validation import check_count, check_coverage, check_weights
 
-__all__ = [
-    "angle_error_scorer",
-    "interval_coverage",
-    "joint_error_scorer",
-    "mean_angle_error",
-    "mean_interval_score",
-    "mean_joint_error",
-]
+__all__ = ["angle_error_scorer", "interval_coverage", "joint_error_scorer"]
+__all__ += ["mean_angle_error", "mean_interval_score", "mean_joint_error"]
 
 
 def joint_distances(Y_true, Y_pred, n_dims=3):

@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from overcover import StructuredNeighbors
 from overcover.baselines.structured import (
-    HSIC,
-    KTA,
     METHODS,
     centered_column,
+    hsic,
+    kta,
     pairwise_sq,
 )
 
@@ -39,7 +39,7 @@ def objectives(neighborhoods):
     K_xx, K_yy = np.exp(-0.5 * pairwise_sq(A)), np.exp(-0.5 * pairwise_sq(Z))
     c_0 = 1 + np.sum(K_xx * K_yy, axis=(1, 2))
     c_1 = 1 + np.sum(K_yy**2, axis=(1, 2))
-    return [HSIC(Z, centered_column(K_xx, k_x)), KTA(Z, k_x, c_0, c_1)]
+    return [hsic(Z, centered_column(K_xx, k_x)), kta(Z, k_x, c_0, c_1)]
 
 
 def test_gradients_are_those_of_finite_differences(neighborhoods, rng):

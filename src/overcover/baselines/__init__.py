@@ -6,10 +6,5 @@ from .neighborhood import NeighborhoodRegressor
 from .sparse_gp import SparseGP
 from .structured import StructuredNeighbors
 
-__all__ = [
-    "CommitteeGP",
-    "DomainDecompositionGP",
-    "NeighborhoodRegressor",
-    "SparseGP",
-    "StructuredNeighbors",
-]
+__all__ = ["CommitteeGP", "DomainDecompositionGP", "NeighborhoodRegressor"]
+__all__ += ["SparseGP", "StructuredNeighbors"]

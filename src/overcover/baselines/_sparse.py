@@ -31,9 +31,7 @@ class Inducing(NamedTuple):
     """The inducing points, and the noise."""
 
     kernel: Any  # A name, or a scikit-learn kernel with its tuned hyperparameters
-    A: np.ndarray
-    """Points in units of the kernel, shape (m, n_features), as every A here."""
-
+    A: np.ndarray  # points in units of the kernel, (m, n_features), as every A here
     L: np.ndarray  # Cholesky factor of their kernel matrix, shape (m, m)
     noise: float
     least_noise: float  # lower limit of the diagonal of Lambda
@@ -143,8 +141,7 @@ class Blocked(NamedTuple):
     inducing: Inducing
     L_B: np.ndarray
     blocks: list[Block]
-    centers: np.ndarray
-    """Means of the blocks in the machine's metric, shape (n_blocks, n_features)."""
+    centers: np.ndarray  # means of the blocks in the metric, (n_blocks, n_features)
 
     def answer(self, A, X_metric, variance):
         """Mean and variance of queries, before the amplitude."""

@@ -182,18 +182,10 @@ def make_expert(kernel, A, Y, row_noise) -> Expert:
 
 
 def combine(rule, means, variances, prior):
-    """Latent mean and variance from those of all experts.
+    """Latent mean and variance from those of all experts, by one of the `RULES`.
 
-    Parameters
-    ----------
-    rule : one of `RULES`
-    means : ndarray of shape (n_experts, n_queries, n_outputs)
-    variances : ndarray of shape (n_experts, n_queries)
-    prior : ndarray of shape (n_queries,)
-
-    Examples
-    --------
-    Two equal experts halve the variance of a product of experts:
+    Shapes: means (n_experts, n_queries, n_outputs), variances (n_experts, n_queries),
+    prior (n_queries,). Two equal experts halve the variance of a product of experts:
 
     >>> means, variances = np.ones((2, 1, 1)), np.full((2, 1), 0.5)
     >>> combine("poe", means, variances, np.ones(1))[1].tolist()

@@ -52,8 +52,7 @@ class Cell(NamedTuple):
     B: np.ndarray  # their positions, shape (n_control, n_features)
     half: np.ndarray  # ``L^-1 K_xB``, shape (size, n_control)
     means: np.ndarray  # posterior mean there, shape (n_control, n_outputs)
-    L_control: np.ndarray
-    """Cholesky factor of the posterior covariance there, (n_control, n_control)."""
+    L_control: np.ndarray  # Cholesky factor of the covariance there, (n_control,) * 2
 
 
 class DomainDecompositionGP(SharedKernelGP):

@@ -21,7 +21,6 @@ output of "knn", and the result is clipped to the range of the neighbours' outpu
 half of it on each side. None of the methods has a standard deviation.
 """
 
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -201,14 +200,13 @@ def answer(method, A, Z, B):
         return start
     k_x = np.exp(-0.5 * dist_sq)
     K_xx = np.exp(-0.5 * pairwise_sq(A))
-    objective: _OnNeighbors
     if method == "hsic":
-        objective = HSIC(Z, centered_column(K_xx, k_x))
+        objective = hsic(Z, centered_column(K_xx, k_x))
     else:
         K_yy = np.exp(-0.5 * pairwise_sq(Z))
         c_0 = 1.0 + np.sum(K_xx * K_yy, axis=(1, 2))
         c_1 = 1.0 + np.sum(K_yy**2, axis=(1, 2))
-        objective = KTA(Z, k_x, c_0, c_1)
+        objective = kta(Z, k_x, c_0, c_1)
     points = minimize_batch(objective, start).points
     # If the kernel is wider than the outputs, the optimum may lie arbitrarily far away,
     # where rows with a negative weight have no effect.
@@ -242,43 +240,36 @@ def centered_column(K_xx, k_x):
     return k_x - of_rows - of_query[:, None] + of_all[:, None]
 
 
-class _OnNeighbors:
-    """An objective of the similarities to each query's own neighbours."""
+def on_neighbors(Z, of_similarities):
+    """An objective, for `minimize_batch`, of similarities to a query's neighbours.
 
-    Z: np.ndarray
-    _of_similarities: Callable[..., tuple[np.ndarray, np.ndarray]]
+    ``of_similarities(k, queries)`` returns values (n,), and slopes of the shape of k.
+    """
 
-    def __call__(self, points, queries):
-        """Values of shape (n,) and gradients of shape (n, n_outputs)."""
-        offset = self.Z[queries] - points[:, None]
+    def objective(points, queries):
+        offset = Z[queries] - points[:, None]
         k = np.exp(-0.5 * np.einsum("qio,qio->qi", offset, offset))
-        values, slopes = self._of_similarities(k, queries)
+        values, slopes = of_similarities(k, queries)
         return values, np.einsum("qi,qio->qo", k * slopes, offset)
 
+    return objective
 
-class HSIC(_OnNeighbors):
+
+def hsic(Z, a):
     """Minus the dependence that an output adds, up to a factor."""
-
-    def __init__(self, Z, a):
-        self.Z = Z
-        # Normalised, so that gradients are of order one for any width of the kernel.
-        self.a = a / np.maximum(np.abs(a).sum(axis=1, keepdims=True), 1e-300)
-
-    def _of_similarities(self, k, queries):
-        a = self.a[queries]
-        return -np.sum(a * k, axis=1), -a
+    # Normalised, so that gradients are of order one for any width of the kernel.
+    a = a / np.maximum(np.abs(a).sum(axis=1, keepdims=True), 1e-300)
+    return on_neighbors(Z, lambda k, q: (-np.sum(a[q] * k, axis=1), -a[q]))
 
 
-class KTA(_OnNeighbors):
+def kta(Z, k_x, c_0, c_1):
     """Minus the alignment of both kernel matrices, up to a factor."""
 
-    def __init__(self, Z, k_x, c_0, c_1):
-        self.Z, self.k_x, self.c_0, self.c_1 = Z, k_x, c_0, c_1
-
-    def _of_similarities(self, k, queries):
-        k_x, c_1 = self.k_x[queries], self.c_1[queries]
-        above = 0.5 * self.c_0[queries] + np.sum(k_x * k, axis=1)
-        below = np.sqrt(1.0 + 2.0 * np.sum(k * k, axis=1) / c_1)
-        slopes = k_x / below[:, None]
-        slopes -= k * (2.0 * above / (below**3 * c_1))[:, None]
+    def of_similarities(k, q):
+        above = 0.5 * c_0[q] + np.sum(k_x[q] * k, axis=1)
+        below = np.sqrt(1.0 + 2.0 * np.sum(k * k, axis=1) / c_1[q])
+        slopes = k_x[q] / below[:, None]
+        slopes -= k * (2.0 * above / (below**3 * c_1[q]))[:, None]
         return -above / below, -slopes
+
+    return on_neighbors(Z, of_similarities)

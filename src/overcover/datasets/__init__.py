@@ -12,17 +12,6 @@ from ._sarcos import load_sarcos
 from ._tables import load_table
 from .pose import Camera, PoseData, Rows, make_pose
 
-__all__ = [
-    "Camera",
-    "PoseData",
-    "Rows",
-    "array_checksum",
-    "fetch_kin8nm",
-    "fetch_protein",
-    "file_checksum",
-    "load_human36m",
-    "load_humaneva",
-    "load_sarcos",
-    "load_table",
-    "make_pose",
-]
+__all__ = ["Camera", "PoseData", "Rows", "array_checksum", "fetch_kin8nm"]
+__all__ += ["fetch_protein", "file_checksum", "load_human36m", "load_humaneva"]
+__all__ += ["load_sarcos", "load_table", "make_pose"]

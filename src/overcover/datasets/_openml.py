@@ -40,10 +40,9 @@ def fetch_kin8nm(*, data_id=44980, data_home=None, checksum=None):
     >>> from overcover.datasets import fetch_kin8nm
     >>> kin8nm = fetch_kin8nm()  # doctest: +SKIP
     """
-    by_hand = "kin8nm of the DELVE archive"
+    by_hand, any_target = "kin8nm of the DELVE archive", (-np.inf, np.inf)
     bunch = _fetch("kin8nm", data_id, data_home, by_hand)
-    _check(bunch, "kin8nm", (8192, 8), (-np.inf, np.inf), by_hand, checksum)
-    return bunch
+    return _checked(bunch, "kin8nm", (8192, 8), any_target, by_hand, checksum)
 
 
 def fetch_protein(*, data_id=44963, data_home=None, checksum=None):
@@ -68,8 +67,7 @@ def fetch_protein(*, data_id=44963, data_home=None, checksum=None):
     name = "physiochemical_protein"
     by_hand = "CASP.csv of the UCI repository (target RMSD)"
     bunch = _fetch(name, data_id, data_home, by_hand)
-    _check(bunch, name, (45730, 9), (0.0, 21.0), by_hand, checksum)
-    return bunch
+    return _checked(bunch, name, (45730, 9), (0.0, 21.0), by_hand, checksum)
 
 
 def _fetch(name, data_id, data_home, by_hand):
@@ -93,10 +91,10 @@ def _fetch(name, data_id, data_home, by_hand):
     )
 
 
-def _check(bunch, name, shape, target_range, by_hand, checksum):
-    """Refuse what cannot be the set."""
+def _checked(bunch, name, shape, target_range, by_hand, checksum):
+    """The set, unless it cannot be what it should be."""
     X, y, (low, high) = bunch.data, bunch.target, target_range
-    fault = None
+    fault = ""
     if X.shape != shape:
         fault = f"data of shape {X.shape}, not {shape}"
     elif y.size != shape[0]:
@@ -107,7 +105,7 @@ def _check(bunch, name, shape, target_range, by_hand, checksum):
         fault = "a constant target"
     elif y.min() < low or y.max() > high:
         fault = f"a target outside [{low}, {high}]"
-    if fault is not None:
+    if fault:
         raise ValueError(
             f"OpenML's data are not {name}: they have {fault}. Pass the right data_id, "
             f"or download {by_hand} and use load_table."
@@ -117,3 +115,4 @@ def _check(bunch, name, shape, target_range, by_hand, checksum):
             f"{name} has array_checksum {sum_}, not {checksum}: the contents have "
             "changed since that sum was taken."
         )
+    return bunch

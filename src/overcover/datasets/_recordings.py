@@ -30,8 +30,7 @@ class Sequence(NamedTuple):
 
     subject: str
     action: str
-    read: Callable[[], Any]
-    """Gives joints of shape (n_frames, n_joints, 3), or rows of 3 * n_joints."""
+    read: Callable[[], Any]  # (n_frames, n_joints, 3), or rows of 3 * n_joints
 
 
 def sequences_of(path, readers):

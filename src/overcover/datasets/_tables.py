@@ -9,17 +9,8 @@ from itertools import chain
 import numpy as np
 from sklearn.utils import Bunch
 
+from .. import tables
 from .._validation import check_choice
-from ..tables import (
-    MissingKey,
-    check_path,
-    column_names,
-    form_of,
-    near_names,
-    npz_names,
-    read_numbers,
-    read_parts,
-)
 
 
 def load_table(
@@ -77,8 +68,8 @@ def load_table(
     (['age', 'shoe'], [[4.0, 28.0], [9.0, 34.0]], [104.0, 137.0])
     """
     check_choice("missing", missing, ("refuse", "drop", "keep"))
-    path = check_path(path, sha256)
-    if form_of(path) == ".npz" and len(npz_names(path)) > 1:
+    path = tables.check_path(path, sha256)
+    if tables.form_of(path) == ".npz" and len(tables.npz_names(path)) > 1:
         parts = _parts_of_archive(path, target, features)
     else:
         parts = {"": _parts_of_table(path, target, features, header, delimiter)}
@@ -99,7 +90,7 @@ def _parts_of_table(path, target, features, header, delimiter):
         inputs[:], outputs[:] = _choose(names, target, features, path)
         return inputs + outputs
 
-    names, values = read_numbers(path, choose, header, delimiter)
+    names, values = tables.read_numbers(path, choose, header, delimiter)
     X, Y = np.hsplit(_as_floats(values), [len(inputs)])
     if not isinstance(target, list | tuple):
         Y = Y[:, 0]
@@ -111,11 +102,11 @@ def _parts_of_archive(path, target, features):
     """Inputs, outputs, and the names of both, by split."""
 
     def names_of(array, letter):
-        return column_names(1 if array.ndim == 1 else array.shape[1], letter)
+        return tables.column_names(1 if array.ndim == 1 else array.shape[1], letter)
 
     return {
         split: (_as_floats(X), _as_floats(Y), names_of(X, "x"), names_of(Y, "y"))
-        for split, (X, Y) in read_parts(path, target, features).items()
+        for split, (X, Y) in tables.read_parts(path, target, features).items()
     }
 
 
@@ -129,7 +120,7 @@ def _choose(names, target, features, path):
     if target is None:
         raise ValueError(
             f"Say which column of {str(path)!r} is the target, by name or position."
-            f"{near_names('', names)}"
+            f"{tables.near_names('', names)}"
         )
     outputs = _positions(names, target, "target", path)
     if features is None:
@@ -151,9 +142,9 @@ def _positions(names, wanted, role, path):
     for column in wanted if isinstance(wanted, list | tuple) else [wanted]:
         if isinstance(column, str):
             if column not in names:
-                raise MissingKey(
+                raise tables.MissingKey(
                     f"{str(path)!r} has no column {column!r} for the {role}."
-                    f"{near_names(column, names)}"
+                    f"{tables.near_names(column, names)}"
                 )
             positions.append(names.index(column))
         elif -len(names) <= column < len(names):

@@ -161,10 +161,10 @@ class OnCluster(Draft):
 
         n_threads = max(1, sum(self.client.nthreads().values()))
         step = int(np.clip(fit.n_subdomains // (ROUNDS * n_threads), 1, BATCH))
-        known, tasks = (self.job(fit), bool(fit.keeps_factors)), {}
+        job, tasks = (self.job(fit), bool(fit.keeps_factors)), {}
         for start in range(0, fit.n_subdomains, step):
             ids = range(start, min(start + step, fit.n_subdomains))
-            tasks[submit(self.client, worker.fit_subdomains, *known, ids)] = ids
+            tasks[submit(self.client, worker.fit_subdomains, *job, ids)] = ids
         self.futures += tasks
         digests = (
             pair

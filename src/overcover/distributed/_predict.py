@@ -20,8 +20,7 @@ class Source(NamedTuple):
     """The model to predict with."""
 
     path: str
-    data: str
-    """Its folder of data: another one if the store is overwritten."""
+    data: str  # its folder of data: another one if the store is overwritten
     n_consulted: int
     combine: str
 
@@ -138,8 +137,8 @@ def _lazy_frame(source, X, shape, return_std):
         names = [[f"{name}_{i}" for i in range(shape[0])] for name in names]
     columns, index = np.ravel(names).tolist(), X._meta.index
     like = pd.DataFrame(columns=columns, dtype=np.float64, index=index)
-    known = {"source": source, "return_std": return_std, "like": like, "meta": like}
-    lazy = X.map_partitions(answer_frame, **known, align_dataframes=False)
+    options = {"source": source, "return_std": return_std, "like": like, "meta": like}
+    lazy = X.map_partitions(answer_frame, **options, align_dataframes=False)
     return tuple(lazy[name] for name in names) if return_std else lazy[names[0]]
 
 

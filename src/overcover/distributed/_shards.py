@@ -62,8 +62,7 @@ class Sharding(Job):
     clusterer: TwoLevelKMeans = field(compare=False)
     n_shards: int
     n_samples: int
-    block: int
-    """Rows of a block."""
+    block: int  # rows of a block
 
     @property
     def blocks(self):
@@ -341,7 +340,7 @@ def summarize(job):
     """The router."""
     means = [_read(job, "loans", start)["means"] for start, _ in job.ranges]
     labels, _ = _read(job, "partition")["value"]
-    known = job.recipe.router, _rows(job), _read(job, "cover")["value"], labels
+    parts = job.recipe.router, _rows(job), _read(job, "cover")["value"], labels
     with one_thread_per_worker():
-        router = make_router(*known, n_jobs=1, means=np.concatenate(means))
+        router = make_router(*parts, n_jobs=1, means=np.concatenate(means))
     return _result(job, router)

@@ -28,10 +28,8 @@ class Inputs(NamedTuple):
     y: str
     sample_weight: str | None = None
     X_target: str | None = None
-    rows: str | None = None
-    """Which of the caller's rows these are; None for all."""
-    groups: str | None = None
-    """Numbers of the rows' groups, int64."""
+    rows: str | None = None  # which of the caller's rows these are; None for all
+    groups: str | None = None  # numbers of the rows' groups, int64
 
     def mapped(self):
         """All of them as arrays, None for None."""
@@ -42,8 +40,7 @@ class Inputs(NamedTuple):
 class Job:
     """One fit, as tasks know it."""
 
-    folder: str
-    """Of the draft."""
+    folder: str  # of the draft
     dtype: str
     inputs: Inputs
     recipe: Recipe = field(compare=False)
@@ -68,8 +65,8 @@ class Job:
 def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
     """The fingerprint of a fit, and its inputs with equal rows merged into one."""
     X, y, weights, X_target, _, groups = inputs.mapped()
-    known = weights, X_target, dtype, notes, groups
-    fingerprint = fingerprint_of(model, X, y, *known)
+    options = weights, X_target, dtype, notes, groups
+    fingerprint = fingerprint_of(model, X, y, *options)
     if X.ndim != 2 or not len(X) == len(y) == len(X if weights is None else weights):
         return fingerprint, inputs  # which the fit refuses
     used, rows = mapped_used(X, y, weights, groups, folder)

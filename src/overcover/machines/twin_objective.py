@@ -20,7 +20,7 @@ exponential, and one pass that makes values and weights.
 
 import numpy as np
 
-from .._linalg import compiled_loosely
+from .._compiled import compiled_loosely
 
 # c is the variance of a new output, at least the noise; rounding must not make it zero.
 LEAST_C = 1e-12

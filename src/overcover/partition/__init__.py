@@ -38,16 +38,8 @@ from ._seeds import MANY_SEEDS, N_STARTS
 from ._two_level import TwoLevelKMeans
 from .shards import count_shards
 
-__all__ = [
-    "EqualSizeKMeans",
-    "Partition",
-    "RecursiveProjection",
-    "TwoLevelKMeans",
-    "clusters_of",
-    "partition_cost",
-    "partition_rows",
-]
-
+__all__ = ["EqualSizeKMeans", "Partition", "RecursiveProjection", "TwoLevelKMeans"]
+__all__ += ["clusters_of", "partition_cost", "partition_rows"]
 
 # Rows wider than this are partitioned in their principal components; those of at most
 # this many columns only if the components hold this share of their variance.

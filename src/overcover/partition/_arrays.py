@@ -90,8 +90,6 @@ def inertia(X, labels, centers):
 def clusters_of(labels: np.ndarray, n_clusters: int) -> list[NDArray[np.intp]]:
     """Rows of each cluster, in ascending order.
 
-    Examples
-    --------
     >>> [rows.tolist() for rows in clusters_of(np.array([1, 0, 1, 2]), 3)]
     [[1], [0, 2], [3]]
     """

@@ -8,11 +8,10 @@ measures nothing.
 
 from .._validation import DataWarning, FewRowsWarning
 from ..cover import auto_size
-from .budget import Budget
 from .choice import plan
 from .findings import Finding, PoorCoverWarning
 from .rates import Line, Rates, measure
-from .result import Plan
+from .result import Budget, Plan
 
 __all__ = ["Budget", "DataWarning", "FewRowsWarning", "Finding", "Line", "Plan"]
 __all__ += ["PoorCoverWarning", "Rates", "auto_size", "measure", "plan"]

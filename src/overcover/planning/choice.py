@@ -16,9 +16,8 @@ from ..machines import make_machine
 from ..machines.base import Machine
 from ..partition import partition_cost
 from ..tuning.cost import scales_to_find
-from .budget import NO_LIMIT, Budget
 from .rates import Rates, answer_flops, measure, state_bytes, typical_machine
-from .result import Plan
+from .result import NO_LIMIT, Budget, Plan
 
 # Overlaps to choose among, the best last.
 OVERLAPS = (0.5, 0.75, DEFAULT_OVERLAP)
@@ -153,16 +152,9 @@ def _whole(name, value, least=1):
 
 
 def candidate_sizes(n_samples, n_features):
-    """Sizes to choose among: at most half the rows, or all of them if they are few.
-
-    A subdomain of more than half the rows costs more than all rows and is less
-    accurate; one of fewer rows than twice the length scales has too few to learn from.
-
-    >>> candidate_sizes(500, 8), candidate_sizes(10**6, 8)[-2:], candidate_sizes(50, 8)
-    ([100, 150, 200, 500], [1200, 1600], [50])
-    >>> candidate_sizes(500, 90)
-    [200, 500]
-    """
+    """Sizes to choose among: at most half the rows, or all of them if they are few."""
+    # More than half the rows cost more than all, and are less accurate; fewer than
+    # twice the length scales are too few to learn from.
     least = 2 * scales_to_find(n_features)
     sizes = [size for size in SIZES if least <= size <= n_samples // 2]
     return [*sizes, n_samples] if n_samples <= 2 * SIZES[-1] else sizes
@@ -223,20 +215,20 @@ def stage_seconds(problem: Problem, shape: CoverShape, n_bytes, keep):
     trial = r.machine(dense_flops(min(shape.size, tuning.trial_size)))
     partition = partition_cost(n_samples, n_features, shape.n_subdomains)
     exchanges, distances = partition.exchanges, shared * partition.distances
-    written = r.file + r.byte * n_bytes if problem.into_store else 0.0
+    writing = r.file + r.byte * n_bytes if problem.into_store else 0.0
     seconds = {
         "tuning": shared * (r.tuning * tuning.flops + tuning.n_fits * trial),
         "partition": r.partition * (exchanges + distances),
         "cover": shared * r.cover * cover.cover_flops(shape, n_features),
-        "machines": shared * shape.n_subdomains * (fit + written),
+        "machines": shared * shape.n_subdomains * (fit + writing),
     }
     if n_queries := problem.n_queries:
         n_questions = CANDIDATES * n_queries
         route = r.partition * shape.n_subdomains * distance_flops(n_features)
-        spent = n_queries * route + n_questions * r.question(answer_flops(shape.size))
+        answers = n_questions * r.question(answer_flops(shape.size))
         n_visits = min(n_questions, shape.n_subdomains)
-        spent += n_visits * (r.visit if keep else r.visit + fit)
-        seconds["queries"] = shared * spent
+        visits = n_visits * (r.visit if keep else r.visit + fit)
+        seconds["queries"] = shared * (n_queries * route + answers + visits)
     return seconds
 
 

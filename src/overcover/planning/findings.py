@@ -1,7 +1,4 @@
-"""Findings about M and p: `about_cover` for reports, `poor_choices` before a fit.
-
-Poor choices serve no data well, and the user can choose otherwise: a fit warns of them.
-"""
+"""Findings about M and p: `about_cover` for reports, `poor_choices` before a fit."""
 
 from typing import NamedTuple
 
@@ -22,6 +19,10 @@ A_FEW = 100
 SMALL, MANY = 100, 10_000
 
 
+# The worst first.
+SEVERITIES = ("problem", "warning", "note")
+
+
 class Finding(NamedTuple):
     """One thing worth knowing about a model."""
 
@@ -32,6 +33,12 @@ class Finding(NamedTuple):
 
     def __str__(self):
         return f"{self.severity}: {self.text}"
+
+    @classmethod
+    def of(cls, line) -> "Finding":
+        """From a line such as "warning: ..."; without a severity it is a note."""
+        severity, _, text = line.partition(": ")
+        return cls(severity, text) if severity in SEVERITIES else cls("note", line)
 
 
 class PoorCoverWarning(UserWarning):
@@ -95,46 +102,41 @@ def warn_of_budget(plan):
 
 
 def about_cover(model):
-    """Findings about the sizes of a fitted model, and its variance."""
+    """Lines about the sizes of a fitted model, and its variance."""
     n_samples, n_subdomains = int(model.cover_.n_owned.sum()), model.n_subdomains_
     size = max(len(members) for members in model.cover_.members)
     n_features, machine = len(model.length_scales_), type(model.machine_).__name__
     if n_subdomains == 1:
-        text = (
-            f"All {number(n_samples)} rows fit into one subdomain, so there is no "
-            f"cover: this is the full model. {machine} alone does the same."
+        yield (
+            f"note: All {number(n_samples)} rows fit into one subdomain, so there is "
+            f"no cover: this is the full model. {machine} alone does the same."
         )
-        yield Finding("note", text)
     elif n_samples < 2 * size:
-        text = (
-            f"Every subdomain holds {percent(size / n_samples, 0)} of all rows, so "
-            f"{number(n_subdomains)} machines are trained on almost the same data. "
-            f"{machine} alone is cheaper and as accurate; or make subdomain_size "
+        yield (
+            f"warning: Every subdomain holds {percent(size / n_samples, 0)} of all "
+            f"rows, so {number(n_subdomains)} machines are trained on almost the same "
+            f"data. {machine} alone is cheaper and as accurate; or make subdomain_size "
             f"smaller than {number(n_samples // 2)}."
         )
-        yield Finding("warning", text)
     overlap = model.cover_.overlap
     if n_subdomains > 1 and overlap < LEAST_OVERLAP:
-        text = (
-            f"Only {percent(overlap, 0)} of a subdomain's rows are borrowed: "
-            "answers jump where one subdomain ends, and are poor near its border. An "
-            "overlap of 0.9 is usually much more accurate."
+        yield (
+            f"warning: Only {percent(overlap, 0)} of a subdomain's rows are "
+            "borrowed: answers jump where one subdomain ends, and are poor near its "
+            "border. An overlap of 0.9 is usually much more accurate."
         )
-        yield Finding("warning", text)
     if n_subdomains > 1 and size < 2 * scales_to_find(n_features):
-        text = (
-            f"A subdomain holds {number(size)} rows for {number(n_features)} "
+        yield (
+            f"warning: A subdomain holds {number(size)} rows for {number(n_features)} "
             "features: too few to learn from. Raise subdomain_size."
         )
-        yield Finding("warning", text)
     yield from about_variance(model)
 
 
 def about_variance(model):
-    """A finding about a machine without predictive variance."""
+    """A line about a machine without predictive variance."""
     if not model.machine_.has_variance:
-        text = (
-            f"{type(model.machine_).__name__} has no predictive variance: there are no "
-            "standard deviations and no intervals. GP and TwinGP have them."
+        yield (
+            f"note: {type(model.machine_).__name__} has no predictive variance: there "
+            "are no standard deviations and no intervals. GP and TwinGP have them."
         )
-        yield Finding("note", text)

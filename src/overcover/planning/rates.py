@@ -43,11 +43,7 @@ class Line(NamedTuple):
 
     @classmethod
     def through(cls, few, many) -> "Line":
-        """Through two pairs of operations and seconds, neither term negative.
-
-        >>> Line.through((10.0, 3.0), (30.0, 7.0))
-        Line(fixed=1.0, each=0.2)
-        """
+        """Through two pairs of operations and seconds, neither term negative."""
         (least, quick), (most, slow) = few, many
         each = max(slow - quick, 0.0) / (most - least)
         fixed = quick - each * least
@@ -116,10 +112,7 @@ def typical_machine(machine, n_features, n_outputs):
 
 @once_per_machine
 def state_bytes(machine, n_features, n_outputs, overlap):
-    """Bytes of a state as quadratic polynomials in its size, from small states.
-
-    Shape (2, 3): without factors, then with them; the highest power first.
-    """
+    """Polynomials (2, 3) of a state's bytes by its size: without and with factors."""
     machine, counts = copy(typical_machine(machine, n_features, n_outputs)), []
     if getattr(machine, "factor_dtype", None) == "auto":
         machine.set_params(factor_dtype="float64")  # data decide; plan for the larger

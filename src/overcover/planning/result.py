@@ -1,13 +1,91 @@
-"""`Plan`: what a fit is expected to take, or took."""
+"""`Budget`: what a fit may take. `Plan`: what it is expected to take, or took."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from .._markup import duration, number, percent, size_of, text_table
-from .budget import NO_LIMIT, Budget
 from .findings import Finding, about_cover
+
+TIMES = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+SIZES = {"b": 1} | {
+    f"{prefix}{binary}{byte}": (1024 if binary else 1000) ** power
+    for power, prefix in enumerate("kmgtp", start=1)
+    for binary in ("", "i")
+    for byte in ("", "b")
+}
+# Units of what a budget limits, what it is called, and examples.
+SIZE = SIZES, "size", "500MB, 8GB or 16GiB"
+QUANTITIES = {"seconds": (TIMES, "time", "90s, 2m or 1h30m"), "memory": SIZE}
+QUANTITIES |= {"disk": SIZE}
+
+
+class Budget(NamedTuple):
+    """What a fit may take."""
+
+    seconds: float = np.inf
+    memory: float = np.inf
+    """Bytes at the peak, the training rows included."""
+    disk: float = np.inf
+    """Bytes of the store while it is written."""
+
+    @classmethod
+    def of(cls, value) -> "Budget":
+        """From a budget, a mapping with its fields, a time, or None.
+
+        Examples
+        --------
+        >>> Budget.of({"seconds": "10m", "memory": "8GB"})
+        Budget(seconds=600.0, memory=8000000000.0, disk=inf)
+        """
+        if value is None:
+            return cls()
+        limits = {"seconds": value} if isinstance(value, str | Real) else value
+        limits = limits._asdict() if isinstance(limits, cls) else limits
+        if not isinstance(limits, Mapping) or not set(limits) <= set(cls._fields):
+            raise ValueError(
+                f"budget={value!r} is not known. Give a time such as '10m', or a dict "
+                "with seconds, memory and disk, such as "
+                "{'seconds': '10m', 'memory': '8GB'}."
+            )
+        return cls(**{k: parse(limit, *QUANTITIES[k]) for k, limit in limits.items()})
+
+    def text(self, names=None) -> str:
+        """The limits with these names in words; without names, all that are finite."""
+        words = {"memory": " of memory", "disk": " on disk"}
+        return ", ".join(
+            size_of(limit) + words[name] if name in words else duration(limit)
+            for name, limit in self._asdict().items()
+            if (name in names if names else limit < np.inf)
+        )
+
+
+NO_LIMIT = Budget()
+
+
+def parse(value, units, noun, examples) -> float:
+    """A positive number, or the sum of numbers with units."""
+    text = str(value).lower()
+    parts = re.findall(r"(\d+(?:\.\d+)?) ?([a-z]+)", text)
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if is_number or re.fullmatch(r"\d+(\.\d+)?", text):
+        total = float(value)
+    elif (
+        parts
+        and text.replace(" ", "") == "".join(count + unit for count, unit in parts)
+        and all(unit in units for _, unit in parts)
+    ):
+        total = float(sum(float(count) * units[unit] for count, unit in parts))
+    else:
+        raise ValueError(f"{value!r} is no {noun}. Give one such as {examples}.")
+    if not total > 0:
+        raise ValueError(f"a budget of the {noun} {value!r} is too little.")
+    return total
 
 
 @dataclass(frozen=True)
@@ -73,7 +151,7 @@ class Plan:
             f"{self.machine}: {number(self.n_subdomains)} subdomains of "
             f"{number(self.subdomain_size)} rows, {percent(self.overlap, 0)} borrowed"
         )
-        rows = [[stage, duration(spent)] for stage, spent in self.seconds.items()]
+        rows = [[stage, duration(time)] for stage, time in self.seconds.items()]
         rows.append(["all of it", duration(self.total_seconds)])
         sizes = {
             "memory, fit": self.memory,
@@ -115,5 +193,5 @@ def describe_fit(model) -> Plan:
         n_subdomains=model.n_subdomains_,
         seconds=dict(model.timings_),
         n_jobs=effective_n_jobs(model.n_jobs),
-        findings=tuple(about_cover(model)),
+        findings=tuple(map(Finding.of, about_cover(model))),
     )

@@ -13,7 +13,7 @@ pyarrow only for Parquet.
 """
 
 from ._arrays import OUTPUT, npz_names, read_npy, read_npz, read_parts
-from ._cells import TableError, column_names, kind_of
+from ._cells import TableError, column_names
 from ._encoder import TableEncoder, encode_training
 from ._files import (
     STDIN,
@@ -30,7 +30,6 @@ from ._files import (
 from ._frames import (
     Chunks,
     as_numbers,
-    cells_of,
     parsed,
     place,
     read_chunks,

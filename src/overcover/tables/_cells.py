@@ -47,8 +47,6 @@ def _number(cell):
 def _day(cell):
     """The date in a cell as days since 1970, in UTC; None for a word.
 
-    Examples
-    --------
     >>> _day("1970-01-03 12:00"), _day("1970/01/02"), _day("1970-02"), _day("May")
     (2.5, 1.0, 31.0, None)
     >>> _day("2.1.1970"), _day("02.01.1970 12:00")
@@ -67,6 +65,10 @@ def _day(cell):
         return None
     when = when if when.tzinfo else when.replace(tzinfo=UTC)
     return (when - EPOCH).total_seconds() / SECONDS_PER_DAY
+
+
+def _truth(cell):
+    return TRUTH[cell.lower()]
 
 
 READERS = {"number": _number, "date": _day}
@@ -93,7 +95,7 @@ def parse(cells, kind):
     rows = np.flatnonzero(present)
     read = READERS[kind]
     if kind == "number" and all(texts[i].lower() in TRUTH for i in rows):
-        read = lambda text: TRUTH[text.lower()]  # noqa: E731
+        read = _truth
     for i in rows:
         value = read(texts[i])
         bad[i] = value is None or value != value

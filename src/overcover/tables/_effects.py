@@ -23,11 +23,9 @@ N_ROUNDS, SETTLED = 30, 0.01
 class Effects(NamedTuple):
     """What the levels of one column add to the outputs."""
 
-    means: np.ndarray
-    """Shape (n_levels, n_outputs); zero for a level without rows."""
+    means: np.ndarray  # shape (n_levels, n_outputs); zero for a level without rows
+    # Variance that a level without rows adds to what is left over, shape (n_outputs,).
     unknown: np.ndarray
-    """Variance of a level that no row had, beyond what rows have that are left over,
-    shape (n_outputs,)."""
 
 
 def bins_of(values):
@@ -46,18 +44,9 @@ def bins_of(values):
 
 
 def effects_of(columns, Y, weights):
-    """`Effects` of all columns on outputs, from rows with weights.
+    """`Effects` on outputs of each column, a pair of its rows' levels and their number.
 
-    Parameters
-    ----------
-    columns : list of (levels, n_levels)
-        The level of every row, integers of shape (n_rows,).
-    Y : ndarray of shape (n_rows, n_outputs)
-    weights : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    list of Effects
+    Y has the shape (n_rows, n_outputs), levels and weights have (n_rows,).
     """
     rest = Y - np.average(Y, axis=0, weights=weights)
     none = np.zeros(Y.shape[1])

@@ -145,8 +145,8 @@ class TableEncoder(BaseEstimator):
         if kind == "words":
             levels = np.unique(_as_words(column).to_numpy(dtype=object).astype(str))
             is_effect = len(levels) > self.one_hot
-            described = {"name": name, "kind": kind, "levels": levels.astype(object)}
-            return described | {"is_effect": is_effect}
+            facts = {"name": name, "kind": kind, "levels": levels.astype(object)}
+            return facts | {"is_effect": is_effect}
         values = as_numbers(column, kind)
         gaps = np.isnan(values)
         finite = values[np.isfinite(values)]
@@ -156,8 +156,8 @@ class TableEncoder(BaseEstimator):
         cycles = [*self.cycles] if kind == "date" else []
         inputs += [f"{name} ({c}, {wave})" for c in cycles for wave in ("sin", "cos")]
         inputs += [f"{name} is missing"] if gaps.any() else []
-        described = {"name": name, "kind": kind, "inputs": inputs, "fill": fill}
-        return described | {"cycles": cycles, "had_gaps": bool(gaps.any())}
+        facts = {"name": name, "kind": kind, "inputs": inputs, "fill": fill}
+        return facts | {"cycles": cycles, "had_gaps": bool(gaps.any())}
 
     def _leave_out(self, encoded, levels, data, axes, folds):
         """Replace the effects of levels by what other rows say."""
@@ -165,17 +165,17 @@ class TableEncoder(BaseEstimator):
         if not places:
             return
         coded = [self.columns_[j] for j in places]
-        made = [np.empty((len(encoded), len(c["inputs"]))) for c in coded]
+        inputs = [np.empty((len(encoded), len(c["inputs"]))) for c in coded]
         for fold in np.unique(folds):
             out = folds == fold
             rest = [(rows[~out], n) for rows, n in levels]
             effects = effects_of(rest, *(part[~out] for part in data))
-            for part, c, j in zip(made, coded, places):
+            for part, c, j in zip(inputs, coded, places):
                 own = levels[j][0][out]
                 counts = np.bincount(rest[j][0], minlength=rest[j][1])[own]
                 codes = (effects[j].means @ axes)[own]
                 part[out] = np.where(counts[:, None] > 0, codes, c["codes"][-1])
-        for part, column in zip(made, coded):
+        for part, column in zip(inputs, coded):
             encoded[column["inputs"]] = part
 
     def encode(self, table):

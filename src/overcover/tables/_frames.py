@@ -25,16 +25,11 @@ _SPELLED |= {"NaN", "-NaN"}
 class Chunks(NamedTuple):
     """A table that comes in frames."""
 
-    frames: Iterator[Any]
-    """Data frames. Their index is "line" (of a text, from 1) or "row" (from 0)."""
-    columns: list[str]
-    """All that the file has, even if not all are read."""
-    has_names: bool
-    """False for arrays, whose columns are only numbered."""
-    total: int | None
-    """The size of the table, in rows or bytes; None where this is not known."""
-    done: Callable[[], int]
-    """How much of it has been read."""
+    frames: Iterator[Any]  # their index is "line" (of a text, from 1) or "row" (from 0)
+    columns: list[str]  # all that the file has, even if not all are read
+    has_names: bool  # False for arrays, whose columns are only numbered
+    total: int | None  # size of the table, in rows or bytes; None if it is not known
+    done: Callable[[], int]  # how much of it has been read
 
 
 def read_frame(source, words=(), decimal="."):
@@ -46,30 +41,14 @@ def read_frame(source, words=(), decimal="."):
 def read_chunks(
     source, n_rows, words=(), wanted=None, verbatim=(), decimal="."
 ) -> Chunks:
-    """A table from a file, a few rows at a time.
+    """A table from a file, or "-" for text from standard input, `n_rows` at a time.
 
-    Parameters
-    ----------
-    source : str
-        A path of a form in `overcover.tables`, or "-" for text from standard input. The
-        first line of a text names its columns.
-    n_rows : int or None
-        Rows of every chunk but the last, however the file is cut into row groups:
-        predictions may depend, in the last digits, on the rows that are predicted
-        together. None for all rows.
-    words : sequence of str
-        Columns of text to leave as they are written, even if they look like numbers.
-    wanted : collection of str or None
-        Columns to read, if reading fewer saves something; None for all.
-    verbatim : sequence of str
-        Columns of text to copy as they are written, gaps included.
-    decimal : {".", ","}
-        The decimal mark of numbers in a text.
-
-    Returns
-    -------
-    Chunks
-        At least one frame, of at least one row.
+    All chunks but the last have as many rows, however the file is cut into row groups:
+    predictions may depend, in the last digits, on the rows that are predicted together.
+    None is all rows; there is at least one. The first line of a text names its columns.
+    Of these, `words` stay as they are written even if they look like numbers, and
+    `verbatim` ones with their gaps. Only `wanted` columns are read where this saves
+    something. `decimal` is the mark of numbers in a text, "." or ",".
     """
     form = STDIN if source == STDIN else form_of(check_path(source))
     with reading(source, "a table"):
@@ -151,32 +130,38 @@ def _parquet_chunks(source, n_rows, wanted):
     file = open_parquet(source)
     names = file.schema_arrow.names
     columns = names if wanted is None else [n for n in names if n in set(wanted)]
-    reached = [0]
 
     def frames():
         if n_rows is None:
-            yield _counted(file.read(columns=columns).to_pandas(), 0)
+            yield file.read(columns=columns).to_pandas()
             return
         # With no column at all pyarrow would yield no rows either.
         for batch in file.iter_batches(n_rows, columns=columns or names[:1]):
-            start, reached[0] = reached[0], reached[0] + batch.num_rows
-            yield _counted(batch.to_pandas(), start)
+            yield batch.to_pandas()
 
-    return Chunks(frames(), names, True, file.metadata.num_rows, lambda: reached[0])
+    return _numbered_chunks(frames(), names, True, file.metadata.num_rows)
 
 
 def _array_chunks(columns, n_rows):
     """Frames of arrays."""
     n_total = len(next(iter(columns.values()), ()))
     n_rows = n_rows or max(n_total, 1)
+    parts = (slice(i, i + n_rows) for i in range(0, n_total, n_rows))
+    frames = (array_frame(columns, part) for part in parts)
+    return _numbered_chunks(frames, list(columns), False, n_total)
+
+
+def _numbered_chunks(frames, columns, has_names, n_total):
+    """Chunks whose rows are numbered from 0, which also tells the progress."""
     reached = [0]
 
-    def frames():
-        for i in range(0, n_total, n_rows):
-            reached[0] = min(i + n_rows, n_total)
-            yield _counted(array_frame(columns, slice(i, i + n_rows)), i)
+    def numbered():
+        for frame in frames:
+            start, reached[0] = reached[0], reached[0] + len(frame)
+            frame.index = range(start, reached[0])
+            yield frame.rename_axis("row")
 
-    return Chunks(frames(), list(columns), False, n_total, lambda: reached[0])
+    return Chunks(numbered(), columns, has_names, n_total, lambda: reached[0])
 
 
 def array_frame(columns, rows):
@@ -184,12 +169,6 @@ def array_frame(columns, rows):
     import pandas as pd
 
     return pd.DataFrame({name: np.array(v[rows]) for name, v in columns.items()})
-
-
-def _counted(frame, start):
-    """A frame whose rows are numbered from `start`."""
-    frame.index = range(start, start + len(frame))
-    return frame.rename_axis("row")
 
 
 def place(index, label):

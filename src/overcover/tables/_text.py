@@ -109,8 +109,6 @@ class Rows:
     def line_of(self, rows):
         """Lines in the file, counted from 1, where rows that have been read begin.
 
-        Examples
-        --------
         >>> rows = Rows(["a,b\\n", "1,2\\n", "\\n", "3,4\\n"])
         >>> rows.first, list(rows), rows.line_of([0, 1]).tolist()
         (['a', 'b'], ['1,2\\n', '3,4\\n'], [2, 4])

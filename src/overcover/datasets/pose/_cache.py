@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import get_data_home
 
-RESERVE = 2**26
-"""Bytes that are left free on a disk."""
+RESERVE = 2**26  # bytes that are left free on a disk
 
 
 def stored(key, shapes, blocks, folder=None, data_home=None, anew=False):

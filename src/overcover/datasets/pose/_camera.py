@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 DISTANCE, HEIGHT, TARGET, FOCAL = 5200.0, 1500.0, 950.0, 900.0
-FIRST_AZIMUTH = 20.0
-"""Direction of the first camera from the middle of the scene, in degrees."""
+FIRST_AZIMUTH = 20.0  # of the first camera from the middle of the scene, in degrees
 
 
 class Camera(NamedTuple):

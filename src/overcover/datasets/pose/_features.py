@@ -20,18 +20,16 @@ of an empty image are zero.
 import numpy as np
 from sklearn.cluster import KMeans
 
+from ..._compiled import compiled
 from ..._parallel import one_thread_per_worker
-from ._silhouette import border_of, compiled
+from ._silhouette import border_of
 
 N_ORIENTATIONS = 9
-N_POINTS = 100
-"""Points sampled along a border."""
+N_POINTS = 100  # sampled along a border
 N_RINGS, N_DIRECTIONS = 5, 12
-NEAREST_RING, FARTHEST_RING = 0.125, 2.0
-"""Where the rings begin and end, in mean distances."""
+NEAREST_RING, FARTHEST_RING = 0.125, 2.0  # begin and end, in mean distances
 N_WORDS = 100
-MOST_CONTEXTS = 10_000
-"""The most contexts from which a codebook is learned."""
+MOST_CONTEXTS = 10_000  # from which a codebook is learned
 
 
 @compiled

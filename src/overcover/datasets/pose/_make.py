@@ -25,12 +25,9 @@ from ._scene import Scene
 from ._silhouette import SIZE
 from ._skeleton import BONES, JOINT_NAMES, JOINTS
 
-VERSION = 1
-"""Of the generator: raised when it generates other data, so that caches are renewed."""
-CHUNK = 256
-"""Frames that each worker generates at once."""
-CODEBOOK_FRAMES = 400
-"""The most training frames from which a codebook is learned."""
+VERSION = 1  # raised when other data are generated, so that caches are renewed
+CHUNK = 256  # frames that each worker generates at once
+CODEBOOK_FRAMES = 400  # the most training frames from which a codebook is learned
 
 
 def make_pose(

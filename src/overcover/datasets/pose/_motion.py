@@ -87,8 +87,7 @@ KEYED = {
     "throw_catch": Motion(4.0, 12.0, _STANDING_READY, _THROWS),
     "sit": Motion(11.0, 20.0, _STANCE, _SITTINGS),
 }
-MOTIONS = (*GAITS, *KEYED)
-"""Names of the motions, in the order of the data."""
+MOTIONS = (*GAITS, *KEYED)  # in the order of the data
 
 
 def wander(rng, n_signals, t, fastest=0.25):

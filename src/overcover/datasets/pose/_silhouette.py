@@ -10,11 +10,10 @@ chunks or workers.
 
 import numpy as np
 
-from ..._compiled import compiled as compiled
+from ..._compiled import compiled
 from ._skeleton import P
 
-SIZE, MARGIN = 96, 8
-"""Pixels of an image's side, and left free around the person."""
+SIZE, MARGIN = 96, 8  # pixels of an image's side, and left free around the person
 
 # Limbs: two points and their radii, in mm per metre of height. "skull" is a point
 # between neck and head, so that head and neck have different widths.

@@ -17,12 +17,11 @@ import numpy as np
 _ARM = ("clavicle", "shoulder", "elbow", "wrist")
 _LEG = ("hip", "knee", "ankle")
 
+# The 18 joints that have angles.
 JOINTS = (
     *("pelvis", "spine", "chest", "neck"),
     *(f"{side}_{part}" for side in ("left", "right") for part in _ARM + _LEG),
 )
-"""The 18 joints that have angles."""
-
 J = {name: j for j, name in enumerate(JOINTS)}
 
 # Every point of the body and its parent joint.
@@ -60,8 +59,7 @@ _OFFSETS = dict(
     clavicle 4 0 125, shoulder -2 99 -22, elbow 0 8 -170, wrist 4 0 -146, hand 6 0 -88,
     hip 0 52 -18, knee 6 4 -245, ankle -8 0 -243, toe 112 10 -32""")
 )
-SOLE = 40.0
-"""How far below the ankle the heel ends, per metre of height."""
+SOLE = 40.0  # how far below the ankle the heel ends, per metre of height
 
 # Lowest and highest flexion, abduction and twist.
 _LIMITS = {
@@ -78,8 +76,7 @@ _LIMITS = {
     "ankle": ((-45, 30), (-20, 20), (-20, 20)),
 }
 LIMITS = np.array([_LIMITS[name.split("_")[-1]] for name in JOINTS], dtype=float)
-LIMITS = LIMITS.transpose(2, 0, 1)
-"""Lowest and highest angles, shape (2, 18, 3)."""
+LIMITS = LIMITS.transpose(2, 0, 1)  # lowest and highest, shape (2, 18, 3)
 
 # Signs that turn (flexion, abduction, twist) into right-handed rotations about
 # (y, x, z). What hangs down flexes forwards by a negative turn about y; knees, and what
@@ -129,19 +126,7 @@ def rotations(degrees):
 
 
 def pose_body(angles, offsets):
-    """Points (n_frames, 21, 3) relative to the pelvis: forward kinematics.
-
-    Examples
-    --------
-    A knee bends backwards:
-
-    >>> _, offsets = make_bodies(np.random.default_rng(0), 1)
-    >>> angles = np.zeros((1, 18, 3))
-    >>> angles[0, J["left_knee"], 0] = 90.0
-    >>> body = pose_body(angles, offsets[0])
-    >>> bool(body[0, P["left_ankle"], 0] < body[0, P["right_ankle"], 0] - 300)
-    True
-    """
+    """Points (n_frames, 21, 3) relative to the pelvis: forward kinematics."""
     local = rotations(angles * _SIGNS)
     # The pelvis leans first and faces its heading last: the inverse of the opposite.
     local[:, 0] = rotations(-angles[:, 0]).swapaxes(1, 2)
