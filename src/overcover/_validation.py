@@ -43,6 +43,8 @@ class TrainingData(NamedTuple):
     """In units of a typical weight, shape (n_used,); None if all are equal."""
     rows: np.ndarray | None
     """Row numbers in the original data, ascending; None for all."""
+    unit: float = 1.0
+    """The caller's weight that `weights` count as one."""
 
 
 def check_training_data(
@@ -69,10 +71,10 @@ def check_training_data(
     estimator.n_outputs_ = Y.shape[1]
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, rows)
-    used, weights = comparable(rows, Y, sample_weight, merge)
+    used, weights, unit = comparable(rows, Y, sample_weight, merge)
     if used is not None:
         rows, Y = rows[used], Y[used]
-    return TrainingData(rows, Y, weights, used)
+    return TrainingData(rows, Y, weights, used, unit)
 
 
 def take_names(estimator, table):
