@@ -13,6 +13,7 @@ from sklearn.linear_model import BayesianRidge
 
 from overcover import (
     GP,
+    AnyRegressor,
     ImportanceWeightedTwinGP,
     OverlappingCoverRegressor,
     SharmaMittalTwinGP,

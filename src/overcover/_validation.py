@@ -45,6 +45,8 @@ class TrainingData(NamedTuple):
     """Row numbers in the original data, ascending; None for all."""
     unit: float = 1.0
     """The caller's weight that `weights` count as one."""
+    n_given: int = 0
+    """Rows of the original data."""
 
 
 def check_training_data(
@@ -72,9 +74,10 @@ def check_training_data(
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, rows)
     used, weights, unit = comparable(rows, Y, sample_weight, merge)
+    n_given = len(rows)
     if used is not None:
         rows, Y = rows[used], Y[used]
-    return TrainingData(rows, Y, weights, used, unit)
+    return TrainingData(rows, Y, weights, used, unit, n_given)
 
 
 def take_names(estimator, table):

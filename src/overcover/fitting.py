@@ -169,7 +169,8 @@ class InMemory:
     in_memory = True
     """Whether all states are held in memory."""
 
-    is_merged, rows = False, None
+    is_merged: bool = False
+    rows: Any = None
     """Whether equal rows have been merged before the fit, see `overcover._weights`; and
     if so, which of the caller's rows are left, None for all."""
 

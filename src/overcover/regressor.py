@@ -311,10 +311,11 @@ default="auto"
         self.machine_, self.length_scales_ = fit.machine, fit.length_scales
         self.cover_ = fit.cover.renumbered(data.rows)
         self.states_, self.router_ = fit.results["machines"], fit.results["router"]
-        self.n_samples_seen_ = runner.n_given or len(X)
+        self.n_samples_seen_ = runner.n_given or data.n_given
         self.weight_unit_ = data.unit
-        for name in ("groups_", "borders_", "promise_"):
-            vars(self).pop(name, None)
+        for name in learning.LEARNED:
+            if hasattr(self, name):
+                delattr(self, name)
         if groups is not None:
             self.groups_ = groups
         shape = fit.recipe.shape._replace(n_subdomains=fit.n_subdomains)

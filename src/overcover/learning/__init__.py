@@ -1,4 +1,4 @@
-r"""Learning on: rows join a fitted cover, or leave it, and only their subdomains change.
+r"""Learning on: rows join a fitted cover, or leave it; their subdomains change alone.
 
     X, Y -> metric -> partition -> cover -> machines -> routing -> combination
     -> prediction, and [learning] from more rows
@@ -23,10 +23,12 @@ import numpy as np
 from .._records import finite, record
 from .._validation import check_observed, check_queries, check_weights
 from .._weights import are_judged, in_units_of, used_rows
-from ._ground import Borders, Ground
+from ._ground import GROWN, Borders, Ground
 
-__all__ = ["Borders", "Promise", "Remembered", "forget", "learn", "remember"]
+__all__ = ["GROWN", "Borders", "Promise", "Remembered", "forget", "learn", "remember"]
 
+# Attributes of a model that has learned on, which a fit removes; or of groups.
+LEARNED = ("groups_", "borders_", "promise_")
 # New rows that `Promise` remembers: with more, older ones fade.
 MOST_REMEMBERED = 2000
 COVERAGE = 0.95

@@ -92,7 +92,7 @@ class Ground:
         # Where the outputs of a row can be had.
         self.known = [m[:n] for m, n in zip(self.members, self.n_owned)]
         self.labels = np.empty(len(numbers), dtype=np.intp)
-        X, weights = np.empty((len(numbers), len(model.length_scales_))), None
+        X = np.empty((len(numbers), len(model.length_scales_)))
         weights = np.ones(len(numbers))
         for k, own in enumerate(self.known):
             recalled = model.machine_.recall(model.states_[k])
@@ -221,9 +221,10 @@ class Ground:
         for i, part in zip([k, *others], parts):
             self.labels[part] = i
             if i != k:
-                for values in (self.members, self.n_owned, self.origin):
-                    values.append(None)
-                self.centers.append(None)
+                self.members.append(part)
+                self.n_owned.append(len(part))
+                self.origin.append(None)
+                self.centers.append(self.centers[k])
                 self.reaches.append({})
             self.set_members(i, part, part[:0])
             self.centers[i] = center_of(self.Z[part])

@@ -301,7 +301,7 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     @keep_notes
     def _fit(self, X, y, sample_weight, X_target=None, groups=None):
         groups = check_groups(groups, X)
-        X, Y, sample_weight, rows, _ = check_training_data(
+        X, Y, sample_weight, rows, *_ = check_training_data(
             self, X, y, sample_weight, merge=self.takes_weights
         )
         groups = groups if groups is None or rows is None else groups[rows]
