@@ -24,8 +24,9 @@ from ..cover import (
 from ..partition import partition_rows
 from ..routing import subdomain_means
 
-# How many times its size a subdomain may have, and its share of rows a cluster.
-GROWN, CROWDED = 1.5, 2.0
+# How many times its size a subdomain may have, and its share of rows a cluster: halves
+# of what is split own 0.7 of their share, so that clusters own about theirs on average.
+GROWN, CROWDED = 1.5, 1.4
 # A row as far away as the farthest, but for rounding, is no farther.
 ROUNDING = 1.0 + 1e-9
 
