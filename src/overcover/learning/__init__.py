@@ -73,7 +73,10 @@ class Batch(NamedTuple):
 
 def n_seen(model) -> int:
     """Rows that a model was given so far: the number of the next one."""
-    return int(getattr(model, "n_samples_seen_", model.cover_.rows()[-1] + 1))
+    # A runner that merged rows before the fit may not know how many there were.
+    return max(
+        int(getattr(model, "n_samples_seen_", 0)), int(model.cover_.rows()[-1]) + 1
+    )
 
 
 def batch_of(model, X, y, sample_weight, groups) -> Batch:
