@@ -50,6 +50,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/faults.py
 	$(BIN)/python benchmarks/rounding.py
 	$(BIN)/python benchmarks/posterior.py
+	$(BIN)/python benchmarks/stream.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache demo \

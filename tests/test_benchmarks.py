@@ -358,3 +358,19 @@ def test_tables_are_encoded_as_well_as_by_a_pipeline(
     _, write = benchmark_module("publish").TABLES["frames"]
     assert "150 training rows, 60 test rows" in write(record)
     assert "A table as it is" in capsys.readouterr().out
+
+
+def test_a_stream_is_learned(benchmark_module, tmp_path, monkeypatch, capsys):
+    stream, rng = benchmark_module("stream"), np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (700, 2))
+    Y = np.sin(X[:, :1]) + 0.1 * rng.normal(size=(700, 1))
+    data = stream._common.Data("waves", X[:500], Y[:500], X[500:], Y[500:])
+    monkeypatch.setattr(stream._common, "load", lambda name: data)
+    sizes = ["--rows", "500", "--first", "300"]
+    stream.main(["--quick", *sizes, "--results", str(tmp_path)])
+    (row,) = sections(tmp_path)["stream"]["rows"]
+    assert len(row["batches"]) == 2
+    assert row["batches"][-1]["rows"] == 498
+    assert row["summary"]["same"] is True
+    assert row["summary"]["error_ratio"] < 1.2
+    assert "Learned on against at once" in capsys.readouterr().out

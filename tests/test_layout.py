@@ -13,7 +13,7 @@ import overcover
 
 ROOT = Path(overcover.__file__).parent
 PATH = ("partition", "cover", "machines", "routing", "combination")
-PATH += ("consult", "fitting", "regressor")
+PATH += ("consult", "fitting", "learning", "regressor")
 EXTRAS = ("matplotlib", "rich", "pandas", "pyarrow", "h5py", "cdflib", "typer")
 EXTRAS += ("dask", "distributed")
 # The commands are functions that typer reads, so it is imported with them.

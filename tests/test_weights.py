@@ -129,14 +129,14 @@ def test_equal_rows_are_found_wherever_they_are(seed, n_rows, n_levels):
 
 
 def test_rows_that_differ_in_outputs_alone_stay():
-    rows, weights = comparable(np.ones((4, 1)), np.arange(4.0)[:, None], None)
+    rows, weights, _ = comparable(np.ones((4, 1)), np.arange(4.0)[:, None], None)
     assert rows is None and weights is None
 
 
 def test_weights_of_equal_rows_add_up():
     X = np.array([[1.0], [2.0], [1.0], [3.0], [2.0]])
     weights = np.array([1.0, 0.0, 1.0, 4.0, 2.0])
-    rows, found = comparable(X, np.zeros((5, 1)), weights)
+    rows, found, _ = comparable(X, np.zeros((5, 1)), weights)
     assert_array_equal(rows, [0, 1, 3])
     assert_allclose(found / found[0], [1.0, 1.0, 2.0])
 

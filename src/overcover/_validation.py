@@ -39,6 +39,8 @@ class TrainingData(NamedTuple):
     Y: np.ndarray  # shape (n_used, n_outputs)
     weights: np.ndarray | None  # in units of a typical weight; None if all are equal
     rows: np.ndarray | None  # numbers in the original data, ascending; None for all
+    unit: float = 1.0  # the caller's weight that `weights` count as one
+    n_given: int = 0  # rows of the original data
 
 
 def check_training_data(
@@ -65,10 +67,11 @@ def check_training_data(
     estimator.n_outputs_ = Y.shape[1]
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, rows)
-    used, weights = comparable(rows, Y, sample_weight, merge)
+    used, weights, unit = comparable(rows, Y, sample_weight, merge)
+    n_given = len(rows)
     if used is not None:
         rows, Y = rows[used], Y[used]
-    return TrainingData(rows, Y, weights, used)
+    return TrainingData(rows, Y, weights, used, unit, n_given)
 
 
 def take_names(estimator, table):

@@ -21,8 +21,9 @@ import numpy as np
 
 from ._streams import slices_of
 
-# Farther apart weights make no difference that could be seen.
-LEAST, MOST = 1e-12, 1e12
+# Farther apart weights make no difference that could be seen. Rows that others
+# contradict are lighter still (`overcover._left_out.LIGHT`), and known by that.
+LEAST, MOST = 1e-10, 1e12
 # The largest weights, this share of them, do not decide what is typical.
 TOP = 0.05
 # Where more inputs than this share of those that repeat come with several outputs,
@@ -35,19 +36,24 @@ LEAST_JUDGED = 0.25
 def comparable(X, Y, weights, merge=True):
     """Rows to learn from, ascending or None for all; their weights, None if equal.
 
-    Rows of weight zero are left out. X may be mapped: it is read in blocks. `merge` is
-    False where it is known that no two rows are equal.
+    And the weight that counts as one. Rows of weight zero are left out. X may be
+    mapped: it is read in blocks. `merge` is False where it is known that no two rows
+    are equal.
 
     >>> X, Y = np.array([[1.0], [2.0], [1.0]]), np.zeros((3, 1))
     >>> comparable(X, Y, np.array([1.0, 4.0, 3.0]))
-    (array([0, 1]), None)
+    (array([0, 1]), None, 4.0)
     """
+    largest = 1.0 if weights is None else weights.max()
     rows, weights = used_rows(X, Y, weights, merge)
-    return rows, None if weights is None else in_typical_units(weights)
+    if weights is None:
+        return rows, None, 1.0
+    unit = float(min(largest * typical_of(weights), np.finfo(float).max))
+    return rows, in_typical_units(weights), unit
 
 
 def used_rows(X, Y, weights, merge=True):
-    """As `comparable`, with weights as they are: sums for equal rows."""
+    """As `comparable`, with weights over the largest: sums for equal rows."""
     n_rows = len(X)
     if weights is not None:
         # Before anything is added up: 1e300 and its like must not overflow.
@@ -71,10 +77,19 @@ def in_typical_units(weights):
     weights = weights / weights.max()
     if weights.min() >= 1.0 - 1e-12:
         return None
+    return in_units_of(typical_of(weights), weights)
+
+
+def typical_of(weights):
+    """The weight that counts as one, see `in_typical_units`."""
     n_typical = max(1, len(weights) - int(np.ceil(TOP * len(weights))))
     lower = np.partition(weights, n_typical - 1)[:n_typical]
     share = lower / lower.max()  # whose squares do not vanish
-    typical = lower.max() * np.sum(share**2) / np.sum(share)
+    return float(lower.max() * np.sum(share**2) / np.sum(share))
+
+
+def in_units_of(typical, weights):
+    """Positive weights divided by a typical one, none of them extreme."""
     return np.clip(weights / typical, LEAST, MOST)
 
 

@@ -30,6 +30,8 @@ HARDLY = 0.01
 MANY_DUPLICATES = {"note": 0.1, "warning": 0.5}
 # Rows that a finding names at most.
 MOST_LISTED = 20
+# New rows by which a model is judged, at least.
+FEW_LEARNED = 50
 # With fewer test rows than this, errors are not judged.
 FEW_QUERIES = 20
 
@@ -133,6 +135,7 @@ def findings(model, X=None, y=None, assessment=None):
     """`advise` for test rows that are predicted already."""
     about_model = about_variance if is_alone(model) else about_cover
     texts = [*about_model(model), *about_noise(model), *about_rows(model)]
+    texts += about_learning(model)
     if X is not None:
         rows = check_queries(model, X) if hasattr(X, "iloc") else X
         texts += about_inputs(model, np.asarray(rows, dtype=np.float64))
@@ -240,6 +243,22 @@ def about_rows(model):
             f"warning: The outputs of {number(len(rows))} rows look like outliers: all "
             "rows around them say otherwise. They count for next to nothing. Look at "
             f"row {some(rows.astype(str), MOST_LISTED)} (the first is 0)."
+        )
+
+
+def about_learning(model):
+    """New rows that were predicted worse than promised, before they were learned."""
+    promise = getattr(model, "promise_", None)
+    if promise is None or promise.n_rows < FEW_LEARNED:
+        return
+    gap = STANDARD_ERRORS * np.sqrt(COVERAGE * (1 - COVERAGE) / promise.n_rows)
+    if promise.within < COVERAGE - max(gap, LEAST_GAP):
+        yield (
+            f"warning: Of the last {number(promise.n_rows)} rows that the model has "
+            f"learned, 95 % intervals held only {percent(promise.within)} beforehand, "
+            f"and squared errors were {number(promise.error_sq, 2)} times what was "
+            "promised. What is measured may have changed: call model.retune(), and "
+            "model.forget(rows) for rows that are no longer true."
         )
 
 

@@ -293,14 +293,19 @@ def extend_clusters(clusters, lending, start, stop, n_jobs=None):
     results do not depend on the range. Memory: one lender's rows for each worker,
     `n_lenders` numbers per cluster.
     """
+    return extend_some(clusters, lending, np.arange(start, stop), n_jobs)
+
+
+def extend_some(clusters, lending, which, n_jobs=None):
+    """As `extend_clusters`, of the clusters with these numbers."""
     centers, sizes, size, n_lenders = lending
     if size == 0:
-        return [clusters.numbers(i) for i in range(start, stop)]
+        return [clusters.numbers(i) for i in which]
     # One more than lend, because every cluster is nearest to itself.
-    nearest, _ = nearest_centers(centers[start:stop], centers, n_lenders + 1, n_jobs)
+    nearest, _ = nearest_centers(centers[which], centers, n_lenders + 1, n_jobs)
 
-    def extend(i):
-        own, listed = clusters.numbers(i), nearest[i - start]
+    def extend(i, listed):
+        own = clusters.numbers(i)
         wanted = size - len(own)
         if wanted <= 0:
             return own
@@ -310,7 +315,7 @@ def extend_clusters(clusters, lending, start, stop, n_jobs=None):
         counts = quotas(distances, sizes[lenders], wanted)
         return np.concatenate([own, borrow(centers[i], clusters, lenders, counts)])
 
-    return list(run_tasks(extend, ((i,) for i in range(start, stop)), n_jobs))
+    return list(run_tasks(extend, zip(which, nearest), n_jobs))
 
 
 def cover_partition(X, partition: Partition, size, overlap, spread, n_jobs=None):

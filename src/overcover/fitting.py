@@ -88,7 +88,7 @@ class Fit:
 
 def tune(fit):
     """The machine with its hyperparameters, and the weights of the rows."""
-    (X, Y, weights, _), rng = fit.data, fit.rng
+    (X, Y, weights, *_), rng = fit.data, fit.rng
     machine = make_machine(fit.recipe.machine)
     weights = machine.weigh(X, weights, fit.X_target, rng)
     size, n_jobs = fit.recipe.shape.size, fit.recipe.n_jobs
@@ -169,9 +169,13 @@ class InMemory:
     in_memory = True
     """Whether all states are held in memory."""
 
-    is_merged, rows = False, None
+    is_merged: bool = False
+    rows: Any = None
     """Whether equal rows have been merged before the fit, see `overcover._weights`; and
     if so, which of the caller's rows are left, None for all."""
+
+    n_given = 0
+    """How many rows the caller gave in all; 0 for those that the fit sees."""
 
     def run(self, fit, name, track=iter):
         """Do a stage of `STAGES`, and put its result into ``fit.results``.

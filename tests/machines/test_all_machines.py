@@ -160,11 +160,18 @@ def test_a_machine_alone_is_explained_advised_and_reported(
     assert "Seconds to fit" not in path.read_text(encoding="utf-8")
 
 
+class Forgetful(AnyRegressor):
+    """A machine that keeps no rows."""
+
+    def recall(self, state):
+        return None
+
+
 def test_a_machine_that_keeps_no_rows_is_advised_and_reported_with_them(
     surface, tmp_path
 ):
     X, y = (array[:80] for array in surface)
-    alone = AnyRegressor().fit(X, y)
+    alone = Forgetful().fit(X, y)
     assert isinstance(advise(alone, X, y), list)
     assert write_report(alone, tmp_path / "report.html", X, y).exists()
     with pytest.raises(ValueError, match="keeps no training rows"):

@@ -26,7 +26,7 @@ class SharedKernelGP(
         sample_weight : array-like of shape (n_samples,), default=None
             As in `overcover.GP.fit`: the noise of a row is divided by its weight.
         """
-        X, Y, weights, _ = check_training_data(self, X, y, sample_weight)
+        X, Y, weights, *_ = check_training_data(self, X, y, sample_weight)
         self._check_options(X.shape[1])
         self._fit(X, Y, weights)
         return self

@@ -125,7 +125,7 @@ class NeighborhoodRegressor(
         weight is one neighbour.
         """
         machine = make_machine(self.machine)
-        X, Y, weight, _ = check_training_data(
+        X, Y, weight, *_ = check_training_data(
             self, X, y, sample_weight, merge=machine.takes_weights
         )
         check_count("n_neighbors", self.n_neighbors, 1, "800 suits most data.")

@@ -108,7 +108,7 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
     @all_or_nothing
     def fit(self, X, y):
         """Store the rows, and learn length scales; shapes as in scikit-learn."""
-        X, Y, _, _ = check_training_data(self, X, y)
+        X, Y, *_ = check_training_data(self, X, y)
         self._check_options(X.shape[1], Y.shape[1])
         self._X_mean, self._Y_mean = center_of(X), Y.mean(axis=0)
         X, Y = X - self._X_mean, Y - self._Y_mean

@@ -11,13 +11,21 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._parameters import NestedPart
 from .._streams import moments_of
-from .base import Answer, Machine
+from .base import Answer, Machine, Recalled
 
 
 class AnyRegressorState(NamedTuple):
     """One fitted estimator, or one per output where it takes a single one."""
 
     estimators: list[Any]
+
+    X: np.ndarray
+    """The rows, shape (size, n_features)."""
+
+    Y: np.ndarray
+    """Their outputs, shape (size, n_outputs)."""
+
+    weights: np.ndarray | None
 
 
 class AnyRegressor(NestedPart, Machine):
@@ -115,7 +123,11 @@ class AnyRegressor(NestedPart, Machine):
             if estimator.get_params().get("random_state", self) is None:
                 estimator.set_params(random_state=self.seed_)
             fitted.append(estimator.fit(X, target, **arguments))
-        return AnyRegressorState(fitted)
+        return AnyRegressorState(fitted, X, Y, sample_weight)
+
+    def recall(self, state):
+        """The rows as they were given."""
+        return Recalled(state.X, lambda rows: state.Y[rows], state.weights)
 
     def answer(self, state, X_query, variance=False):
         """The estimators' own predictions."""

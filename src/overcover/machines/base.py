@@ -75,6 +75,9 @@ class Recalled(NamedTuple):
     outputs: Callable[[np.ndarray], np.ndarray]
     """``outputs(rows)`` are the outputs of some rows, shape (n_rows, n_outputs)."""
 
+    weights: np.ndarray | None = None
+    """As they were given to `fit_state`, shape (size,); None if all are one."""
+
 
 class Description(NamedTuple):
     """What other parts of the package need to know of a class of machines."""
@@ -253,6 +256,15 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
         return sample_weight
 
+    def weigh_more(self, X, sample_weight):
+        """Weights of rows that come after the fit, like those of `weigh`."""
+        return sample_weight
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether `weigh` was given targets."""
+        return False
+
     def answer_once(self, X, Y, sample_weight, X_query, variance=False) -> Answer:
         """Fit and answer, where no one needs the state afterwards.
 
@@ -289,7 +301,7 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     @keep_notes
     def _fit(self, X, y, sample_weight, X_target=None, groups=None):
         groups = check_groups(groups, X)
-        X, Y, sample_weight, rows = check_training_data(
+        X, Y, sample_weight, rows, *_ = check_training_data(
             self, X, y, sample_weight, merge=self.takes_weights
         )
         groups = groups if groups is None or rows is None else groups[rows]

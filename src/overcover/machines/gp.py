@@ -248,23 +248,35 @@ class GP(TunedGP):
 
     def recall(self, state):
         """The rows of the state, moved back to where they were."""
-        return Recalled(state.X + state.center, partial(self._outputs, state))
+        weights = state.weights
+        if self.is_robust_:
+            weights = np.where(self._is_light(weights), weights / LIGHT, weights)
+        X = state.X + state.center
+        return Recalled(X, partial(self._outputs, state), weights)
 
     def _outputs(self, state, rows):
         """``A alpha`` and the mean: outputs are not kept, but can be had again."""
+        each = np.arange(len(rows))
         Y = np.repeat(state.Y_mean[None], len(rows), axis=0)
         for g, theta in enumerate(state.theta):
             j = self._outputs_of(g)
             kernel, A = kernels.in_units(self._kernel_of(g), theta, state.X)
             row_noise = np.exp(theta[-1]) / state.weights[rows]
-            Y[:, j] += kernels.gram(kernel, A)[rows] @ state.alpha[:, j]
+            K = kernels.cross(kernel, A[rows], A)
+            K[each, rows] = kernels.diagonal(kernel, A[rows])  # of a white kernel too
+            Y[:, j] += K @ state.alpha[:, j]
             Y[:, j] += row_noise[:, None] * state.alpha[rows][:, j]
         return Y
 
     def contradicted(self, state):
         """Places of owned rows that were made light, see `is_robust_`."""
         n_owned = state.ratios.shape[1]
-        return np.flatnonzero(state.weights[:n_owned] < 10 * LIGHT)
+        return np.flatnonzero(self._is_light(state.weights[:n_owned]))
+
+    @staticmethod
+    def _is_light(weights):
+        """Which rows were made light; no weight that a user gives is as small."""
+        return weights < 10 * LIGHT
 
     def keeps_factors(self, n_subdomains, size):
         """Whether states hold their factors, given how many there will be."""

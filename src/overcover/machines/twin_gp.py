@@ -243,7 +243,7 @@ class TwinGP(CalibratedMachine):
         """The rows of the state in their own units, zero where a column is ignored."""
         rows = state.rows
         X = (rows.A + rows.center) * finite(rows.input_scales)
-        return Recalled(X, lambda chosen: rows.back(rows.Z[chosen]))
+        return Recalled(X, lambda chosen: rows.back(rows.Z[chosen]), rows.weights)
 
     def keeps_factors(self, n_subdomains, size):
         """Whether so many states hold their cores."""

@@ -148,6 +148,17 @@ class ImportanceWeightedTwinGP(TwinGP):
         weights = np.maximum(self.importance_.weights_, LEAST_WEIGHT)
         return weights if sample_weight is None else weights * sample_weight
 
+    def weigh_more(self, X, sample_weight):
+        """By the ratio of densities that the fit has found."""
+        if not self.has_targets:
+            return sample_weight
+        return np.maximum(self.importance_.predict(X), LEAST_WEIGHT) * sample_weight
+
+    @property
+    def has_targets(self):
+        """Whether the fit got targets."""
+        return hasattr(self, "importance_")
+
     def _ratio(self, random_state):
         return RelativeDensityRatio(
             self.alpha, n_centers=self.n_centers, random_state=random_state

@@ -20,7 +20,7 @@ import sklearn.cluster
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
-from .. import machines, routing
+from .. import learning, machines, routing
 from .._records import fields_of, record_of
 from ..cover import Cover
 from ..density_ratio import RelativeDensityRatio
@@ -33,6 +33,7 @@ from ._pack import DTYPES, StoreError
 def record_classes() -> dict[str, type]:
     """Classes that declare their fields (see `overcover._records`), by name."""
     kinds: list[Any] = [Partition, Cover, *routing.ROUTERS.values()]
+    kinds += [learning.Borders, learning.Promise]
     for machine in machines.NAMED.values():
         about = machine.description
         kinds += [about.state, *about.parts.values(), *about.calibrated.values()]

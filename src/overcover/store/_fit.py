@@ -94,7 +94,11 @@ def fit_into(
                 # Else the fit would copy the rows that it uses to memory.
                 runner.is_merged = True
                 used, runner.rows = mapped_used(*used, scratch)
+                runner.n_given = len(rows)
             model._fit(*used[:3], X_target, runner, used[3])
+            if runner.rows is not None and sample_weight is not None:
+                # Those of merged rows are relative to the largest.
+                model.weight_unit_ *= float(np.max(sample_weight))
 
         return fingerprint_of(model, X, y, *known), fit_rows
 
@@ -164,7 +168,7 @@ def fingerprint_of(
     if not all(_is_plain(a) for a in (X, y)):  # data frames, lists
         columns = [str(name) for name in getattr(X, "columns", [])]
         X, X_target = encode_training(fresh, X, y, sample_weight, X_target, groups)
-        X, Y, _, _ = check_training_data(fresh, X, y, merge=False)
+        X, Y, *_ = check_training_data(fresh, X, y, merge=False)
         names = list(getattr(fresh, "feature_names_in_", []))
         if hasattr(fresh, "encoder_"):
             learned = encode(fresh.encoder_)

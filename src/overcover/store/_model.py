@@ -2,12 +2,14 @@
 
 import warnings
 from numbers import Integral
+from pathlib import Path
 
 import numpy as np
 
 from .._validation import check_count
 from ..alone import as_cover, is_alone
 from ..cover import Cover, CoverShape
+from ..learning import Borders, Promise
 from ..machines import Machine
 from ..regressor import OverlappingCoverRegressor
 from ..routing import ROUTERS
@@ -15,8 +17,22 @@ from ..tables import TableEncoder
 from . import _directory as directory
 from ._codec import check_storable, decode, encode
 from ._pack import StoreError, refusing, write_pack
-from ._shapes import LENGTH_SCALES, N_OWNED, check_array, check_machine, check_record
-from ._subdomains import MOST_OPEN, Part, Subdomains, decode_pack, write_subdomain
+from ._shapes import (
+    GROUPS,
+    LENGTH_SCALES,
+    N_OWNED,
+    check_array,
+    check_machine,
+    check_record,
+)
+from ._subdomains import (
+    MOST_OPEN,
+    Part,
+    Subdomains,
+    decode_pack,
+    source_of,
+    write_subdomain,
+)
 
 # With less noise, relative to the signal, single precision costs digits that matter.
 LEAST_NOISE = 1e-3
@@ -38,7 +54,8 @@ def save(model, path, dtype=None, notes=None):
         Fitted, with a machine that describes its records, as GP and TwinGP do.
     path : str or path-like
         A directory; made if there is none, replaced if it is a store, refused if it
-        is anything else.
+        is anything else. A model that was loaded from there, and has learned since, is
+        read from the new files from then on.
     dtype : {None, "float64", "float32"}, default=None
         None is "float64", which is exact. "float32" halves factors, nearly all of a
         store, that are not float32 already (see `GP`); only variances change, by less
@@ -62,6 +79,7 @@ def save(model, path, dtype=None, notes=None):
     """
     dtype, notes = check_dtype(dtype), directory.check_notes(notes)
     model = storable_cover(model)
+    source = source_of(model.states_)
     with directory.writing(path) as store:
         directory.tidy(store)
         folder = directory.new_data_folder(store)
@@ -72,6 +90,10 @@ def save(model, path, dtype=None, notes=None):
         finally:
             # Deletes the old model or the new one, as the manifest says.
             directory.tidy(store)
+    if source is not None and source.folder.parent == Path(path).resolve():
+        # Its files are gone: the model goes on with those that it has just written.
+        fresh = load(path, max_open=source.max_open, max_bytes=source.max_bytes)
+        model.states_, model.cover_ = fresh.states_, fresh.cover_
 
 
 def check_dtype(dtype):
@@ -269,6 +291,25 @@ def check_cover(model, sizes):
     if type(model.router_) not in ROUTERS.values():
         raise StoreError("Its router is of another class.")
     check_record(model.router_, dict(sizes), "router")
+    check_learning(model, sizes)
+
+
+def check_learning(model, sizes):
+    """Refuse what a model needs to learn on, if it is there and makes no sense."""
+    for name, kind in {"borders_": Borders, "promise_": Promise}.items():
+        value = getattr(model, name, None)
+        if value is not None:
+            if type(value) is not kind:
+                raise StoreError(f"{name} should be a {kind.__name__}.")
+            check_record(value, dict(sizes), name)
+    if hasattr(model, "groups_"):
+        check_array(model.groups_, GROUPS, sizes, "groups_")
+    unit = getattr(model, "weight_unit_", 1.0)
+    if not isinstance(unit, float) or not 0 < unit < np.inf:
+        raise StoreError(f"weight_unit_ should be a positive number, not {unit!r}.")
+    with refusing("It makes no sense:"):
+        n_seen = getattr(model, "n_samples_seen_", sizes["N"])
+        check_count("n_samples_seen_", n_seen, sizes["N"])
 
 
 def check_encoder(encoder, n_columns, sizes):

@@ -17,7 +17,7 @@ from ._pack import StoreError, refusing
 NOT_EMPTY = "NnrKLGh"
 # Arrays beside the records.
 MEMBERS, N_OWNED, WEIGHTS = whole("n"), whole("K", 1), positive("N")
-LENGTH_SCALES = positive("d", np.inf)
+LENGTH_SCALES, GROUPS = positive("d", np.inf), whole("N")
 
 
 def check_record(record, sizes, where="record", values=True, parts=None):

@@ -167,6 +167,12 @@ class Part(Sequence):
         return f"<{self.field} of {len(self)} subdomains in {self.subdomains.folder}>"
 
 
+def source_of(states):
+    """The `Subdomains` that states are read from, or some of them; None if none is."""
+    base = getattr(states, "base", states)
+    return base.subdomains if isinstance(base, Part) else None
+
+
 def folder_of(model):
     """The folder of data that a model reads its subdomains from."""
     states = getattr(model, "states_", None)

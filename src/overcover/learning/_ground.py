@@ -1,0 +1,327 @@
+"""The ground that a model stands on: its rows and subdomains, while they change."""
+
+from collections.abc import Sequence
+from copy import copy
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import consult
+from .._neighbors import nearest_centers
+from .._parallel import run_tasks
+from .._progress import LOGGER
+from .._records import finite, not_negative, record, whole
+from .._streams import FARTHEST, Rows, center_of, without_far_cells
+from ..cover import (
+    CEILING_GUARD,
+    Clusters,
+    Cover,
+    CoverShape,
+    extend_some,
+    lending_of,
+)
+from ..partition import partition_rows
+from ..routing import subdomain_means
+
+# How many times its size a subdomain may have, and its share of rows a cluster: halves
+# of what is split own 0.7 of their share, so that clusters own about theirs on average.
+GROWN, CROWDED = 1.5, 1.4
+# A row as far away as the farthest, but for rounding, is no farther.
+ROUNDING = 1.0 + 1e-9
+
+
+@record(
+    centers=finite("K d"),
+    lenders=whole("K b", -1, "K"),
+    reaches=not_negative("K b"),
+)
+class Borders(NamedTuple):
+    """Which new rows join which subdomains; all in the machine's metric."""
+
+    centers: np.ndarray
+    """Of the clusters when they were made, shape (n_subdomains, n_features)."""
+
+    lenders: np.ndarray
+    """Clusters that each subdomain borrows from, -1 for none, (n_subdomains, b)."""
+
+    reaches: np.ndarray
+    """Distance from its centre of the farthest row borrowed there, same shape."""
+
+
+class Patched(Sequence):
+    """States in a store, some of them replaced: `places` are numbers, or states."""
+
+    def __init__(self, base, places):
+        self.base, self.places = base, places
+
+    def __len__(self):
+        return len(self.places)
+
+    def __getitem__(self, k):
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        place = self.places[k]
+        return self.base[place] if isinstance(place, int) else place
+
+
+def patch(states, places):
+    """The states with these places; those in a store stay there."""
+    if isinstance(states, Patched):
+        known = states.places
+        places = [known[p] if isinstance(p, int) else p for p in places]
+        return Patched(states.base, places)
+    if not isinstance(states, list):
+        return Patched(states, places)
+    return [states[p] if isinstance(p, int) else p for p in places]
+
+
+class Ground:
+    """The rows and subdomains of a fitted model, while they change.
+
+    Rows are called by their positions here: those of the model by ascending number,
+    then new ones. Clusters are `members[k][:n_owned[k]]`; `origin[k]` is the state that
+    subdomain k has, None if it is to be fitted.
+    """
+
+    def __init__(self, model, batch=None):
+        self.model, self.n_jobs = model, model.n_jobs
+        numbers, n_owned = model.cover_.rows(), model.cover_.n_owned
+        self.members = [np.searchsorted(numbers, m) for m in model.cover_.members]
+        self.n_owned = [int(n) for n in n_owned]
+        self.origin: list[int | None] = list(range(len(n_owned)))
+        # Where the outputs of a row can be had.
+        self.known = [m[:n] for m, n in zip(self.members, self.n_owned)]
+        self.labels = np.empty(len(numbers), dtype=np.intp)
+        X = np.empty((len(numbers), len(model.length_scales_)))
+        weights = np.ones(len(numbers))
+        for k, own in enumerate(self.known):
+            recalled = model.machine_.recall(model.states_[k])
+            if recalled is None:
+                raise ValueError(
+                    f"{model.machine_!r} keeps no rows, so it cannot learn from more "
+                    "of them. Fit it again, with all rows."
+                )
+            X[own], self.labels[own] = recalled.X[: len(own)], k
+            if recalled.weights is not None:
+                weights[own] = recalled.weights[: len(own)]
+        self.groups = getattr(model, "groups_", None)
+        self.numbers, self.X, self.weights = numbers, X, weights
+        self.n_old, self.batch = len(numbers), batch
+        if batch is not None:
+            self.numbers = np.concatenate([numbers, batch.numbers])
+            self.X = np.concatenate([X, batch.X])
+            self.weights = np.concatenate([weights, batch.weights])
+            if self.groups is not None:
+                self.groups = np.concatenate([self.groups, batch.groups])
+        rows = Rows(self.X, model.length_scales_, bounds=(-FARTHEST, FARTHEST))
+        self.Z = np.asarray(without_far_cells(rows))
+        self._find_borders(getattr(model, "borders_", None))
+
+    def _find_borders(self, borders):
+        if borders is None:
+            self.centers = [center_of(self.Z[own]) for own in self.known]
+            self.reaches = [self._reaches_of(k) for k in range(len(self.members))]
+            return
+        self.centers = list(borders.centers)
+        pairs = zip(borders.lenders, borders.reaches)
+        self.reaches = [{int(j): r for j, r in zip(*p) if j >= 0} for p in pairs]
+
+    def _distances(self, k, rows):
+        return np.sqrt(np.sum((self.Z[rows] - self.centers[k]) ** 2, axis=1))
+
+    def _reaches_of(self, k):
+        """The farthest row that subdomain k has borrowed, by lender."""
+        borrowed = self.members[k][self.n_owned[k] :]
+        lenders, which = np.unique(self.labels[borrowed], return_inverse=True)
+        farthest = np.zeros(len(lenders))
+        np.maximum.at(farthest, which.ravel(), self._distances(k, borrowed))
+        return dict(zip(lenders.tolist(), farthest))
+
+    def borders(self) -> Borders:
+        """The borders as arrays."""
+        width = max(map(len, self.reaches))
+        lenders = np.full((len(self.reaches), width), -1)
+        reaches = np.zeros(lenders.shape)
+        for k, found in enumerate(self.reaches):
+            lenders[k, : len(found)] = list(found)
+            reaches[k, : len(found)] = list(found.values())
+        return Borders(np.array(self.centers), lenders, reaches)
+
+    def shape(self) -> CoverShape:
+        """Sizes that a cover of so many rows is to have."""
+        return CoverShape.of(self.model, sum(self.n_owned), self.model.n_outputs_)
+
+    def set_members(self, k, own, borrowed):
+        """Give subdomain k other rows; its state is to be fitted."""
+        self.members[k] = np.concatenate([own, borrowed])
+        self.n_owned[k], self.origin[k] = len(own), None
+
+    def add(self):
+        """Let the rows of the batch join clusters, and subdomains that reach them."""
+        new = np.arange(self.n_old, len(self.X))
+        nearest, _ = nearest_centers(
+            self.Z[new], np.array(self.centers), 1, self.n_jobs
+        )
+        owners = nearest[:, 0].astype(np.intp)
+        self.labels = np.concatenate([self.labels, owners])
+        reach_of = np.full(len(self.members), -1.0)
+        for k, reaches in enumerate(self.reaches):
+            reach_of[list(reaches)] = list(reaches.values())
+            near = np.flatnonzero(reach_of[owners] >= 0)
+            reach_of[list(reaches)] = -1.0
+            lent = reaches_to(owners[near], reaches)
+            joins = new[near[self._distances(k, new[near]) <= ROUNDING * lent]]
+            owned = new[owners == k]
+            if len(owned) or len(joins):
+                own, borrowed = np.split(self.members[k], [self.n_owned[k]])
+                own = np.concatenate([own, owned])
+                self.set_members(k, own, np.concatenate([borrowed, joins]))
+
+    def drop(self, rows):
+        """Let rows leave; subdomains that own none any more end."""
+        is_gone = np.zeros(len(self.X), dtype=bool)
+        is_gone[rows] = True
+        for k, members in enumerate(self.members):
+            if is_gone[members].any():
+                parts = np.split(members, [self.n_owned[k]])
+                self.set_members(k, *(part[~is_gone[part]] for part in parts))
+        left = [k for k, n in enumerate(self.n_owned) if n]
+        if len(left) == len(self.n_owned):
+            return
+        place = {k: i for i, k in enumerate(left)}
+        for name in ("members", "n_owned", "origin", "centers", "reaches"):
+            setattr(self, name, [getattr(self, name)[k] for k in left])
+        for k, old in enumerate(self.reaches):
+            self.reaches[k] = {place[j]: r for j, r in old.items() if j in place}
+        for k, (members, n) in enumerate(zip(self.members, self.n_owned)):
+            self.labels[members[:n]] = k
+
+    def reshape(self):
+        """Split what has grown too large, and cover it and its borrowers again."""
+        shape, anew = self.shape(), set()
+        share = max(1.0, (1.0 - shape.overlap) * shape.size)
+        n_before = len(self.members)
+        for k in [k for k, state in enumerate(self.origin) if state is None]:
+            n_owned, n_members = self.n_owned[k], len(self.members[k])
+            is_crowded = n_before > 1 and n_owned > CROWDED * share
+            if n_members > GROWN * shape.size or is_crowded:
+                anew |= {k, *self._split(k, n_owned / share)}
+                anew |= {i for i in range(n_before) if k in self.reaches[i]}
+            elif GROWN * n_members < shape.size and shape.overlap > 0:
+                anew.add(k)
+        self._cover_again(np.array(sorted(anew), dtype=np.intp), shape)
+
+    def _split(self, k, n_shares):
+        """Cut cluster k into equal ones of about its share; numbers of the others."""
+        own = self.members[k][: self.n_owned[k]]
+        n_parts = min(len(own), max(2, int(np.ceil(n_shares - CEILING_GUARD))))
+        partition = partition_rows(self.Z[own], n_parts, "kmeans", self.n_jobs, 0)
+        parts = [own[part] for part in partition.clusters()]
+        others = range(len(self.members), len(self.members) + len(parts) - 1)
+        for i, part in zip([k, *others], parts):
+            self.labels[part] = i
+            if i != k:
+                self.members.append(part)
+                self.n_owned.append(len(part))
+                self.origin.append(None)
+                self.centers.append(self.centers[k])
+                self.reaches.append({})
+            self.set_members(i, part, part[:0])
+            self.centers[i] = center_of(self.Z[part])
+        return others
+
+    def _cover_again(self, which, shape):
+        """Choose the rows that subdomains borrow, by the rule of the cover."""
+        if not len(which):
+            return
+        sizes = np.array(self.n_owned)
+        own = [members[:n] for members, n in zip(self.members, sizes)]
+        options = shape.size, shape.overlap, shape.spread
+        lending = lending_of(np.array(self.centers), sizes, *options)
+        clusters = Clusters(self.Z, own)
+        for k, members in zip(
+            which, extend_some(clusters, lending, which, self.n_jobs)
+        ):
+            self.set_members(k, own[k], members[len(own[k]) :])
+            self.reaches[k] = self._reaches_of(k)
+
+    # -- what follows ----------------------------------------------------------------
+
+    def outputs(self, rows):
+        """Outputs of all rows, filled in for `rows`, each by its owner."""
+        model = self.model
+        Y = np.full((len(self.X), model.n_outputs_), np.nan)
+        if self.batch is not None:
+            Y[self.n_old :] = self.batch.Y
+        is_needed = np.zeros(len(self.X), dtype=bool)
+        is_needed[rows] = True
+
+        def recall(k):
+            places = np.flatnonzero(is_needed[self.known[k]])
+            recalled = model.machine_.recall(model.states_[k])
+            return self.known[k][places], recalled.outputs(places)
+
+        owners = ((k,) for k, own in enumerate(self.known) if is_needed[own].any())
+        for places, values in run_tasks(recall, owners, self.n_jobs):
+            Y[places] = values
+        return Y
+
+    def weights_of(self, rows):
+        """Weights as machines take them: None where all rows of the model are alike."""
+        return None if np.all(self.weights == 1.0) else self.weights[rows]
+
+    def fit_states(self):
+        """States of the subdomains that changed, in order."""
+        machine, changed = self.model.machine_, self.changed()
+        Y = self.outputs(np.concatenate([self.members[k] for k in changed]))
+        size = max(map(len, self.members))
+        keep = machine.keeps_factors(len(self.members), size)
+
+        def fit(k):
+            rows, n_owned = self.members[k], self.n_owned[k]
+            groups = None if self.groups is None else self.groups[rows]
+            groups = machine.groups_to_leave_out(groups, self.numbers[rows])
+            known = self.X[rows], Y[rows], self.weights_of(rows)
+            return machine.fit_state(*known, n_owned, keep, groups)
+
+        return list(run_tasks(fit, ((k,) for k in changed), self.n_jobs))
+
+    def changed(self):
+        """Subdomains whose states are to be fitted."""
+        return [k for k, state in enumerate(self.origin) if state is None]
+
+    def settle(self, started):
+        """Fit what has changed, and give the model all that follows."""
+        model, shape = self.model, self.shape()
+        n_subdomains = len(self.members)
+        consult.check_consulted(model.n_consulted, n_subdomains)
+        places: list[Any] = list(self.origin)
+        for k, state in zip(self.changed(), self.fit_states()):
+            places[k] = state
+        owned = zip(self.members, self.n_owned)
+        left = np.sort(np.concatenate([rows[:n] for rows, n in owned]))
+        n_owned = np.array(self.n_owned)
+        whole = Cover([np.searchsorted(left, m) for m in self.members], n_owned)
+        Z = self.Z[left]
+        known = Z, whole, self.labels[left], subdomain_means(Z, whole.members)
+        model.router_ = type(model.router_).summarize(*known, model.n_jobs)
+        model.states_ = patch(model.states_, places)
+        model.machine_ = copy(model.machine_)
+        model.machine_.calibrate(model.states_)
+        model.cover_ = whole.renumbered(self.numbers[left])
+        model.borders_ = self.borders()
+        shape = shape._replace(n_subdomains=n_subdomains)
+        model.n_subdomains_, model.subdomain_size_ = n_subdomains, shape.size
+        model.n_lenders_ = shape.n_lenders
+        if self.groups is not None:
+            model.groups_ = self.groups[left]
+        seconds = perf_counter() - started
+        spent = model.timings_.get("learning", 0.0) + seconds
+        model.timings_ = {**model.timings_, "learning": spent}
+        LOGGER.info("learning took %.2f s", seconds)
+
+
+def reaches_to(owners, reaches):
+    """The reach of a subdomain to each of some owners, all among its lenders."""
+    return np.array([reaches[j] for j in owners.tolist()])
