@@ -15,7 +15,9 @@ from ._validation import check_observed, check_queries
 from .alone import as_cover, is_alone
 from .consult import panel_of, rounds
 from .explain import names_of_features, remoteness
+from .machines import Prediction
 from .planning.findings import Finding, about_cover, about_variance
+from .targets import Outcomes
 
 __all__ = ["Finding", "advise"]
 
@@ -57,8 +59,8 @@ class Assessment(NamedTuple):
     seconds: float
     """Time that the predictions took."""
 
-    errors: Any
-    """How errors are distributed, see `overcover.machines.errors`."""
+    outcomes: Outcomes
+    """What may be observed, see `overcover.targets`."""
 
     def r2(self):
         """Share of each output's variance that is explained; NaN if it has none."""
@@ -70,12 +72,12 @@ class Assessment(NamedTuple):
         """Which observations lie in their interval; None where there are none."""
         if self.std is None:
             return None
-        return self.errors.held(self.Y - self.mean, self.std, coverage)
+        below, above = self.beyond(coverage)
+        return ~(below | above)
 
     def beyond(self, coverage=COVERAGE):
         """Which observations lie below and above their interval, two arrays."""
-        below, above = (end * self.std for end in self.errors.ends(coverage, self.std))
-        return self.mean - below > self.Y, self.mean + above < self.Y
+        return self.outcomes.beyond(self.Y, coverage)
 
 
 def assess(model, X, y):
@@ -96,17 +98,21 @@ def assess(model, X, y):
         parts.append((*prediction, home, remoteness(model, X[rows], home)))
         start = time.perf_counter()
     means, stds, homes, remote = zip(*parts)
-    mean = np.concatenate(means)
+    std = np.concatenate(stds) if has_variance else None
+    start = time.perf_counter()
+    outcomes = model._outcomes(Prediction(np.concatenate(means), std))
+    mean, std = outcomes.moments()
+    seconds += time.perf_counter() - start
     Y = check_observed(y, mean)
     return Assessment(
         Y,
         mean,
-        np.concatenate(stds) if has_variance else None,
+        std,
         np.concatenate(homes),
         np.concatenate(remote),
         names_of_outputs(y, Y),
         seconds,
-        model.errors_ if has_variance else None,
+        outcomes,
     )
 
 
