@@ -14,7 +14,7 @@ import overcover
 from overcover import GP, AnyRegressor, OverlappingCoverRegressor, store, targets
 from overcover._scales import SCALES
 from overcover._validation import TrainingData
-from overcover.advice import assess
+from overcover.advice import advise, assess
 from overcover.machines.errors import Gaussian
 from overcover.plots import CalibrationDisplay
 from overcover.targets import Outcomes, Scales, choose, fit_target, joined
@@ -322,6 +322,16 @@ def test_effects_of_words_are_learned_on_the_scale_of_the_model(rows):
     asked = pd.DataFrame({"a": [0.5, 0.5], "b": ["up", "never seen"]})
     expected = np.exp(logs.predict_quantile(asked, 0.9))
     assert_allclose(model.predict_quantile(asked, 0.9), expected, rtol=1e-10)
+
+
+def test_advice_is_to_try_a_scale_where_errors_are_skewed(rows, models):
+    X, y = rows
+
+    def says(model):
+        return any("target='auto'" in finding.text for finding in advise(model))
+
+    assert says(model_with("identity").fit(X, y**2))
+    assert not any(map(says, models))
 
 
 # -- bad input -------------------------------------------------------------------------

@@ -39,6 +39,11 @@ class Identity:
         return True
 
     @staticmethod
+    def bounds(numbers):
+        """Between which outputs lie."""
+        return -np.inf, np.inf
+
+    @staticmethod
     def forward(y, numbers):
         """The same."""
         return y
@@ -69,6 +74,11 @@ class Log(Identity):
     def is_allowed(y):
         """If all are positive."""
         return bool(np.all(y > 0))
+
+    @staticmethod
+    def bounds(numbers):
+        """Above zero."""
+        return 0.0, np.inf
 
     @staticmethod
     def forward(y, numbers):
@@ -111,6 +121,11 @@ class Logit(Identity):
     def makes_sense(numbers):
         """If the bounds are in order."""
         return numbers[0] < numbers[1]
+
+    @staticmethod
+    def bounds(numbers):
+        """As learned."""
+        return numbers[:2]
 
     @staticmethod
     def forward(y, numbers):
@@ -175,6 +190,11 @@ class YeoJohnson(Identity):
     def makes_sense(numbers):
         """If the unit is positive and the power has an inverse everywhere."""
         return numbers[1] > 0 and POWERS[0] <= numbers[2] <= POWERS[1]
+
+    @staticmethod
+    def bounds(numbers):
+        """No less than the least output."""
+        return numbers[3], np.inf
 
     @staticmethod
     def forward(y, numbers):

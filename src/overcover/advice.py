@@ -33,6 +33,8 @@ HARDLY = 0.01
 MANY_DUPLICATES = {"note": 0.1, "warning": 0.5}
 # Rows that a finding names at most.
 MOST_LISTED = 20
+# An end of intervals that is so many times as far as the other is worth a note.
+SKEWED = 1.5
 # With fewer test rows than this, errors are not judged.
 FEW_QUERIES = 20
 
@@ -153,6 +155,7 @@ def findings(model, X=None, y=None, assessment=None):
     """`advise` for test rows that are predicted already."""
     about_model = about_variance if is_alone(model) else about_cover
     texts = [*map(str, about_model(model)), *about_noise(model), *about_rows(model)]
+    texts += about_scale(model)
     if X is not None:
         rows = check_queries(model, X) if hasattr(X, "iloc") else X
         texts += about_inputs(model, np.asarray(rows, dtype=np.float64))
@@ -210,6 +213,18 @@ def about_noise(model):
                 "free of noise. That is right for simulations; for measurements, look "
                 "for rows that are nearly copies of each other."
             )
+
+
+def about_scale(model):
+    """Errors that are far from symmetric, where the scale is that of y."""
+    if model.target_.names:
+        return
+    short, long = np.sort(model.errors_.ends(COVERAGE), axis=0)
+    if np.any(long > SKEWED * short):
+        yield (
+            "note: Errors reach much farther on one side than on the other. Try "
+            "target='auto', which looks for a scale where they are alike."
+        )
 
 
 def about_inputs(model, X):

@@ -89,7 +89,8 @@ class Predictor:
             ``8 * n_queries**2`` bytes for every output, and once more for each thread.
         noise : bool, default=True
             Whether these are of a new observation, or of the function without the
-            noise of an observation. Only GP machines tell these apart.
+            noise of an observation. Only GP machines tell these apart. Where `target`
+            is another scale, the mean is one or the other, too.
 
         Returns
         -------
@@ -267,8 +268,9 @@ class FullModel(Predictor):
     def sample_y(self, X, n_samples=1, random_state=0, *, noise=True):
         """Draw outputs of new rows together, as their covariances say.
 
-        Outputs are drawn independently of each other, and from a Gaussian: a tail that
-        leave-one-out errors have is in `predict_interval`, not here.
+        Outputs are drawn independently of each other, and from a Gaussian (on the scale
+        of `target`): a tail that leave-one-out errors have is in `predict_interval`,
+        not here.
 
         Parameters
         ----------
