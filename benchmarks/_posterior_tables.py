@@ -29,7 +29,27 @@ def tails(result):
     return f"{table([*head, 'above, equal widths'], rows)}\n\n{made_by(result)}"
 
 
+def targets(result):
+    """Both tails and bounds, with target="auto" and without."""
+    shares = ("below", "above", "beyond_bounds")
+    rows = [
+        [
+            row["outputs"],
+            str(row["n_rows"]),
+            row["target"],
+            *(f"{row[key]:.1%}" for key in shares),
+            f"{row['log_density']:.3f}",
+            number(row["rmse"]),
+        ]
+        for row in result["rows"]
+    ]
+    head = ["outputs", "rows", "target", "below", "above", "ends beyond bounds"]
+    head += ["log density", "RMSE"]
+    return f"{table(head, rows)}\n\n{made_by(result)}"
+
+
 TABLES = {
     "together": ("posterior_together", together),
     "tails": ("posterior_tails", tails),
+    "targets": ("posterior_targets", targets),
 }

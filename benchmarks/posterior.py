@@ -1,22 +1,26 @@
 """What a posterior says: is it likelier together, and do both tails miss the same?
 
-    python benchmarks/posterior.py [--section together,tails] [--quick]
+    python benchmarks/posterior.py [--section together,tails,targets] [--quick]
 
 "together" draws groups of four neighbouring places and gives the log density of the
 true function there, per place: under the covariances of a full GP, under those of a
 cover, and under its standard deviations alone. "tails" counts the test rows below and
 above 95 % intervals, for outputs whose noise is and is not symmetric, and what equal
-half widths would have missed. Prints tables and writes
+half widths would have missed. "targets" counts the same with target="auto" beside the
+default, with the ends beyond the bounds of the outputs, mean log densities and RMSE;
+also for flows of a river (rf1), where its file is there. Prints tables and writes
 benchmarks/results/posterior_SECTION.json.
 """
 
+import time
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import multivariate_normal, norm
 from threadpoolctl import threadpool_limits
 
-from _common import print_table, run_sections
+from _common import load_raw, print_table, run_sections
 from overcover import GP, OverlappingCoverRegressor
 
 
@@ -128,9 +132,69 @@ def one_fit(kind, n_rows, seed, n_test=2000):
     }
 
 
+# -- targets ---------------------------------------------------------------------------
+
+TARGETS = ("identity", "auto")
+# Bounds of outputs by what they are like; none for the others.
+BOUNDS = {"positive": (0, np.inf), "bounded": (0, 1), "counts": (0, np.inf)}
+BOUNDS["river"] = (0, np.inf)
+SITE = 5  # of the river
+
+
+def targets(settings):
+    """One row per kind of outputs, number of rows and target."""
+    sizes = settings.n_rows // 20, settings.n_rows // 2
+    cases = [(kind, n_rows) for kind in KINDS for n_rows in sizes]
+    with suppress(FileNotFoundError):
+        load_raw("rf1")
+        cases.append(("river", sizes[1]))
+    rows = []
+    with threadpool_limits(1):
+        for kind, n_rows in cases:
+            for target in TARGETS:
+                fits = [on_scale(kind, n_rows, s, target) for s in settings.seeds]
+                means = {k: np.mean([fit[k] for fit in fits]) for k in fits[0]}
+                rows.append({"outputs": kind, "n_rows": n_rows, "target": target})
+                rows[-1] |= means
+    print_table("Both tails and bounds on a scale that is chosen", rows)
+    return rows
+
+
+def rows_of(kind, n_rows, rng, n_test=2000):
+    """Inputs and outputs, the test rows last."""
+    if kind == "river":
+        X, Y = load_raw("rf1")
+        some = rng.permutation(len(X))[: n_rows + n_test]
+        return X[some].astype(float), Y[some, SITE].astype(float)
+    X = rng.uniform(-2, 2, (n_rows + n_test, 2))
+    return X, KINDS[kind](waves(X), rng)
+
+
+def on_scale(kind, n_rows, seed, target):
+    """Shares beyond either end, of ends beyond the bounds, log density, error."""
+    X, y = rows_of(kind, n_rows, np.random.default_rng([n_rows, seed]))
+    model = OverlappingCoverRegressor(target=target, random_state=seed)
+    start = time.perf_counter()
+    model.fit(X[:n_rows], y[:n_rows])
+    seconds = time.perf_counter() - start
+    X, y = X[n_rows:], y[n_rows:]
+    low, high = model.predict_interval(X, 0.95)
+    least, most = BOUNDS.get(kind, (-np.inf, np.inf))
+    return {
+        "below": float(np.mean(y < low)),
+        "above": float(np.mean(y > high)),
+        "beyond_bounds": float(np.mean((low < least) | (high > most))),
+        "log_density": float(model.log_density(X, y).mean()),
+        "rmse": float(np.sqrt(np.mean((model.predict(X) - y) ** 2))),
+        "changed": float(np.any(model.target_.is_changed)),
+        "fit_s": seconds,
+    }
+
+
 def main(arguments=None):
     """Measure, print and record."""
-    sections, settings = {"together": together, "tails": tails}, (FULL, QUICK)
+    sections = {"together": together, "tails": tails, "targets": targets}
+    settings = FULL, QUICK
     run_sections(__doc__.splitlines()[0], "posterior", sections, settings, arguments)
 
 

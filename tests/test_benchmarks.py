@@ -151,6 +151,10 @@ def test_the_posterior_is_judged_together_and_tail_by_tail(benchmark_module, tmp
         assert row["together"] > row["independent"]
     for row in written["posterior_tails"]["rows"]:
         assert {"below", "above", "below_equal", "above_equal"} <= set(row)
+    rows = written["posterior_targets"]["rows"]
+    assert {row["target"] for row in rows} == {"identity", "auto"}
+    table = benchmark_module("_posterior_tables").targets(written["posterior_targets"])
+    assert table.count("| auto |") == len(rows) / 2
 
 
 def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, capsys):

@@ -92,6 +92,27 @@ def test_a_fit_is_that_of_python(folder, frame, model):
     assert notes["table"] == {"targets": ["y", "z"]}
 
 
+def test_a_scale_of_the_outputs_is_that_of_python(folder, frame, tmp_path):
+    table = frame.assign(y=np.exp(frame["y"]))
+    table.to_csv(tmp_path / "positive.csv", index=False)
+    out = tmp_path / "log.ocm"
+    known = ("fit", tmp_path / "positive.csv", "--target", "y", "--drop", "z")
+    said = json.loads(run(*known, "--out", out, "--scale", "log", "--json"))
+    assert said["target"] == ["log"]
+    model = overcover.load(out)
+    ends = run("predict", out, tmp_path / "positive.csv", "--std", "--interval", 0.9)
+    read = pd.read_csv(io.StringIO(ends))
+    mean, std = model.predict(frame[NAMES], return_std=True)
+    assert_allclose(read["y"], mean, rtol=1e-12)
+    assert_allclose(read["y_std"], std, rtol=1e-12)
+    low, high = model.predict_interval(frame[NAMES], 0.9)
+    assert_allclose(read[["y_low", "y_high"]], np.column_stack([low, high]), rtol=1e-12)
+    assert "scale of outputs  log" in run("inspect", out)
+    scores = json.loads(run("evaluate", out, tmp_path / "positive.csv", "--json"))
+    density = model.log_density(frame[NAMES], table["y"]).mean()
+    assert_allclose(scores["scores"][0]["nlpd"], -density)
+
+
 @pytest.mark.parametrize(
     "name",
     ["data.csv", "data.csv.gz", "data.tsv", "data.parquet", "data.npy", "data.npz"],

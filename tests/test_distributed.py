@@ -110,6 +110,20 @@ def test_sizes_by_the_rule_of_auto_are_the_local_ones(
     check_equal_stores(path, tmp_path / "local.ocm")
 
 
+def test_outputs_go_to_another_scale_on_the_workers_too(client, path, tmp_path):
+    X, Y = data()
+    Y = np.exp(Y)
+    model = make_model(GP("rbf", 1.0, 0.01), target="auto")
+    on_cluster.fit(model, X, Y, path, client)
+    assert "log" in model.target_.names
+    local = store.fit_into(
+        make_model(model.machine, target="auto"), X, Y, tmp_path / "l"
+    )
+    check_equal_stores(path, tmp_path / "l")
+    means = on_cluster.predict(model, X, client, return_std=True)
+    assert_array_equal(means, local.predict(X, return_std=True))
+
+
 @pytest.mark.parametrize("router", ["variance", "neighbors"])
 def test_twin_gps_with_weights_and_targets_too(router, client, path, tmp_path):
     X, Y = data(120)

@@ -54,6 +54,8 @@ ESTIMATORS = [
     OverlappingCoverRegressor(GP(**FIXED), router="neighbors", **SMALL),
     OverlappingCoverRegressor(GP(per_subdomain=True, **FIXED), **SMALL),
     OverlappingCoverRegressor(AnyRegressor(), partition="rpc", **SMALL),
+    OverlappingCoverRegressor(GP(**FIXED), target="yeo-johnson", **SMALL),
+    OverlappingCoverRegressor(GP(**FIXED), target="auto", **SMALL),
     TwinGP(),
     TwinGP(*TWIN, rank="full", n_starts=2),
     ImportanceWeightedTwinGP(*TWIN),

@@ -468,3 +468,22 @@ def test_a_stored_model_that_lies_about_its_borders_is_refused(surface, tmp_path
         liar.save(tmp_path / "liar.ocm")
         with pytest.raises(overcover.store.StoreError, match=r"model\.pack"):
             overcover.load(tmp_path / "liar.ocm")
+
+
+def test_a_model_on_another_scale_learns_on_that_scale():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (360, 2))
+    y = np.exp(3.0 * wave(X) + 0.1 * rng.normal(size=360))
+    options = {"subdomain_size": 60, "random_state": 0}
+    machine = GP(length_scale=2.0, noise=1e-2)
+    model = OverlappingCoverRegressor(machine, target="log", **options)
+    plain = OverlappingCoverRegressor(machine, **options)
+    model.fit(X[:240], y[:240]).partial_fit(X[240:], y[240:])
+    plain.fit(X[:240], np.log(y[:240])).partial_fit(X[240:], np.log(y[240:]))
+    median = model.predict_quantile(X, 0.5)
+    assert_allclose(median, np.exp(plain.predict_quantile(X, 0.5)))
+    with pytest.raises(ValueError, match="y = 0 in row 1 .*scale 'log'"):
+        model.partial_fit(X[:2], [1.0, 0.0])
+    # Rows come back in their own units.
+    again = OverlappingCoverRegressor(machine, target="log", **options).fit(X, y)
+    assert_allclose(model.retune().predict(X), again.predict(X), rtol=1e-6)

@@ -15,7 +15,9 @@ from ._validation import check_observed, check_queries
 from .alone import as_cover, is_alone
 from .consult import panel_of, rounds
 from .explain import names_of_features, remoteness
+from .machines import Prediction
 from .planning.findings import SEVERITIES, Finding, about_cover, about_variance
+from .targets import Outcomes
 
 __all__ = ["Finding", "advise"]
 
@@ -32,6 +34,8 @@ MANY_DUPLICATES = {"note": 0.1, "warning": 0.5}
 MOST_LISTED = 20
 # New rows by which a model is judged, at least.
 FEW_LEARNED = 50
+# An end of intervals that is so many times as far as the other is worth a note.
+SKEWED = 1.5
 # With fewer test rows than this, errors are not judged.
 FEW_QUERIES = 20
 
@@ -46,7 +50,7 @@ class Assessment(NamedTuple):
     remoteness: np.ndarray  # above one outside the cover, see `overcover.explain`
     names: list[str]  # of the outputs
     seconds: float  # time that the predictions took
-    errors: Any  # how errors are distributed, see `overcover.machines.errors`
+    outcomes: Outcomes  # what may be observed, see `overcover.targets`
 
     def r2(self):
         """Share of each output's variance that is explained; NaN if it has none."""
@@ -58,12 +62,12 @@ class Assessment(NamedTuple):
         """Which observations lie in their interval; None where there are none."""
         if self.std is None:
             return None
-        return self.errors.held(self.Y - self.mean, self.std, coverage)
+        below, above = self.beyond(coverage)
+        return ~(below | above)
 
     def beyond(self, coverage=COVERAGE):
         """Which observations lie below and above their interval, two arrays."""
-        below, above = (end * self.std for end in self.errors.ends(coverage, self.std))
-        return self.mean - below > self.Y, self.mean + above < self.Y
+        return self.outcomes.beyond(self.Y, coverage)
 
 
 def assess(model, X, y):
@@ -84,17 +88,21 @@ def assess(model, X, y):
         parts.append((*prediction, home, remoteness(model, X[rows], home)))
         start = time.perf_counter()
     means, stds, homes, remote = zip(*parts)
-    mean = np.concatenate(means)
+    std = np.concatenate(stds) if has_variance else None
+    start = time.perf_counter()
+    outcomes = model._outcomes(Prediction(np.concatenate(means), std))
+    mean, std = outcomes.moments()
+    seconds += time.perf_counter() - start
     Y = check_observed(y, mean)
     return Assessment(
         Y,
         mean,
-        np.concatenate(stds) if has_variance else None,
+        std,
         np.concatenate(homes),
         np.concatenate(remote),
         names_of_outputs(y, Y),
         seconds,
-        model.errors_ if has_variance else None,
+        outcomes,
     )
 
 
@@ -136,6 +144,7 @@ def findings(model, X=None, y=None, assessment=None):
     about_model = about_variance if is_alone(model) else about_cover
     texts = [*about_model(model), *about_noise(model), *about_rows(model)]
     texts += about_learning(model)
+    texts += about_scale(model)
     if X is not None:
         rows = check_queries(model, X) if hasattr(X, "iloc") else X
         texts += about_inputs(model, np.asarray(rows, dtype=np.float64))
@@ -190,6 +199,18 @@ def about_noise(model):
                 "free of noise. That is right for simulations; for measurements, look "
                 "for rows that are nearly copies of each other."
             )
+
+
+def about_scale(model):
+    """Errors that are far from symmetric, where the scale is that of y."""
+    if model.target_.names:
+        return
+    short, long = np.sort(model.errors_.ends(COVERAGE), axis=0)
+    if np.any(long > SKEWED * short):
+        yield (
+            "note: Errors reach much farther on one side than on the other. Try "
+            "target='auto', which looks for a scale where they are alike."
+        )
 
 
 def about_inputs(model, X):

@@ -23,6 +23,7 @@ from ._markup import element, html_table, number, numbers, percent, some, text_t
 from ._neighbors import nearest_centers
 from ._validation import check_count, check_queries
 from .consult import panel_of, rounds
+from .machines import Prediction
 from .routing import grouped
 
 __all__ = ["Explanation"]
@@ -60,7 +61,8 @@ class Explanation:
         noise for a named kernel. Where subdomains learn hyperparameters of their own,
         and for `AnyRegressor`, on a common scale instead.
     means, stds : ndarray of shape (n_answers, n_outputs)
-        The answers.
+        The answers. (With a `target` these are weighed on the scale of the model, and
+        each is shown in units of the outputs.)
     neighbors, neighbor_distances : ndarray of shape (n_neighbors,)
         The nearest of all training rows (but those of weight zero), by index, nearest
         first, and their distances in length scales. These and the next two are None
@@ -275,18 +277,19 @@ def explain(model, X, n_neighbors=5):
 def _pages(model, X, consultation, n_neighbors):
     """An explanation of each query of one round."""
     route, answers, weights, measure = consultation
-    mean, std = consultation.prediction()
-    near = nearest_rows(model, X, n_neighbors)
+    mean, std = model._outcomes(consultation.prediction()).moments()
+    variances, near = answers.variance, nearest_rows(model, X, n_neighbors)
     remote = remoteness(model, X, consultation.homes())
     names = names_of_features(model)
     for q, x in enumerate(X):
         candidates = np.flatnonzero(route.subdomains[q] >= 0)
         subdomains, votes = route.subdomains[q, candidates], weights[q, candidates]
-        means = answers.mean[q, candidates]
+        stds = None if variances is None else np.sqrt(variances[q, candidates])
+        answer = Prediction(answers.mean[q, candidates], stds)
+        means, stds = model._outcomes(answer).moments()
         optional = {}
         if std is not None:
-            optional["std"] = std[q]
-            optional["stds"] = np.sqrt(answers.variance[q, candidates])
+            optional["std"], optional["stds"] = std[q], stds
             optional["posterior_variances"] = answers.posterior[q, candidates, 0]
         if near is not None:
             rows, optional["neighbor_distances"], targets = (part[q] for part in near)
@@ -386,5 +389,5 @@ def nearest_rows(model, X, n_neighbors):
     targets = np.empty((*rows.shape, model.n_outputs_))
     for k, where in grouped(owners):
         recalled = model.machine_.recall(model.states_[k])
-        targets[where] = recalled.outputs(places[where])
+        targets[where] = model.target_.inverse(recalled.outputs(places[where]))
     return rows, nearest[0], targets

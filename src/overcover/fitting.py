@@ -22,6 +22,7 @@ from .cover import CoverShape, cover_partition
 from .machines import make_machine
 from .partition import partition_rows
 from .routing import make_router
+from .targets import Unchanged
 
 
 class Recipe(NamedTuple):
@@ -33,6 +34,7 @@ class Recipe(NamedTuple):
     router: str
     random_state: Any
     n_jobs: int | None
+    target: Any = Unchanged()  # which the outputs have gone through
 
 
 class Fit:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import consult, learning, routing
 from ._markup import element
 from ._notes import keep_notes
+from ._numbers import numbers_of
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
 from ._validation import (
     all_or_nothing,
@@ -30,11 +31,22 @@ from .cover import (
 )
 from .explain import summary
 from .fitting import Fit, InMemory, Recipe
-from .machines import FullModel, TakesMachine, check_covariance_fits, make_machine
+from .machines import (
+    GP,
+    FullModel,
+    TakesMachine,
+    check_covariance_fits,
+    make_machine,
+)
 from .planning.choice import plan_within
 from .planning.findings import warn_of_budget, warn_of_poor_choices
 from .planning.result import describe_fit
 from .tables import encode_training
+from .targets import Unchanged, check_target, fit_target
+
+# The machine by which target="auto" chooses: one kernel, and hyperparameters that all
+# outputs share, are enough to compare scales.
+JUDGE = {"kernel": "matern32", "per_output": False, "robust": False}
 
 # The rows of so many subdomains say how far the inputs of all rows spread.
 RELEVANCE_SUBDOMAINS = 64
@@ -85,6 +97,14 @@ default="auto"
         How several answers become one; see `overcover.combination`. "auto" is
         "certainty" with the router "variance" and ``n_consulted=1``: candidates that
         are about equally certain share the answer. Else it is "inverse-distance".
+    target : {"identity", "auto", "log", "logit", "yeo-johnson"}, ("logit", low, \
+high) or transformer, default="identity"
+        The scale on which outputs are modelled, each column alone; all answers are in
+        units of y. "log" is for positive outputs, "logit" for outputs between 0 and 1,
+        or between bounds, "yeo-johnson" for skewed ones and counts. "auto" chooses for
+        each output the scale on which held-out rows are likeliest, "identity" if in
+        doubt. A transformer of scikit-learn must be increasing and have an
+        `inverse_transform`. See `overcover.targets`.
     encoder : TableEncoder or None, default=None
         How a DataFrame with words, dates or missing values becomes numbers; None is
         ``TableEncoder()``. Arrays, and DataFrames of numbers alone, need none.
@@ -110,6 +130,8 @@ default="auto"
     length_scales_ : ndarray of shape (n_features_in_,)
         The machine's metric: routing measures distances between ``X / length_scales_``.
         One for each input of `encoder_`, if there is one.
+    target_ : Scales, Transformed or Unchanged
+        The scales of the outputs; ``target_.names`` has a word for each.
     encoder_ : TableEncoder
         Only if X was a DataFrame with words, dates or missing values.
     states_ : list of named tuples
@@ -156,6 +178,7 @@ default="auto"
         partition="kmeans",
         router="variance",
         combine="auto",
+        target="identity",
         encoder=None,
         n_jobs=None,
         random_state=None,
@@ -169,6 +192,7 @@ default="auto"
         self.partition = partition
         self.router = router
         self.combine = combine
+        self.target = target
         self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -298,18 +322,23 @@ default="auto"
     @keep_notes
     def _fit(self, X, y, sample_weight, X_target, runner, groups=None, budget=None):
         """`fit`, by a runner of its stages, see `overcover.fitting`; checked groups."""
-        merge = not runner.is_merged and make_machine(self.machine).takes_weights
-        table = X
-        X, X_target = encode_training(self, X, y, sample_weight, X_target, groups)
-        data = check_training_data(self, X, y, sample_weight, True, merge)
-        if X is not table:
-            take_names(self, table)
-        if groups is not None and data.rows is not None:
-            groups = groups[data.rows]
-        if data.rows is None:
-            data = data._replace(rows=runner.rows)
+        known = X, sample_weight, X_target, groups, runner
+        data, X_target, groups = self._training_data(y, *known)
+        target = fit_target(self.target, data, groups, GP(**JUDGE))
+        if "target_" in vars(self):  # of an earlier fit
+            del self.target_
+        if not isinstance(target, Unchanged):
+            self.target_ = target
+        if hasattr(self, "encoder_") and np.any(target.is_changed):
+            # It learns effects of words on outputs: on the scale of the model.
+            Z = target.forward(numbers_of(y, "y").reshape(len(y), -1))
+            Z[~np.isfinite(Z)] = 0.0  # of rows without weight
+            data, X_target, groups = self._training_data(Z.reshape(np.shape(y)), *known)
+        else:
+            data = data._replace(Y=target.forward(data.Y))
         warn_of_few_rows(len(data.X))
         recipe = self._recipe(data, runner.in_memory, budget)
+        recipe = recipe._replace(target=target)
         fit = Fit(recipe, data, X_target, groups)
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
 
@@ -341,6 +370,21 @@ default="auto"
         self.timings_ = progress.seconds
         progress.finish()
         return self
+
+    def _training_data(self, y, X, sample_weight, X_target, groups, runner):
+        """Checked rows, with X_target as numbers and the groups of these rows."""
+        merge = not runner.is_merged and make_machine(self.machine).takes_weights
+        check_target(self.target)
+        table = X
+        X, X_target = encode_training(self, X, y, sample_weight, X_target, groups)
+        data = check_training_data(self, X, y, sample_weight, True, merge)
+        if X is not table:
+            take_names(self, table)
+        if groups is not None and data.rows is not None:
+            groups = groups[data.rows]
+        if data.rows is None:
+            data = data._replace(rows=runner.rows)
+        return data, X_target, groups
 
     def _recipe(self, data, in_memory, budget=None) -> Recipe:
         """What the stages need besides the rows; refuses wrong parameters."""
@@ -421,3 +465,4 @@ default="auto"
         check_count("n_consulted", self.n_consulted, 1, "1 suits a large overlap.")
         check_choice("router", self.router, tuple(routing.ROUTERS))
         check_choice("combine", self.combine, consult.CHOICES)
+        check_target(self.target)

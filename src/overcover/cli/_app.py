@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from .. import __version__, store
 from .._interrupts import as_exceptions
+from ..targets import CHOICES, check_target
 from ._errors import Cannot, Mistake, code_and_word
 from ._show import say
 
@@ -120,6 +121,19 @@ def size_named(text):
     if not text.isdigit() or int(text) < 1:
         raise typer.BadParameter(f"{text!r} is neither auto nor a number of rows.")
     return int(text)
+
+
+def scale_named(text):
+    """A value of `target`: a word, or the bounds of a logit."""
+    name, *bounds = text.split(":")
+    try:
+        target = (name, *map(float, bounds)) if bounds else name
+        check_target(target)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text!r} is none of {', '.join(CHOICES)}, nor like logit:0:100."
+        ) from error
+    return target
 
 
 def show_version(wanted: bool):

@@ -14,6 +14,7 @@ from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
 from ..explain import names_of_features
 from ..machines import NAMED
 from ..tables import TableEncoder, writing_table
+from ..targets import CHOICES
 from . import _app as option
 from ._app import app
 from ._columns import read_table, split_names
@@ -53,6 +54,14 @@ def fit(
         ),
     ] = None,
     overlap: option.Overlap = DEFAULT_OVERLAP,
+    scale: Annotated[
+        str,
+        typer.Option(
+            parser=option.scale_named,
+            metavar=f"[{'|'.join(CHOICES)}|logit:LOW:HIGH]",
+            help="Scale on which outputs are modelled; answers are in their units.",
+        ),
+    ] = "identity",
     drop: option.Drop = None,
     words: option.Words = None,
     missing: option.FitGaps = option.InFit.fill,
@@ -85,6 +94,7 @@ def fit(
         machine,
         subdomain_size=subdomain_size or DEFAULT_SIZE,
         overlap=overlap,
+        target=scale,
         encoder=TableEncoder(words=words) if words else None,
         n_jobs=jobs,
         random_state=seed,
@@ -102,7 +112,8 @@ def show_fit(out, X, Y, result, as_json):
         answer = {"model": out, "is_new": is_new}
         answer |= {"rows": facts["n_rows"], "dropped": n_dropped}
         answer |= {"features": list(X.columns), "targets": list(Y.columns)}
-        names = ("machine", "hyperparameters", "subdomain_size", "overlap", "bytes")
+        names = ["machine", "hyperparameters", "subdomain_size", "overlap", "bytes"]
+        names.append("target")
         answer |= {name: facts[name] for name in names}
         timings = {name: float(value) for name, value in model.timings_.items()}
         answer |= {"subdomains": facts["n_subdomains"], "timings": timings}
@@ -229,7 +240,7 @@ def scores_of(assessment):
     error = assessment.Y - assessment.mean
     nlpd = held = np.full(error.shape, np.nan)
     if assessment.std is not None:
-        nlpd = -assessment.errors.log_density(error, assessment.std)
+        nlpd = -assessment.outcomes.log_density(assessment.Y)
         held = assessment.held()
     columns = {
         "rmse": np.sqrt(np.mean(error**2, axis=0)),
@@ -282,6 +293,7 @@ def description_of(facts, stored):
         ("rows of each", number(facts["subdomain_size"])),
         ("overlap", percent(facts["overlap"], 0)),
         ("router", facts["router"]),
+        *([("scale of outputs", some(facts["target"]))] if facts["target"] else []),
         *(
             (k.replace("_", " "), in_words(value))
             for k, value in hyperparameters.items()

@@ -297,14 +297,13 @@ def answer(model, X, wanted: Wanted):
         return dict.fromkeys(wanted.endings, np.empty(shape))
     if wanted.endings == [""]:
         return {"": model.predict(X).reshape(shape)}
-    mean, std = (part.reshape(shape) for part in model.predict(X, return_std=True))
-    found, errors = {"": mean, "_std": std}, model.errors_
+    outcomes = model._outcomes_at(X)
+    found = dict(zip(("", "_std"), outcomes.moments()))
     if wanted.std and not wanted.noise:
         _, function = model.predict(X, return_std=True, noise=False)
         found["_std"] = function.reshape(shape)
     if wanted.coverage:
-        below, above = (end * std for end in errors.ends(wanted.coverage, std))
-        found |= {"_low": mean - below, "_high": mean + above}
+        found["_low"], found["_high"] = outcomes.interval(wanted.coverage)
     for q in wanted.quantiles:
-        found[f"_q{q:g}"] = mean + errors.quantile(q, std) * std
+        found[f"_q{q:g}"] = outcomes.quantile(q)
     return found

@@ -54,7 +54,8 @@ class Job:
         """The fit as a stage begins: mapped rows, and the results that it needs."""
         X, y, weights, X_target, rows, groups = self.inputs.mapped()
         weights = None if weights is None else in_typical_units(weights)
-        data = TrainingData(X, y.reshape(len(X), -1), weights, rows)
+        Y = self.recipe.target.forward(y.reshape(len(X), -1))
+        data = TrainingData(X, Y, weights, rows)
         fit, draft = Fit(self.recipe, data, X_target, groups), self.draft
         for earlier in STAGES[stage].inputs:
             wait_for(draft.file(earlier))

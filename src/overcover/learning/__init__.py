@@ -86,7 +86,7 @@ def batch_of(model, X, y, sample_weight, groups) -> Batch:
             "partial_fit requires y to be passed, but the target y is None."
         )
     X = check_queries(model, X).astype(np.float64)
-    Y = check_observed(y, np.empty((len(X), model.n_outputs_)))
+    Y = on_scale_of(model, check_observed(y, np.empty((len(X), model.n_outputs_))))
     machine, largest = model.machine_, 1.0
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
@@ -104,6 +104,19 @@ def batch_of(model, X, y, sample_weight, groups) -> Batch:
     numbers, groups = n_seen(model) + rows, new_groups(model, groups, len(X))
     groups = None if groups is None else groups[rows]
     return Batch(X[rows], Y[rows], weights, numbers, groups, len(X))
+
+
+def on_scale_of(model, Y):
+    """Outputs on the scale of a model, see `overcover.targets`."""
+    Z = model.target_.forward(Y)
+    if not np.isfinite(Z).all():
+        row, column = np.argwhere(~np.isfinite(Z))[0]
+        raise ValueError(
+            f"y = {Y[row, column]:.6g} in row {row} (rows count from 0) has no place on "
+            f"the scale {model.target_.names[column]!r} that this model was fitted on. "
+            "Leave such rows out, or fit again with another target."
+        )
+    return Z
 
 
 def new_groups(model, groups, n_rows):
@@ -134,7 +147,8 @@ def compare(model, batch) -> Promise | None:
     judged = are_judged(batch.weights)
     mean, std = model._predict_rows(batch.X[judged], True)
     error = batch.Y[judged] - mean
-    held = model.errors_.held(error, std, COVERAGE)
+    below, above = (end * std for end in model.errors_.ends(COVERAGE, std))
+    held = (-below <= error) & (error <= above)
     ratio = error / np.maximum(std, np.finfo(float).tiny)
     n_old, *old = (0.0, 0.0, 0.0) if before is None else before.counts
     share = len(error) / (n_old + len(error))
@@ -191,7 +205,7 @@ class Remembered(NamedTuple):
     """All rows of a model, by ascending number."""
 
     X: np.ndarray
-    Y: np.ndarray
+    Y: np.ndarray  # in their own units
     weights: np.ndarray | None
     numbers: np.ndarray
     groups: np.ndarray | None
@@ -206,5 +220,6 @@ def remember(model) -> Remembered:
         )
     ground = Ground(model)
     each = np.arange(len(ground.X))
-    Y, weights = ground.outputs(each), ground.weights_of(each)
+    Y = model.target_.inverse(ground.outputs(each))
+    weights = ground.weights_of(each)
     return Remembered(ground.X, Y, weights, ground.numbers, ground.groups)

@@ -64,11 +64,6 @@ class Errors:
         below, above = self.ends(abs(2.0 * q - 1.0), std)
         return above if q >= 0.5 else -below
 
-    def held(self, error, std, coverage):
-        """Which errors lie within their central intervals, all (n, n_outputs)."""
-        below, above = self.ends(coverage, std)
-        return (-below * std <= error) & (error <= above * std)
-
 
 class Gaussian(Errors):
     """Errors of which nothing but their standard deviation is known."""

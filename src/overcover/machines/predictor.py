@@ -15,6 +15,7 @@ from .._validation import (
     check_probabilities,
     check_queries,
 )
+from ..targets import Outcomes, Unchanged
 from .errors import Calibrated, Gaussian
 
 
@@ -45,9 +46,11 @@ class Predictor:
     """Methods of every fitted model; a subclass gives `_predict_rows`."""
 
     machine_: Any
+    # The way from the scale of the model to the units of the outputs.
+    target_: Any = Unchanged()
 
     def _predict_rows(self, X, return_std, noise=True) -> Prediction:
-        """Predict validated rows, float32 or float64."""
+        """Predict validated rows, float32 or float64, on the scale of the model."""
         raise NotImplementedError
 
     def _covariance_rows(self, X, noise) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +89,8 @@ class Predictor:
             ``8 * n_queries**2`` bytes for every output, and once more for each thread.
         noise : bool, default=True
             Whether these are of a new observation, or of the function without the
-            noise of an observation. Only GP machines tell these apart.
+            noise of an observation. Only GP machines tell these apart. Where `target`
+            is another scale, the mean is one or the other, too.
 
         Returns
         -------
@@ -115,24 +119,59 @@ n_outputs)
                 "the diagonal of the covariances."
             )
         X = check_queries(self, X)
-        machine = self._answering_machine
-        if (return_std or return_cov) and not machine.has_variance:
-            raise ValueError(
-                f"{machine!r} has no predictive variance, so it can give neither "
-                "std nor intervals. Predict without return_std, or use GP(), whose "
-                "variance is exact."
-            )
+        if return_std or return_cov:
+            self._check_variance()
         if return_cov:
             self._check_posterior("covariances")
+            self._check_scale("Covariances", "Draw from sample_y")
             mean, cov = self._covariance_rows(X, noise)
             cov = np.moveaxis(cov, 0, -1)
             return as_training_shape(self, mean), as_training_shape(self, cov)
         if return_std and not noise:
             self._check_posterior("variances without noise")
-        mean, std = self._predict_rows(X, return_std, noise)
+        # On another scale, means depend on standard deviations.
+        is_changed = np.any(self.target_.is_changed)
+        wanted = return_std or (is_changed and self._answering_machine.has_variance)
+        answer = self._predict_rows(X, wanted, noise)
+        mean, std = self._outcomes(answer, noise).moments()
         if not return_std:
             return as_training_shape(self, mean)
         return as_training_shape(self, mean), as_training_shape(self, std)
+
+    def _outcomes(self, answer, noise=True) -> Outcomes:
+        """Answers on the scale of the model, as users ask for them.
+
+        The one way to units of the outputs.
+        """
+        has_errors = noise and answer.std is not None
+        errors = self.errors_ if has_errors else Gaussian()
+        return Outcomes(answer.mean, answer.std, errors, self.target_)
+
+    def _outcomes_at(self, X) -> Outcomes:
+        """What may be observed at queries."""
+        check_is_fitted(self)
+        X = check_queries(self, X)
+        self._check_variance()
+        return self._outcomes(self._predict_rows(X, True))
+
+    def _check_variance(self):
+        """Refuse to give what needs a variance, where there is none."""
+        machine = self._answering_machine
+        if not machine.has_variance:
+            raise ValueError(
+                f"{machine!r} has no predictive variance, so it can give neither "
+                "std nor intervals. Predict without return_std, or use GP(), whose "
+                "variance is exact."
+            )
+
+    def _check_scale(self, wanted, remedy):
+        """Refuse what is known on the scale of the outputs alone."""
+        if np.any(self.target_.is_changed):
+            raise ValueError(
+                f"{wanted} are not known where target= models outputs on another scale "
+                f"({', '.join(dict.fromkeys(self.target_.names))}). {remedy}, or fit "
+                "with target='identity'."
+            )
 
     def _check_posterior(self, wanted):
         """Refuse to give what only the posterior of a Gaussian process has."""
@@ -160,17 +199,8 @@ n_outputs)
         low, high : ndarray of shape (n_queries,) or (n_queries, n_outputs)
         """
         check_coverage(coverage)
-        mean, std = self.predict(X, return_std=True)
-        return self._interval(mean, std, coverage)
-
-    def _interval(self, mean, std, coverage):
-        """`predict_interval` of queries that have been answered."""
-        columns = std.reshape(len(std), -1)
-        below, above = (
-            (end * columns).reshape(std.shape)
-            for end in self.errors_.ends(coverage, columns)
-        )
-        return mean - below, mean + above
+        low, high = self._outcomes_at(X).interval(coverage)
+        return as_training_shape(self, low), as_training_shape(self, high)
 
     def predict_quantile(self, X, q):
         """Values that a new observation stays below with given probability.
@@ -200,10 +230,9 @@ n_outputs)
         True
         """
         levels = check_probabilities(q)
-        mean, std = self.predict(X, return_std=True)
-        columns, errors = std.reshape(len(std), -1), self.errors_
+        outcomes = self._outcomes_at(X)
         parts = [
-            mean + (errors.quantile(level, columns) * columns).reshape(std.shape)
+            as_training_shape(self, outcomes.quantile(level))
             for level in levels.ravel()
         ]
         return np.stack(parts, axis=-1) if levels.ndim else parts[0]
@@ -223,11 +252,10 @@ n_outputs)
         -------
         ndarray of y's shape
         """
-        mean, std = self.predict(X, return_std=True)
-        error = check_observed(y, mean) - mean
-        shape = (len(mean), -1)
-        density = self.errors_.log_density(error.reshape(shape), std.reshape(shape))
-        return density.reshape(mean.shape)
+        outcomes = self._outcomes_at(X)
+        Y = check_observed(y, as_training_shape(self, outcomes.mean))
+        density = outcomes.log_density(Y.reshape(outcomes.mean.shape))
+        return density.reshape(Y.shape)
 
 
 class FullModel(Predictor):
@@ -240,8 +268,9 @@ class FullModel(Predictor):
     def sample_y(self, X, n_samples=1, random_state=0, *, noise=True):
         """Draw outputs of new rows together, as their covariances say.
 
-        Outputs are drawn independently of each other, and from a Gaussian: a tail that
-        leave-one-out errors have is in `predict_interval`, not here.
+        Outputs are drawn independently of each other, and from a Gaussian (on the scale
+        of `target`): a tail that leave-one-out errors have is in `predict_interval`,
+        not here.
 
         Parameters
         ----------
@@ -272,6 +301,9 @@ class FullModel(Predictor):
         samples = np.empty((*mean.shape, n_samples))
         for j, C in enumerate(covariances):
             samples[:, j] = mean[:, j, None] + draw(C, n_samples, rng)
+        if np.any(self.target_.is_changed):
+            parts = [self.target_.inverse(part) for part in np.moveaxis(samples, -1, 0)]
+            samples = np.stack(parts, axis=-1)
         return np.moveaxis(as_training_shape(self, np.moveaxis(samples, 1, -1)), 1, -1)
 
     def gradient(self, X):
@@ -303,6 +335,7 @@ class FullModel(Predictor):
         check_is_fitted(self)
         X = check_queries(self, X)
         self._check_posterior("gradient")
+        self._check_scale("Slopes of the mean", "Take differences of predict")
         return as_training_shape(self, self._gradient_rows(X))
 
     def explain(self, X, n_neighbors=5):

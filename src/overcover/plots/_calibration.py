@@ -6,6 +6,7 @@ from scipy.stats import binom
 from .._drawing import FAINT, INK, axes_for
 from .._validation import check_observed
 from ..machines.errors import Gaussian
+from ..targets import Outcomes, Unchanged
 
 # Probability of the band in which calibrated intervals stay.
 BAND = 0.95
@@ -70,8 +71,7 @@ class CalibrationDisplay:
         per_output, ax, **style
             As in `plot`.
         """
-        mean, std = model.predict(X, return_std=True)
-        display = cls._counted(y, mean, std, levels, model.errors_)
+        display = cls._counted(y, model._outcomes_at(X), levels)
         return display.plot(per_output, ax=ax, **style)
 
     @classmethod
@@ -83,20 +83,20 @@ class CalibrationDisplay:
         `y`, `mean` and `std` have the shape (n_queries,) or (n_queries, n_outputs); the
         others are as in `from_estimator`.
         """
-        mean, std = np.asarray(mean, float), np.asarray(std, float)
-        display = cls._counted(y, mean, std, levels, Gaussian())
+        mean, std = (np.asarray(a, float).reshape(len(a), -1) for a in (mean, std))
+        outcomes = Outcomes(mean, std, Gaussian(), Unchanged())
+        display = cls._counted(y, outcomes, levels)
         return display.plot(per_output, ax=ax, **style)
 
     @classmethod
-    def _counted(cls, y, mean, std, levels, errors):
+    def _counted(cls, y, outcomes, levels):
         levels = np.asarray(levels, dtype=float)
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
             raise ValueError("levels must be probabilities between 0 and 1.")
-        shape = (len(mean), -1)
-        error = (check_observed(y, mean) - mean).reshape(shape)
-        std = std.reshape(shape)
-        observed = [np.mean(errors.held(error, std, p), axis=0) for p in levels]
-        return cls(levels, np.array(observed), len(mean))
+        Y = check_observed(y, outcomes.mean)
+        beyond = [np.logical_or(*outcomes.beyond(Y, level)) for level in levels]
+        observed = 1.0 - np.mean(beyond, axis=1)
+        return cls(levels, observed, len(Y))
 
     def plot(self, per_output=False, ax=None, **style):
         """Draw the curve, the diagonal and the band.

@@ -155,4 +155,4 @@ def recalled_rows(model):
         owned = np.searchsorted(rows, members[:n_owned])
         X[owned] = recalled.X[:n_owned]
         Y[owned] = recalled.outputs(np.arange(n_owned))
-    return X, Y
+    return X, model.target_.inverse(Y)

@@ -155,7 +155,7 @@ def by_subdomain(test):
 def intervals(test):
     """Promised and observed coverage of intervals."""
     widths = [
-        np.mean(sum(test.errors.ends(level, test.std)) * test.std / deviations(test))
+        np.mean(np.subtract(*test.outcomes.interval(level)[::-1]) / deviations(test))
         for level in PROMISED
     ]
     columns = {

@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 import sklearn
 
-from .._markup import element, escape, number, numbers, percent
+from .._markup import element, escape, number, numbers, percent, some
 from ..explain import extent
 from ..plots import CoverDisplay, OverlapDisplay
 from ._page import facts, new_axes, paragraph, picture, side_by_side, table
@@ -174,6 +174,8 @@ def settings(subject):
     for name, words in machine.description.hyperparameters.items():
         if words and hasattr(machine, name):
             results[words] = numbers(np.ravel(getattr(machine, name)), 8)
+    if model.target_.names:
+        results["scale of the outputs"] = some(list(model.target_.names))
     results["neighbours that lend to a subdomain"] = number(model.n_lenders_)
     seconds = {name: f"{s:.2f}" for name, s in model.timings_.items()}
     if seconds:

@@ -27,12 +27,13 @@ from ..density_ratio import RelativeDensityRatio
 from ..partition import EqualSizeKMeans, Partition, RecursiveProjection, TwoLevelKMeans
 from ..regressor import OverlappingCoverRegressor
 from ..tables import TableEncoder
+from ..targets import CHOICES, Scales, Transformed
 from ._pack import DTYPES, StoreError
 
 
 def record_classes() -> dict[str, type]:
     """Classes that declare their fields (see `overcover._records`), by name."""
-    kinds: list[Any] = [Partition, Cover, *routing.ROUTERS.values()]
+    kinds: list[Any] = [Partition, Cover, Scales, *routing.ROUTERS.values()]
     kinds += [learning.Borders, learning.Promise]
     for machine in machines.NAMED.values():
         about = machine.description
@@ -233,6 +234,12 @@ def refusal(value, where):
             "their relatives; keep this one with joblib.dump(model, path), and load "
             "such files only from sources you trust. (A machine that describes its "
             "records is stored once overcover.machines.register knows it.)"
+        )
+    if hasattr(value, "inverse_transform") or isinstance(value, Transformed):
+        return (
+            f"{where} is {value!r}, and a foreign transformer can only be stored by "
+            "pickling it, which a store never does. Choose one of the named scales: "
+            f"target={' or '.join(map(repr, CHOICES))}."
         )
     if callable(value):
         return (

@@ -14,6 +14,7 @@ from ..machines import Machine
 from ..regressor import OverlappingCoverRegressor
 from ..routing import ROUTERS
 from ..tables import TableEncoder
+from ..targets import Scales
 from . import _directory as directory
 from ._codec import check_storable, decode, encode
 from ._pack import StoreError, refusing, write_pack
@@ -175,6 +176,7 @@ def summary_of(model):
         "subdomain_size": int(size if isinstance(size, Integral) else used),
         "overlap": float(model.overlap),
         "router": type(model.router_).__name__,
+        "target": list(model.target_.names),
         "fit_notes": getattr(model, "notes_", []),
         "alone": is_alone(model),
     }
@@ -288,6 +290,8 @@ def check_cover(model, sizes):
         seconds = [float(value) for value in model.timings_.values()]
     if not np.isfinite(seconds).all():
         raise StoreError("Its stages took no number of seconds.")
+    if "target_" in vars(model):  # stores of before it was kept have none
+        check_scales(model.target_, sizes)
     if type(model.router_) not in ROUTERS.values():
         raise StoreError("Its router is of another class.")
     check_record(model.router_, dict(sizes), "router")
@@ -310,6 +314,15 @@ def check_learning(model, sizes):
     with refusing("It makes no sense:"):
         n_seen = getattr(model, "n_samples_seen_", sizes["N"])
         check_count("n_samples_seen_", n_seen, sizes["N"])
+
+
+def check_scales(target, sizes):
+    """Refuse scales of outputs that do not fit the model."""
+    with refusing("Its outputs are on another scale:"):
+        if type(target) is not Scales:
+            raise StoreError("it is no record of scales.")
+        check_record(target, dict(sizes), "target")
+        target.check()
 
 
 def check_encoder(encoder, n_columns, sizes):
@@ -351,9 +364,9 @@ def inspect(path):
     -------
     dict
         machine, machine_parameters, hyperparameters, parameters (as text), n_rows,
-        n_features, n_outputs, n_subdomains, subdomain_size, overlap, router, dtype,
-        bytes, format, versions, notes (of `save`), fit_notes (what the fit
-        warned of).
+        n_features, n_outputs, n_subdomains, subdomain_size, overlap, router, target
+        (the scale of each output; empty if nothing was changed), dtype, bytes, format,
+        versions, notes (of `save`), fit_notes (what the fit warned of).
     """
     manifest = directory.read_manifest(path)
     with refusing(f"{path}: its manifest has no summary."):
@@ -366,7 +379,7 @@ def inspect(path):
         "versions": dict(manifest["written_by"]),
         "notes": manifest.get(directory.NOTES, {}),
     }
-    return {"fit_notes": []} | summary | facts
+    return {"fit_notes": [], "target": []} | summary | facts
 
 
 def verify(path):

@@ -1,0 +1,372 @@
+r"""Targets: on which scale outputs are modelled, and the way back to their units.
+
+    X, y -> [scale] -> metric -> ... -> prediction -> [units of y]
+
+A model lives on its own scale, where errors are about symmetric: that of the logarithm,
+for example. Users see units of the outputs. A *target* takes outputs there and back:
+
+- ``forward(Y)``, increasing in every column, infinite beyond a bound of the outputs;
+- ``inverse(Z)``, back to the units of the outputs;
+- ``log_slope(Y)``, the logarithm of the derivative of `forward`;
+- ``is_changed``, for every output whether its scale is another;
+- ``names``, a word for every output.
+
+`Unchanged` is the target where nothing is done, `Scales` has a named scale for every
+output, `Transformed` is around a transformer of scikit-learn. `Outcomes` are answers on
+the scale of the model, and say in units of the outputs all that users ask for.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+from sklearn.base import clone
+
+from ._notes import noted
+from ._records import record, unbounded, whole
+from ._scales import SCALES, Impossible
+
+AUTO, LOGIT = "auto", "logit"
+CHOICES = (*SCALES, AUTO)
+# Nodes of the integral over errors, in Gaussian deviations. The trapezoidal rule is
+# exact to all digits that matter for such densities.
+NODES = np.arange(0.5, 6.1, 0.5)
+_DENSITY = np.exp(-0.5 * NODES**2)
+WEIGHTS = _DENSITY / (1.0 + 2.0 * _DENSITY.sum())
+# Beyond this node tails count as Gaussian where they are heavier: of the exponential of
+# a heavy tail there is no mean.
+LAST_OBSERVED = 2.0
+# "auto" looks at so many rows at most, and needs so many; each of so many parts of them
+# is predicted from the others.
+MOST_JUDGED, LEAST_JUDGED, N_PARTS = 1000, 30, 3
+# A scale must be better than the one before by so many standard errors.
+SURE = 2.0
+# Unless more intervals than this share cross a bound that the scale has.
+MOST_CROSSED = 0.05
+
+
+class Unchanged:
+    """The model's scale is that of the outputs."""
+
+    is_changed, names = np.zeros(1, dtype=bool), ()
+
+    def forward(self, Y):
+        """The same."""
+        return Y
+
+    inverse = forward
+
+    def log_slope(self, Y):
+        """Zero."""
+        return 0.0
+
+
+@record(kind=whole("q", 0, len(SCALES) - 1), numbers=unbounded("4 q"))
+class Scales(NamedTuple):
+    """A named scale for every output."""
+
+    kind: np.ndarray
+    """Which of `SCALES`, shape (n_outputs,)."""
+
+    numbers: np.ndarray
+    """What these have learned, shape (4, n_outputs); zeros where it is less."""
+
+    @property
+    def names(self):
+        """Of the scales, one for each output."""
+        return tuple(list(SCALES)[k] for k in self.kind)
+
+    @property
+    def is_changed(self):
+        """For every output whether its scale is another, shape (n_outputs,)."""
+        return self.kind > 0
+
+    def forward(self, Y):
+        """Outputs on the scale of the model, the same shape (n, n_outputs)."""
+        return self._each("forward", Y)
+
+    def inverse(self, Z):
+        """The way back."""
+        return self._each("inverse", Z)
+
+    def log_slope(self, Y):
+        """Logarithms of the derivatives of `forward`."""
+        return self._each("log_slope", Y)
+
+    def _each(self, method, values):
+        result = np.empty(values.shape)
+        for j, scale in enumerate(self.names):
+            apply = getattr(SCALES[scale], method)
+            result[:, j] = apply(values[:, j], self.numbers[:, j])
+        return result
+
+    def check(self):
+        """Refuse numbers that make no sense (ValueError)."""
+        for scale, numbers in zip(self.names, self.numbers.T):
+            if not (np.isfinite(numbers).all() and SCALES[scale].makes_sense(numbers)):
+                raise ValueError(f"The scale {scale!r} cannot have {numbers}.")
+
+
+class Transformed:
+    """Outputs on the scale of a transformer of scikit-learn, fitted to them."""
+
+    def __init__(self, transformer, Y):
+        self.transformer = clone(transformer).fit(Y)
+        self.is_changed = np.ones(Y.shape[1], dtype=bool)
+        self.names = (repr(transformer),) * Y.shape[1]
+        # A step that is small beside the spread of an output.
+        spread = np.where(np.ptp(Y, axis=0) > 0, np.std(Y, axis=0), 1.0)
+        self._step = 1e-6 * spread
+        Z, sorted_Y = self.forward(Y), np.sort(Y, axis=0)
+        rises = (np.diff(self.forward(sorted_Y), axis=0) > 0)[
+            np.diff(sorted_Y, axis=0) > 0
+        ]
+        is_apart = np.allclose(np.sort(Z, axis=0), self.forward(sorted_Y))
+        if not (rises.all() and is_apart and np.isfinite(Z).all()):
+            raise ValueError(
+                f"target={transformer!r} must be increasing in every column, finite, "
+                "and treat each column alone. Choose another transformer, or one of "
+                f"{', '.join(map(repr, CHOICES))}."
+            )
+        if not np.allclose(self.inverse(Z), Y, rtol=1e-4, atol=1e-4 * spread.max()):
+            raise ValueError(
+                f"target={transformer!r} does not come back to the outputs by its "
+                "inverse_transform. Choose another transformer, or one of "
+                f"{', '.join(map(repr, CHOICES))}."
+            )
+
+    def forward(self, Y):
+        """Outputs on the scale of the model, the same shape (n, n_outputs)."""
+        with np.errstate(all="ignore"):
+            Z = np.asarray(self.transformer.transform(Y), dtype=float)
+        return np.where(np.isnan(Z), -np.inf, Z)
+
+    def inverse(self, Z):
+        """The way back; a ValueError where the transformer knows none."""
+        Y = np.asarray(self.transformer.inverse_transform(Z), dtype=float)
+        if np.isfinite(Y).all():
+            return Y
+        raise ValueError(
+            f"inverse_transform of {self.transformer!r} gives no number for "
+            f"{Z[~np.isfinite(Y)][0]:.4g}, which errors reach. Choose a transformer "
+            "that can take back every number, such as target='yeo-johnson'."
+        )
+
+    def log_slope(self, Y):
+        """By differences; minus infinity where `forward` is flat."""
+        low, middle, high = (self.forward(Y + k * self._step) for k in (-1, 0, 1))
+        is_inside = np.isfinite(low)  # else at a bound: only on the other side
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rise = np.where(is_inside, 0.5 * (high - low), high - middle) / self._step
+            return np.where(np.isfinite(middle), np.log(rise), 0.0)
+
+
+class Outcomes(NamedTuple):
+    """What may be observed at queries: answers on the model's scale, in units of y."""
+
+    mean: np.ndarray
+    """On the scale of the model, shape (n_queries, n_outputs)."""
+
+    std: np.ndarray | None
+    """The same; None if not wanted, or if the machine has none."""
+
+    errors: Any
+    """How errors are distributed on the scale of the model."""
+
+    target: Any
+    """The way to the units of the outputs."""
+
+    def moments(self):
+        """Mean and standard deviation, each (n_queries, n_outputs); std may be None.
+
+        The mean of what the errors lead to, not what the mean leads to. Where there are
+        no standard deviations, it is the latter.
+        """
+        mean, std, _, target = self
+        if not np.any(target.is_changed):
+            return mean, std
+        if std is None:
+            return target.inverse(mean), None
+        middle = self.quantile(0.5)
+        first, second = np.zeros_like(mean), np.zeros_like(mean)
+        for off, weight in self._nodes():
+            off = target.inverse(mean + off * std) - middle
+            first += weight * off
+            second += weight * off**2
+        variance = np.maximum(second - first**2, 0.0)
+        changed = target.is_changed
+        return (
+            np.where(changed, middle + first, mean),
+            np.where(changed, np.sqrt(variance), std),
+        )
+
+    def _nodes(self):
+        """Errors in standard deviations, and their weights; without the median."""
+        longest = self.errors.ends(2.0 * ndtr(LAST_OBSERVED) - 1.0, self.std)
+        for node, weight in zip(NODES, WEIGHTS):
+            ends = self.errors.ends(2.0 * ndtr(node) - 1.0, self.std)
+            if node > LAST_OBSERVED:
+                pairs = zip(ends, longest)
+                # An end may lie beyond the mean, and is not stretched then.
+                ends = [
+                    np.where(
+                        last > 0, np.minimum(end, last * node / LAST_OBSERVED), end
+                    )
+                    for end, last in pairs
+                ]
+            yield -ends[0], weight
+            yield ends[1], weight
+
+    def interval(self, coverage):
+        """Ends of central intervals, each (n_queries, n_outputs)."""
+        below, above = (end * self.std for end in self.errors.ends(coverage, self.std))
+        inverse = self.target.inverse
+        return inverse(self.mean - below), inverse(self.mean + above)
+
+    def quantile(self, q):
+        """What a share q of observations stays below, shape (n_queries, n_outputs)."""
+        return self.target.inverse(
+            self.mean + self.errors.quantile(q, self.std) * self.std
+        )
+
+    def log_density(self, Y):
+        """Of observed outputs, the same shape; minus infinity beyond a bound."""
+        error = self.target.forward(Y) - self.mean
+        with np.errstate(over="ignore"):
+            density = self.errors.log_density(error, self.std)
+        return density + self.target.log_slope(Y)
+
+    def beyond(self, Y, coverage):
+        """Which observations lie below and above their interval, two arrays."""
+        low, high = self.interval(coverage)
+        return low > Y, high < Y
+
+
+# -- fit -------------------------------------------------------------------------------
+
+
+def check_target(target) -> None:
+    """Refuse what is no target."""
+    if isinstance(target, str) and target in CHOICES:
+        return
+    if hasattr(target, "fit") and hasattr(target, "inverse_transform"):
+        return
+    if isinstance(target, tuple) and len(target) == 3 and target[0] == LOGIT:
+        low, high = target[1:]
+        if np.isfinite([low, high]).all() and low < high:
+            return
+    raise ValueError(
+        f"target={target!r} is not known. Choose one of "
+        f"{', '.join(map(repr, CHOICES))}, ('logit', low, high) for outputs between "
+        "these bounds, or a transformer with inverse_transform."
+    )
+
+
+def fit_target(target, data, groups=None, judge=None):
+    """The target that a parameter stands for, fitted to `TrainingData`.
+
+    `judge` is the machine by which "auto" chooses; `groups` are those of the rows.
+    """
+    if isinstance(target, str) and target == AUTO:
+        return choose(data, groups, judge)
+    if isinstance(target, str | tuple):
+        name, *bounds = [target] if isinstance(target, str) else target
+        if name == "identity":
+            return Unchanged()
+        columns = range(data.Y.shape[1])
+        return joined([learn(name, data, j, bounds) for j in columns])
+    return Transformed(target, data.Y)
+
+
+def learn(name, data, column, bounds=()):
+    """A scale of one output; a ValueError where the outputs do not allow it."""
+    y = data.Y[:, column]
+    try:
+        return name, SCALES[name].learn(y, data.weights, *bounds)
+    except Impossible as error:
+        row, advice = error.args
+        number = row if data.rows is None else data.rows[row]
+        where = f", column {column}" if data.Y.shape[1] > 1 else ""
+        raise ValueError(
+            f"target={name!r} cannot take y = {y[row]:.6g} in row {number}{where} "
+            f"(rows count from 0): {advice}"
+        ) from None
+
+
+def joined(learned):
+    """`Scales` from the name and the numbers of each output."""
+    names = [name for name, _ in learned]
+    numbers = np.zeros((4, len(names)))
+    for j, (_, values) in enumerate(learned):
+        numbers[: len(values), j] = values
+    return Scales(np.array([list(SCALES).index(name) for name in names]), numbers)
+
+
+def choose(data, groups, judge):
+    """For each output the scale on which rows held out are likeliest, in units of y.
+
+    A scale must be better than those before it in `SCALES` beyond doubt: ties go to the
+    first, "identity". Any gain is enough where intervals so far cross bounds that the
+    scale has. Work and memory do not grow with the number of rows.
+    """
+    n_rows, n_outputs = data.Y.shape
+    kept = [("identity", ())] * n_outputs
+    if n_rows < LEAST_JUDGED:
+        return joined(kept)
+    rows = np.unique(np.linspace(0, n_rows - 1, MOST_JUDGED).astype(int))
+    some = data._replace(
+        X=np.asarray(data.X[rows], dtype=np.float64),
+        Y=data.Y[rows],
+        weights=None if data.weights is None else data.weights[rows],
+    )
+    groups = None if groups is None else groups[rows]
+    varies = np.flatnonzero(np.ptp(some.Y, axis=0) > 0).tolist()
+    best, ends, judge = held_out(some, joined(kept), groups, judge)
+    for name in list(SCALES)[1:]:
+        # All rows must allow it, not just these.
+        allowed = [j for j in varies if SCALES[name].is_allowed(data.Y[:, j])]
+        if not allowed:
+            continue
+        trial = list(kept)
+        for j in allowed:
+            trial[j] = learn(name, data, j)
+        density, new_ends, _ = held_out(some, joined(trial), groups, judge)
+        for j in allowed:
+            low, high = SCALES[name].bounds(trial[j][1])
+            crossed = np.mean((ends[0][:, j] < low) | (ends[1][:, j] > high))
+            gain = density[:, j] - best[:, j]
+            doubt = np.std(gain) / np.sqrt(len(gain))
+            if np.mean(gain) > (0.0 if crossed > MOST_CROSSED else SURE * doubt):
+                kept[j], best[:, j] = trial[j], density[:, j]
+                ends[:, :, j] = new_ends[:, :, j]
+    return joined(kept)
+
+
+def held_out(data, target, groups, judge):
+    """Log densities and 95 % intervals of all rows, each predicted from other parts.
+
+    Also a machine that has the length scales which were found: they hardly differ
+    between scales, and take most of the time.
+    """
+    X, weights, judge = data.X, data.weights, clone(judge)
+    Z = target.forward(data.Y)
+    part = (np.arange(len(X)) if groups is None else groups) % N_PARTS
+    density, ends = np.empty(Z.shape), np.empty((2, *Z.shape))
+    with noted(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rng = np.random.RandomState(0)
+        judge.tune(X, Z, weights, len(X), rng, None, groups)
+        for k in np.unique(part):
+            seen, asked = part != k, part == k
+            left = None if groups is None else groups[seen]
+            left = judge.groups_to_leave_out(left, np.flatnonzero(seen))
+            own = None if weights is None else weights[seen]
+            state = judge.fit_state(X[seen], Z[seen], own, groups=left)
+            judge.calibrate([state])
+            answer = judge.answer(state, X[asked], variance=True)
+            parts = answer.mean, np.sqrt(answer.variance), judge.errors_, target
+            outcomes = Outcomes(*parts)
+            density[asked] = outcomes.log_density(data.Y[asked])
+            ends[:, asked] = outcomes.interval(0.95)
+    return density, ends, clone(judge).set_params(length_scale=judge.length_scale_)
