@@ -482,7 +482,7 @@ def test_a_model_on_another_scale_learns_on_that_scale():
     plain.fit(X[:240], np.log(y[:240])).partial_fit(X[240:], np.log(y[240:]))
     median = model.predict_quantile(X, 0.5)
     assert_allclose(median, np.exp(plain.predict_quantile(X, 0.5)))
-    with pytest.raises(ValueError, match="y = 0 in row 1 .*scale 'log'"):
+    with pytest.raises(ValueError, match=r"y = 0 in row 1 .*scale 'log'"):
         model.partial_fit(X[:2], [1.0, 0.0])
     # Rows come back in their own units.
     again = OverlappingCoverRegressor(machine, target="log", **options).fit(X, y)

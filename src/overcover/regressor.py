@@ -6,9 +6,8 @@ X, Y -> metric -> partition -> cover -> machines -> routing -> combination
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
-from . import consult, learning, routing
+from . import consult, routing
 from ._markup import element
 from ._notes import keep_notes
 from ._numbers import numbers_of
@@ -31,6 +30,7 @@ from .cover import (
 )
 from .explain import summary
 from .fitting import Fit, InMemory, Recipe
+from .learning import LearnsOn
 from .machines import (
     GP,
     FullModel,
@@ -54,6 +54,7 @@ RELEVANCE_SUBDOMAINS = 64
 
 class OverlappingCoverRegressor(
     TakesMachine,
+    LearnsOn,
     FullModel,
     CallbackSupportMixin,
     MultiOutputMixin,
@@ -233,91 +234,6 @@ high) or transformer, default="identity"
         return self._fit(X, y, sample_weight, X_target, InMemory(), groups, budget)
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None, groups=None):
-        """Learn from more rows; only the subdomains that get some are fitted again.
-
-        An unfitted model is fitted. Hyperparameters and metric stay: `advise` says when
-        `retune` is due. A failure leaves the model as it was. Memory: all inputs once
-        more, and the states that change.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            They get the next row numbers; their order, and that of batches, makes no
-            difference but where subdomains are split. Of rows in a sequence (the
-            machine's `run_length_` is more than 1), give them in order.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            In the units of the first fit. Equal rows are merged if they come in one
-            batch; a copy of a row that is there already is a row of its own.
-        groups : array-like of shape (n_samples,), default=None
-            Needed if the model was fitted with groups. Groups of a batch are new ones:
-            give the rows of a group together.
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from overcover import GP, OverlappingCoverRegressor
-        >>> X = np.random.default_rng(0).uniform(-3, 3, (600, 2))
-        >>> y = np.sin(X[:, 0]) * np.cos(X[:, 1])
-        >>> machine = GP(length_scale=2.0, noise=1e-4)
-        >>> model = OverlappingCoverRegressor(machine, subdomain_size=100)
-        >>> model = model.fit(X[:400], y[:400]).partial_fit(X[400:], y[400:])
-        >>> len(model.cover_.rows()), model.n_samples_seen_
-        (600, 600)
-        """
-        if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, sample_weight, groups=groups)
-        learning.learn(self, X, y, sample_weight, groups)
-        return self
-
-    @all_or_nothing
-    def forget(self, rows):
-        """Unlearn rows; the numbers of all others stay.
-
-        Parameters
-        ----------
-        rows : int or array-like of int
-            Row numbers as in `cover_`: 0 is the first row of `fit`, and those of
-            `partial_fit` follow. Not all of them.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        learning.forget(self, rows)
-        return self
-
-    @all_or_nothing
-    def retune(self):
-        """Fit anew on all rows that the model has: new hyperparameters, a new cover.
-
-        Row numbers stay, and so does the encoder of tables. A model that was fitted for
-        targets (``X_target``) cannot: fit it again.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        known, before = learning.remember(self), vars(self).copy()
-        runner = InMemory()
-        runner.is_merged, runner.rows = True, known.numbers
-        runner.n_given = learning.n_seen(self)
-        Y = known.Y[:, 0] if self._y_ndim == 1 else known.Y
-        self._fit(known.X, Y, known.weights, None, runner, known.groups)
-        for name in ("encoder_", "n_features_in_", "feature_names_in_"):
-            if name in before:
-                setattr(self, name, before[name])
-        self.weight_unit_ *= before.get("weight_unit_", 1.0)
-        return self
-
-    @all_or_nothing
     @with_callbacks
     @keep_notes
     def _fit(self, X, y, sample_weight, X_target, runner, groups=None, budget=None):
@@ -359,9 +275,7 @@ high) or transformer, default="identity"
         self.states_, self.router_ = fit.results["machines"], fit.results["router"]
         self.n_samples_seen_ = runner.n_given or data.n_given
         self.weight_unit_ = data.unit
-        for name in learning.LEARNED:
-            if hasattr(self, name):
-                delattr(self, name)
+        self._forget_learning()
         if groups is not None:
             self.groups_ = groups
         shape = fit.recipe.shape._replace(n_subdomains=fit.n_subdomains)

@@ -1,0 +1,206 @@
+"""New rows for a model, or fewer; what was promised of them; and all of them."""
+
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from .._records import finite, record
+from .._validation import check_observed, check_queries, check_weights
+from .._weights import are_judged, in_units_of, used_rows
+from ._ground import Ground
+
+# New rows that `Promise` remembers: with more, older ones fade.
+MOST_REMEMBERED = 2000
+COVERAGE = 0.95
+
+
+@record(counts=finite("3"))
+class Promise(NamedTuple):
+    """How well predictions of new rows held, before these were learned."""
+
+    counts: np.ndarray
+    """Rows remembered; mean squared error over variance; share in 95 % intervals."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are remembered."""
+        return int(self.counts[0])
+
+    @property
+    def error_sq(self) -> float:
+        """Mean squared error over variance; one if promises hold."""
+        return float(self.counts[1])
+
+    @property
+    def within(self) -> float:
+        """Share of outputs in their 95 % intervals."""
+        return float(self.counts[2])
+
+
+class Batch(NamedTuple):
+    """New rows, checked; equal ones merged."""
+
+    X: np.ndarray
+    Y: np.ndarray
+    weights: np.ndarray
+    numbers: np.ndarray
+    groups: np.ndarray | None
+    n_given: int
+
+
+# -- rows --------------------------------------------------------------------------
+
+
+def n_seen(model) -> int:
+    """Rows that a model was given so far: the number of the next one."""
+    # A runner that merged rows before the fit may not know how many there were.
+    return max(
+        int(getattr(model, "n_samples_seen_", 0)), int(model.cover_.rows()[-1]) + 1
+    )
+
+
+def batch_of(model, X, y, sample_weight, groups) -> Batch:
+    """New rows for a fitted model, with weights in the units of its fit."""
+    if y is None:
+        raise ValueError(
+            "partial_fit requires y to be passed, but the target y is None."
+        )
+    X = check_queries(model, X).astype(np.float64)
+    Y = on_scale_of(model, check_observed(y, np.empty((len(X), model.n_outputs_))))
+    machine, largest = model.machine_, 1.0
+    if sample_weight is not None:
+        sample_weight = check_weights(sample_weight, X)
+        largest = sample_weight.max()
+        if not hasattr(model, "weight_unit_"):
+            raise ValueError(
+                "This model does not know which sample_weight its own rows had: it was "
+                "fitted by an older version. Leave sample_weight out, or fit it again."
+            )
+    rows, weights = used_rows(X, Y, sample_weight, machine.takes_weights)
+    rows = np.arange(len(X)) if rows is None else rows
+    weights = np.ones(len(rows)) if weights is None else weights * largest
+    weights = in_units_of(getattr(model, "weight_unit_", 1.0), weights)
+    weights = machine.weigh_more(X[rows], weights)
+    numbers, groups = n_seen(model) + rows, new_groups(model, groups, len(X))
+    groups = None if groups is None else groups[rows]
+    return Batch(X[rows], Y[rows], weights, numbers, groups, len(X))
+
+
+def on_scale_of(model, Y):
+    """Outputs on the scale of a model, see `overcover.targets`."""
+    Z = model.target_.forward(Y)
+    if not np.isfinite(Z).all():
+        row, column = np.argwhere(~np.isfinite(Z))[0]
+        raise ValueError(
+            f"y = {Y[row, column]:.6g} in row {row} (rows count from 0) has no place "
+            f"on the scale {model.target_.names[column]!r} of this model. "
+            "Leave such rows out, or fit again with another target."
+        )
+    return Z
+
+
+def new_groups(model, groups, n_rows):
+    """Numbers of the groups of new rows, none of them known before; maybe None."""
+    known = getattr(model, "groups_", None)
+    if groups is None and known is None:
+        return None
+    if groups is None or known is None:
+        was, do = ("without", "Leave") if known is None else ("with", "Give")
+        raise ValueError(
+            f"The model was fitted {was} groups. {do} groups "
+            f"{'out' if known is None else 'for new rows, too'}, or fit it again."
+        )
+    groups = np.asarray(groups)
+    if groups.shape != (n_rows,):
+        raise ValueError(
+            f"groups has shape {groups.shape}, X has {n_rows} rows. Give one group for "
+            "each row, such as the patient it was measured on."
+        )
+    return np.unique(groups, return_inverse=True)[1].ravel() + known.max() + 1
+
+
+def compare(model, batch) -> Promise | None:
+    """The `Promise` of a model after it has predicted new rows; None without std."""
+    before = getattr(model, "promise_", None)
+    if not model.machine_.has_variance:
+        return before
+    judged = are_judged(batch.weights)
+    mean, std = model._predict_rows(batch.X[judged], True)
+    error = batch.Y[judged] - mean
+    below, above = (end * std for end in model.errors_.ends(COVERAGE, std))
+    held = (-below <= error) & (error <= above)
+    ratio = error / np.maximum(std, np.finfo(float).tiny)
+    n_old, *old = (0.0, 0.0, 0.0) if before is None else before.counts
+    share = len(error) / (n_old + len(error))
+    new = np.array([np.mean(np.minimum(np.abs(ratio), 1e100) ** 2), np.mean(held)])
+    n_rows = min(n_old + len(error), MOST_REMEMBERED)
+    return Promise(np.array([n_rows, *(share * new + (1.0 - share) * np.array(old))]))
+
+
+# -- what a regressor calls --------------------------------------------------------
+
+
+def learn(model, X, y, sample_weight=None, groups=None):
+    """`OverlappingCoverRegressor.partial_fit` of a fitted model."""
+    started, seen = perf_counter(), n_seen(model)
+    batch = batch_of(model, X, y, sample_weight, groups)
+    promise = compare(model, batch)
+    ground = Ground(model, batch)
+    ground.add()
+    ground.reshape()
+    ground.settle(started)
+    model.n_samples_seen_ = seen + batch.n_given
+    if promise is not None:
+        model.promise_ = promise
+
+
+def forget(model, rows):
+    """`OverlappingCoverRegressor.forget`."""
+    started, seen = perf_counter(), n_seen(model)
+    rows, known = np.unique(np.asarray(rows)), model.cover_.rows()
+    if rows.dtype.kind not in "iu" and rows.size:
+        raise ValueError(f"rows={rows!r} must be row numbers, that is, integers.")
+    if len(unknown := np.setdiff1d(rows, known)):
+        some = ", ".join(map(str, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
+        raise ValueError(
+            f"The model has no row {some}. It has {len(known)} rows, numbered as in "
+            "cover_.rows(): by the order they were given in; of equal rows given "
+            "together the first stands for all, and rows of weight zero are left out."
+        )
+    if len(rows) == len(known):
+        raise ValueError(
+            f"These are all {len(known)} rows: nothing would be left to predict from. "
+            "Keep at least one, or fit a new model."
+        )
+    if not len(rows):
+        return
+    ground = Ground(model)
+    ground.drop(np.searchsorted(known, rows))
+    ground.reshape()
+    ground.settle(started)
+    model.n_samples_seen_ = seen
+
+
+class Remembered(NamedTuple):
+    """All rows of a model, by ascending number."""
+
+    X: np.ndarray
+    Y: np.ndarray  # in their own units
+    weights: np.ndarray | None
+    numbers: np.ndarray
+    groups: np.ndarray | None
+
+
+def remember(model) -> Remembered:
+    """The rows that a model has learned from; a ValueError if it cannot learn anew."""
+    if model.machine_.has_targets:
+        raise ValueError(
+            "This model was fitted for X_target, which it does not keep, so it cannot "
+            "be tuned again. Call fit with all rows and X_target."
+        )
+    ground = Ground(model)
+    each = np.arange(len(ground.X))
+    Y = model.target_.inverse(ground.outputs(each))
+    weights = ground.weights_of(each)
+    return Remembered(ground.X, Y, weights, ground.numbers, ground.groups)
