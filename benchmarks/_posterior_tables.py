@@ -45,7 +45,11 @@ def targets(result):
     ]
     head = ["outputs", "rows", "target", "below", "above", "ends beyond bounds"]
     head += ["log density", "RMSE"]
-    return f"{table(head, rows)}\n\n{made_by(result)}"
+    text = (
+        "Shares of test rows below and above 95 % intervals, and of intervals that "
+        "cross a bound of the outputs; the mean log density, more is better."
+    )
+    return f"{text}\n\n{table(head, rows)}\n\n{made_by(result)}"
 
 
 TABLES = {
