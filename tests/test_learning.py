@@ -23,6 +23,7 @@ from overcover import (
     TwinGP,
 )
 from overcover.advice import advise
+from overcover.cover import Cover
 from overcover.learning import GROWN
 from overcover.routing import ROUTERS
 
@@ -354,17 +355,18 @@ def test_bad_rows_are_refused_and_nothing_changes(X, y, message, surface, querie
     assert_array_equal(answers(model, queries), before)
 
 
-def test_a_failure_midway_leaves_the_model_as_it_was(surface, queries, monkeypatch):
+@pytest.mark.parametrize("where", [(GP, "calibrate"), (Cover, "renumbered")])
+def test_a_failure_midway_leaves_all_as_it_was(where, surface, queries, monkeypatch):
     X, y = surface
     model = begun(surface)
     before = answers(model, queries)
 
-    def fail(self, states):
+    def fail(*arguments):
         raise MemoryError("no more")
 
     with monkeypatch.context() as patched, pytest.raises(MemoryError):
-        patched.setattr(GP, "calibrate", fail)
-        model.partial_fit(X[200:], y[200:])
+        patched.setattr(*where, fail)
+        model.partial_fit(X[200:], y[200:] + 1.0)
     assert_array_equal(answers(model, queries), before)
     assert not hasattr(model, "borders_") and model.n_samples_seen_ == 200
 

@@ -103,11 +103,13 @@ Series or DataFrame
 
         def fit_rows(folder):
             runner = OnCluster(folder, dtype, client, inputs, futures)
-            *data, _, _, numbers = inputs.mapped()
+            *data, _, rows, numbers = inputs.mapped()
             try:
                 model._fit(*data, None, runner, numbers)
             finally:
                 runner.close()
+            if sample_weight is not None and rows is not None:
+                del model.weight_unit_  # those of merged rows are in other units
             if names:
                 model.feature_names_in_ = np.array(names, dtype=object)
 

@@ -75,7 +75,8 @@ def batch_of(model, X, y, sample_weight, groups) -> Batch:
         if not hasattr(model, "weight_unit_"):
             raise ValueError(
                 "This model does not know which sample_weight its own rows had: it was "
-                "fitted by an older version. Leave sample_weight out, or fit it again."
+                "fitted by an older version, or on a cluster with rows that repeat. "
+                "Leave sample_weight out, or fit it again."
             )
     rows, weights = used_rows(X, Y, sample_weight, machine.takes_weights)
     rows = np.arange(len(X)) if rows is None else rows
