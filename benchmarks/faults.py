@@ -103,7 +103,10 @@ def kills(settings):
 
 def n_files(path):
     """The number of complete files of a store."""
-    return len(list(Path(path).glob("data-*/*.pack")))
+    try:
+        return len(list(Path(path).glob("data-*/*.pack")))
+    except FileNotFoundError:  # a folder that has just got its final name
+        return 0
 
 
 def killed(path, settings, rng):
