@@ -228,7 +228,8 @@ high) or transformer, default="identity"
             What the fit may take: a time such as "30s" or "10m", seconds, or a dict as
             in `overcover.plan`, which then chooses `subdomain_size` and, where little
             is allowed, a smaller overlap. The choice depends on the speed of the
-            computer; a second or two of the time goes into measuring it.
+            computer; a second or two of the time goes into measuring it. Rows that come
+            later (`partial_fit`) go by the parameters again.
         """
         groups = check_groups(groups, X)
         return self._fit(X, y, sample_weight, X_target, InMemory(), groups, budget)
