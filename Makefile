@@ -43,6 +43,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/boundaries.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/planning.py --budgets
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/pose.py
 	$(BIN)/python benchmarks/compare.py

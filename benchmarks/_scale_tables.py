@@ -26,6 +26,23 @@ def size(n_bytes):
     return f"{two_digits(n_bytes / 1e6)} MB"
 
 
+def budgets(result):
+    """What a fit within a budget chose, and took."""
+    rows = [
+        [
+            f"{row['n']:,} x {row['d']}",
+            span(row["budget"]),
+            f"{row['size']}, {row['overlap']:.2f}",
+            span(row["seconds"]),
+        ]
+        for row in result["rows"]
+    ]
+    shares = [row["ratio"] for row in result["rows"]]
+    text = f"Fits took {min(shares):.2f} to {max(shares):.2f} of their budgets. "
+    head = ["rows", "budget", "M, p", "time of the fit"]
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
 def planning(result):
     """What was planned beside what was seen."""
     rows = [
@@ -178,6 +195,7 @@ def scale_store(result):
 
 TABLES = {
     "planning": ("planning", planning),
+    "budgets": ("planning_budgets", budgets),
     "simulate": ("simulate", simulate),
     "scale-million": ("scale_million", scale_million),
     "scale-pose": ("scale_pose", scale_pose),

@@ -1,6 +1,6 @@
 """Plans held against fits: seconds, memory and disk, predicted and measured.
 
-    python benchmarks/planning.py [--quick] [--problems 0,1,4] [--cpu]
+    python benchmarks/planning.py [--quick] [--problems 0,1,4] [--cpu] [--budgets]
 
 Every problem is planned, from its shape alone, then fitted, in a process of its own so
 that memory is what one fit takes. Seconds are those of ``timings_`` and of a batch of
@@ -8,6 +8,9 @@ queries with standard deviations. Memory is what belongs to the process alone at
 peak beyond what it held before the fit, rows included where they are in memory; disk is
 what the store takes in the end. Hyperparameters are learned, on one thread. On a
 computer that is not quiet, ``--cpu`` takes processor seconds for those of the clock.
+
+With ``--budgets``, problems are fitted within times of the clock instead: the ratio is
+what ``model.fit(X, y, budget=...)`` took, measuring included, over what it may take.
 """
 
 import argparse
@@ -56,6 +59,10 @@ PROBLEMS = (
     Problem(5_000, 20, 6, "tgp", overlap=0.75),
     Problem(5_000, 20, 6, "tgp", overlap=0.75, into_store=True),
 )
+# Rows, columns, and the seconds that a fit may take.
+BUDGETS = ((5_000, 8, 8), (5_000, 8, 20), (20_000, 8, 12), (20_000, 8, 30))
+BUDGETS += ((20_000, 20, 20), (20_000, 20, 60))
+QUICK_BUDGETS = ((400, 3, 5),)
 QUICK = (
     Problem(400, 3, size=50, overlap=0.5),
     Problem(400, 3, size=50, overlap=0.5, into_store=True),
@@ -149,6 +156,19 @@ def compare(problem, cpu=False):
     return row | {"planning": planned["planning"]}
 
 
+def keep_budget(n, d, seconds):
+    """A row of the table of budgets: what was chosen, and the time of the fit."""
+    note(f"{n} x {d} within {seconds} s")
+    problem = Problem(n, d)
+    warm_up(problem)
+    X, Y, _ = rows_of(problem)
+    model = OverlappingCoverRegressor(random_state=_common.SEED)
+    _, taken = timed(model.fit, X, Y, budget=seconds)
+    result = {"n": n, "d": d, "budget": seconds, "size": model.subdomain_size_}
+    result |= {"overlap": model.plan_.overlap, "seconds": taken}
+    return result | {"ratio": taken / seconds, "stages": model.timings_}
+
+
 def main(arguments=None):
     """Plan and fit all problems."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -156,6 +176,7 @@ def main(arguments=None):
     parser.add_argument("--results", type=Path, help="folder for the JSON file")
     parser.add_argument("--problems", help="positions in PROBLEMS, all by default")
     parser.add_argument("--cpu", action="store_true", help="processor time")
+    parser.add_argument("--budgets", action="store_true", help="fits within times")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.cpu:
@@ -164,11 +185,18 @@ def main(arguments=None):
         problem, folder = options.measure
         print(json.dumps(measure_costs(Problem(*json.loads(problem)), folder)))
         return
+    # A taste must not overwrite published numbers.
+    folder = options.results or (None if options.quick else _common.RESULTS)
+    if options.budgets:
+        cases = QUICK_BUDGETS if options.quick else BUDGETS
+        rows = [keep_budget(*case) for case in cases]
+        print_table("Fits within a budget", rows, list(rows[0])[:-1])
+        if folder:
+            print(f"-> {_common.write_json('planning_budgets', rows, folder)}")
+        return
     problems = QUICK if options.quick else PROBLEMS
     if options.problems:
         problems = [problems[int(i)] for i in options.problems.split(",")]
-    # A taste must not overwrite published numbers.
-    folder = options.results or (None if options.quick else _common.RESULTS)
     rows = []
     for problem in problems:
         rows.append(compare(problem, options.cpu))

@@ -95,6 +95,9 @@ def test_plans_are_held_against_fits(benchmark_module, tmp_path, capsys):
         assert 0.8 < row["disk_ratio"] < 2.2
         assert row["seconds_planned"] > 0 and row["seconds_seen"] > 0
     assert "Planned over seen" in capsys.readouterr().out
+    planning.main(["--quick", "--budgets", "--results", str(tmp_path)])
+    (row,) = sections(tmp_path)["planning_budgets"]["rows"]
+    assert row["size"] <= 400 and row["ratio"] > 0
 
 
 def test_a_cluster_is_simulated(benchmark_module, tmp_path, capsys):
