@@ -39,7 +39,8 @@ def settle(name, quick=False):
     held_out = min(300, len(X) // 3) if quick else N_HELD_OUT
     X, X_held, Y, Y_held = train_test_split(X, Y, test_size=held_out, random_state=5)
     machine = GP(per_output=False)
-    machine.tune(X, Y, None, size, np.random.RandomState(_common.SEED), 2)
+    rng = np.random.RandomState(_common.SEED)
+    machine.tune(*_common.distinct_rows(X, Y), None, size, rng, 2)
     machine = GP(machine.used_kernel_, machine.length_scale_, float(machine.noise_))
     scheme = NeighborhoodRegressor(machine, n_neighbors, n_jobs=2).fit(X, Y)
     base = float(_common.rmse(Y_held, scheme.predict(X_held)).mean())

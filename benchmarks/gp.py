@@ -77,11 +77,7 @@ def tuned_machine(name, settings):
     note(f"{name}: hyperparameters")
     data, machine = problem(name, settings), GP(per_output=False)
     size, rng = settings.subdomain_size, np.random.RandomState(_common.SEED)
-    # Rows that occur twice are one, as in a fit: copies would speak against any noise.
-    n_inputs = data.X_train.shape[1]
-    rows = np.unique(np.hstack([data.X_train, data.Y_train]), axis=0)
-    rows = np.random.default_rng(_common.SEED).permutation(rows)
-    X, Y = rows[:, :n_inputs], rows[:, n_inputs:]
+    X, Y = _common.distinct_rows(data.X_train, data.Y_train)
     machine.tune(X, Y, None, size, rng, settings.n_jobs)
     return fixed(machine)
 

@@ -80,7 +80,8 @@ def table(settings):
         note(f"table: {name}, hyperparameters")
         machine = GP(per_output=False)
         rng = np.random.RandomState(_common.SEED)
-        machine.tune(data.X_train, data.Y_train, None, settings.size, rng, 2)
+        X, Y = _common.distinct_rows(data.X_train, data.Y_train)
+        machine.tune(X, Y, None, settings.size, rng, 2)
         machine = GP(machine.used_kernel_, machine.length_scale_, float(machine.noise_))
         for label, model in contenders(machine, settings.size).items():
             note(f"table: {name}, {label}")
