@@ -26,6 +26,32 @@ def size(n_bytes):
     return f"{two_digits(n_bytes / 1e6)} MB"
 
 
+def stream(result):
+    """A model that learned a stream of rows, beside a fit at once."""
+    (row,) = result["rows"]
+    end, batches = row["summary"], row["batches"]
+    rows = [
+        [f"{b['rows']:,}", str(b["subdomains"]), span(b["seconds"])]
+        + [size(1e6 * b["megabytes"])]
+        for b in (*batches[::6], batches[-1])
+    ]
+    head = ["rows", "subdomains", "time of the batch", "memory beyond the model"]
+    same = "the same" if end["same"] else "other"
+    text = (
+        f"{end['n_rows']:,} rows of kin40k, {end['n_first']:,} of them fitted, the "
+        f"others learned {end['n_batch']:,} at a time. Error of test rows in the end: "
+        f"{end['error_ratio']:.3f} times that of a fit at once "
+        f"({end['error']:.4f}, {end['error_at_once']:.4f}); "
+        f"{end['error_at_once_alike']:.4f} at once with the hyperparameters of the "
+        f"first fit; {end['retuned_error']:.4f} after `retune`. A fit at once takes "
+        f"{span(end['seconds_at_once'])}, {end['batch_cheaper']:.1f} times a batch and "
+        f"{end['single_cheaper']:.0f} times a row that comes alone "
+        f"({span(end['seconds_single'])}). Saved and loaded midway, predictions are "
+        f"{same}. "
+    )
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
 def budgets(result):
     """What a fit within a budget chose, and took."""
     rows = [
@@ -196,6 +222,7 @@ def scale_store(result):
 TABLES = {
     "planning": ("planning", planning),
     "budgets": ("planning_budgets", budgets),
+    "stream": ("stream", stream),
     "simulate": ("simulate", simulate),
     "scale-million": ("scale_million", scale_million),
     "scale-pose": ("scale_pose", scale_pose),

@@ -34,6 +34,7 @@ PAGES += (
     "docs/numerics.md",
     "docs/trust.md",
     "docs/posterior.md",
+    "docs/learning-on.md",
 )
 
 
