@@ -489,3 +489,15 @@ def test_a_model_on_another_scale_learns_on_that_scale():
     # Rows come back in their own units.
     again = OverlappingCoverRegressor(machine, target="log", **options).fit(X, y)
     assert_allclose(model.retune().predict(X), again.predict(X), rtol=1e-6)
+
+
+def test_a_subdomain_that_lends_no_rows_may_be_forgotten(surface, queries):
+    X, y = surface
+    machine = GP(length_scale=1.5, noise=1e-2)
+    options = {"subdomain_size": 60, "overlap": 0.0, "random_state": 0}
+    model = OverlappingCoverRegressor(machine, **options).fit(X, y)
+    n_before, last = model.n_subdomains_, model.cover_.members[-1]
+    model.forget(last)
+    assert model.n_subdomains_ == n_before - 1
+    assert len(np.intersect1d(model.cover_.rows(), last)) == 0
+    assert np.isfinite(model.predict(queries, return_std=True)).all()

@@ -127,9 +127,11 @@ def test_known_hyperparameters_need_no_tuning(machine):
     assert planned(10**5, machine=machine).seconds["tuning"] == 0
 
 
-def test_tuning_hardly_depends_on_the_rows_but_on_what_is_tuned():
-    few, many = (planned(n).seconds["tuning"] for n in (5_000, 100_000))
-    assert 1 < many / few < 2
+def test_tuning_depends_on_what_is_tuned_and_on_rows_up_to_a_bound():
+    few, more, many, most = (
+        planned(n).seconds["tuning"] for n in (5_000, 20_000, 10**6, 10**7)
+    )
+    assert 1 < more / few < 2 and many == most < 20 * few  # neighbours are sought
     each = planned(5_000, 5, 3, machine=GP(per_output=True)).seconds["tuning"]
     assert_allclose(each, 3 * few)
     assert planned(500).seconds["tuning"] < few

@@ -22,7 +22,6 @@ from ..cover import (
     lending_of,
 )
 from ..partition import partition_rows
-from ..routing import subdomain_means
 
 # How many times its size a subdomain may have, and its share of rows a cluster: halves
 # of what is split own 0.7 of their share, so that clusters own about theirs on average.
@@ -87,7 +86,7 @@ class Ground:
     def __init__(self, model, batch=None):
         self.model, self.n_jobs = model, model.n_jobs
         numbers, n_owned = model.cover_.rows(), model.cover_.n_owned
-        self.members = [np.searchsorted(numbers, m) for m in model.cover_.members]
+        self.members = places_of(model.cover_.members, numbers)
         self.n_owned = [int(n) for n in n_owned]
         self.origin: list[int | None] = list(range(len(n_owned)))
         # Where the outputs of a row can be had.
@@ -274,6 +273,8 @@ class Ground:
     def fit_states(self):
         """States of the subdomains that changed, in order."""
         machine, changed = self.model.machine_, self.changed()
+        if not changed:  # a subdomain has ended that lent no rows
+            return []
         Y = self.outputs(np.concatenate([self.members[k] for k in changed]))
         size = max(map(len, self.members))
         keep = machine.keeps_factors(len(self.members), size)
@@ -291,6 +292,16 @@ class Ground:
         """Subdomains whose states are to be fitted."""
         return [k for k, state in enumerate(self.origin) if state is None]
 
+    def _means(self):
+        """Mean rows of the subdomains; those that have not changed are known."""
+        before, pairs = self.model.router_.means, zip(self.origin, self.members)
+        return np.array(
+            [
+                self.Z[members].mean(axis=0) if state is None else before[state]
+                for state, members in pairs
+            ]
+        )
+
     def settle(self, started):
         """Fit what has changed, and give the model all that follows."""
         model, shape = self.model, self.shape()
@@ -302,9 +313,8 @@ class Ground:
         owned = zip(self.members, self.n_owned)
         left = np.sort(np.concatenate([rows[:n] for rows, n in owned]))
         n_owned = np.array(self.n_owned)
-        whole = Cover([np.searchsorted(left, m) for m in self.members], n_owned)
-        Z = self.Z[left]
-        known = Z, whole, self.labels[left], subdomain_means(Z, whole.members)
+        whole = Cover(places_of(self.members, left), n_owned)
+        known = self.Z[left], whole, self.labels[left], self._means()
         model.router_ = type(model.router_).summarize(*known, model.n_jobs)
         model.states_ = patch(model.states_, places)
         model.machine_ = copy(model.machine_)
@@ -320,6 +330,13 @@ class Ground:
         spent = model.timings_.get("learning", 0.0) + seconds
         model.timings_ = {**model.timings_, "learning": spent}
         LOGGER.info("learning took %.2f s", seconds)
+
+
+def places_of(members, numbers):
+    """Where in `numbers`, which ascend, those of the members are."""
+    if numbers[-1] == len(numbers) - 1:  # none is missing: each is its own place
+        return list(members)
+    return [np.searchsorted(numbers, m) for m in members]
 
 
 def reaches_to(owners, reaches):

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import kernels, tuning
 from .._validation import warn_of_bounds, warn_of_outliers, warn_of_sequence
-from ..tuning.cost import TuningCost, tuning_cost
+from ..tuning.cost import TuningCost, searches_for, tuning_cost
 from .calibration import MOST_LEARNED, CalibratedMachine
 from .gp_options import check_gp_groups, check_gp_options
 
@@ -61,14 +61,16 @@ class TunedGP(CalibratedMachine):
         return used[group] if isinstance(used, tuple) else used
 
     def tuning_cost(self, n_samples, n_features, n_outputs):
-        """Of each output if none share; a kernel object is tuned on few rows."""
+        """Of each output, unless all share; a kernel object is tuned on few rows."""
         if not self._is_free(n_features).any():
             return TuningCost()
         if kernels.is_object(self.kernel):
             n_samples = min(n_samples, tuning.FEW_ROWS)
         cost = tuning_cost(n_samples, n_features)
-        n_groups = n_outputs if self.per_output is True else 1
-        return cost._replace(flops=n_groups * cost.flops)
+        n_searches = n_outputs if self.per_output else 1.0
+        if tuning.is_auto(self.per_output):
+            n_searches = searches_for(n_outputs)
+        return cost._replace(flops=n_searches * cost.flops)
 
     def fixed_theta(self, n_features):
         """Log hyperparameters as the user fixed them, noise last; NaN for "auto"."""
