@@ -26,8 +26,8 @@ from overcover.metrics import interval_coverage
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
-# What a run depends on: everything but the results, which it writes itself.
-CODE = ("--", ".", ":(exclude)benchmarks/results")
+# What a run depends on: everything but results and pictures, which it writes itself.
+CODE = ("--", ".", ":(exclude)benchmarks/results", ":(exclude)docs/*.png")
 PACKAGES = ("overcover", "numpy", "scipy", "scikit-learn", "numba", "lightgbm")
 PACKAGES += ("k-means-constrained",)
 SEED = 0
