@@ -103,7 +103,7 @@ def plan(
     ...     visit=1e-4, question=Line(0, 1e-11), byte=1e-9, file=1e-3)
     >>> best = plan(100_000, 10, budget={"seconds": "1m", "memory": "8GB"}, rates=rates)
     >>> best.subdomain_size, best.overlap, best.n_subdomains, best.binding
-    (800, 0.9, 1250, 'seconds')
+    (600, 0.9, 1667, 'seconds')
     """
     n_samples = _whole("n_samples", n_samples)
     n_features = _whole("n_features", n_features)
