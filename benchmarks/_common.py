@@ -27,7 +27,8 @@ from overcover.metrics import interval_coverage
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
 # What a run depends on: everything but results and pictures, which it writes itself.
-CODE = ("--", ".", ":(exclude)benchmarks/results", ":(exclude)docs/*.png")
+CODE = ("--", ".", ":(exclude)benchmarks/results", ":(exclude)experiments/results")
+CODE += (":(exclude)docs/*.png", ":(exclude)docs/reproduction*")
 PACKAGES = ("overcover", "numpy", "scipy", "scikit-learn", "numba", "lightgbm")
 PACKAGES += ("k-means-constrained",)
 SEED = 0
