@@ -180,8 +180,14 @@ def check_queries(estimator, X):
     """Validated query rows; float32 stays, so that callers can convert it in chunks.
 
     An estimator that was fitted to a table of words, dates or gaps encodes tables; rows
-    of numbers are taken as encoded ones.
+    of numbers are taken as encoded ones. Rows are on the scale of the model, see
+    `overcover.inputs`.
     """
+    rows, scales = _encoded_queries(estimator, X), vars(estimator).get("input_scales_")
+    return rows if scales is None else scales.forward(rows)
+
+
+def _encoded_queries(estimator, X):
     encoder = getattr(estimator, "encoder_", None)
     if encoder is None:
         return check_rows(estimator, X, reset=False)

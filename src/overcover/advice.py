@@ -136,18 +136,18 @@ def advise(model, X=None, y=None, X_test=None, y_test=None):
 model. GP alone does the same.
     """
     model = as_cover(model, X)
+    X = None if X is None else check_queries(model, X).astype(np.float64)
     return findings(model, X, y, assess(model, X_test, y_test))
 
 
 def findings(model, X=None, y=None, assessment=None):
-    """`advise` for test rows that are predicted already."""
+    """`advise` for checked rows, and test rows that are predicted already."""
     about_model = about_variance if is_alone(model) else about_cover
     texts = [*about_model(model), *about_noise(model), *about_rows(model)]
     texts += about_learning(model)
     texts += about_scale(model)
     if X is not None:
-        rows = check_queries(model, X) if hasattr(X, "iloc") else X
-        texts += about_inputs(model, np.asarray(rows, dtype=np.float64))
+        texts += about_inputs(model, X)
     if y is not None:
         texts += about_outputs(y)
     if assessment is not None:

@@ -335,11 +335,19 @@ def extent(counts):
 
 
 def names_of_features(model):
-    """Names of the inputs: as encoded, or as in the data frame, else x0, x1, ..."""
+    """Names of the inputs: as encoded, or as in the data frame, else x0, x1, ...
+
+    Those on another scale (`overcover.inputs`) say so.
+    """
     if hasattr(model, "encoder_"):
-        return model.encoder_.inputs
-    names = getattr(model, "feature_names_in_", None)
-    return [f"x{i}" for i in range(model.n_features_in_)] if names is None else [*names]
+        names = model.encoder_.inputs
+    else:
+        plain = [f"x{i}" for i in range(model.n_features_in_)]
+        names = list(getattr(model, "feature_names_in_", plain))
+    if hasattr(model, "input_scales_"):
+        pairs = zip(names, model.input_scales_.is_changed)
+        return [f"asinh {name}" if changed else name for name, changed in pairs]
+    return names
 
 
 def remoteness(model, X, home):

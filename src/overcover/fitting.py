@@ -19,6 +19,7 @@ from ._parallel import run_tasks
 from ._streams import Rows, without_far_cells
 from ._validation import TrainingData
 from .cover import CoverShape, cover_partition
+from .inputs import InputScales, on_scale
 from .machines import make_machine
 from .partition import partition_rows
 from .routing import make_router
@@ -35,13 +36,16 @@ class Recipe(NamedTuple):
     random_state: Any
     n_jobs: int | None
     target: Any = Unchanged()  # which the outputs have gone through
+    input_scales: InputScales | None = None  # of the inputs; None if unchanged
 
 
 class Fit:
     """One fit: its recipe, its rows, and the results of the stages that are done."""
 
     def __init__(self, recipe, data: TrainingData, X_target=None, groups=None):
-        self.recipe, self.data, self.X_target = recipe, data, X_target
+        scales = recipe.input_scales
+        self.recipe, self.data = recipe, data._replace(X=on_scale(scales, data.X))
+        self.X_target = on_scale(scales, X_target)
         self.groups = groups
         self.rng = check_random_state(recipe.random_state)
         self.results: dict[str, Any] = {}

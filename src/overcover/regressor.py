@@ -7,7 +7,7 @@ X, Y -> metric -> partition -> cover -> machines -> routing -> combination
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from . import consult, routing
+from . import consult, inputs, routing
 from ._markup import element
 from ._notes import keep_notes
 from ._numbers import numbers_of
@@ -44,8 +44,8 @@ from .planning.result import describe_fit
 from .tables import encode_training
 from .targets import Unchanged, check_target, fit_target
 
-# The machine by which target="auto" chooses: one kernel, and hyperparameters that all
-# outputs share, are enough to compare scales.
+# The machine by which "auto" chooses scales of outputs and inputs: one kernel, and
+# hyperparameters that all outputs share, are enough to compare scales.
 JUDGE = {"kernel": "matern32", "per_output": False, "robust": False}
 
 # The rows of so many subdomains say how far the inputs of all rows spread.
@@ -106,6 +106,11 @@ high) or transformer, default="identity"
         each output the scale on which held-out rows are likeliest, "identity" if in
         doubt. A transformer of scikit-learn must be increasing and have an
         `inverse_transform`. See `overcover.targets`.
+    input_scale : {"auto", "identity"}, default="auto"
+        "auto" looks for columns of X with long tails, such as incomes or areas, and
+        models them on a scale that is a logarithm in the tail, if held-out rows are
+        then predicted better and the machine learns its own metric. See
+        `overcover.inputs`. "identity" leaves X as it is.
     encoder : TableEncoder or None, default=None
         How a DataFrame with words, dates or missing values becomes numbers; None is
         ``TableEncoder()``. Arrays, and DataFrames of numbers alone, need none.
@@ -133,6 +138,9 @@ high) or transformer, default="identity"
         One for each input of `encoder_`, if there is one.
     target_ : Scales, Transformed or Unchanged
         The scales of the outputs; ``target_.names`` has a word for each.
+    input_scales_ : InputScales
+        Only if columns of X are on another scale; `length_scales_`, `relevance_` and
+        everything that describes inputs are about that scale.
     encoder_ : TableEncoder
         Only if X was a DataFrame with words, dates or missing values.
     states_ : list of named tuples
@@ -180,6 +188,7 @@ high) or transformer, default="identity"
         router="variance",
         combine="auto",
         target="identity",
+        input_scale="auto",
         encoder=None,
         n_jobs=None,
         random_state=None,
@@ -194,6 +203,7 @@ high) or transformer, default="identity"
         self.router = router
         self.combine = combine
         self.target = target
+        self.input_scale = input_scale
         self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -241,9 +251,13 @@ high) or transformer, default="identity"
         """`fit`, by a runner of its stages, see `overcover.fitting`; checked groups."""
         known = X, sample_weight, X_target, groups, runner
         data, X_target, groups = self._training_data(y, *known)
-        target = fit_target(self.target, data, groups, GP(**JUDGE))
-        if "target_" in vars(self):  # of an earlier fit
-            del self.target_
+        for name in {"target_", "input_scales_"} & vars(self).keys():
+            delattr(self, name)  # of an earlier fit
+        scales = self._choose_input_scales(data, groups)
+        if scales is not None:
+            self.input_scales_ = scales
+        on_scale = inputs.on_scale(scales, data.X)
+        target = fit_target(self.target, data._replace(X=on_scale), groups, GP(**JUDGE))
         if not isinstance(target, Unchanged):
             self.target_ = target
         if hasattr(self, "encoder_") and np.any(target.is_changed):
@@ -255,7 +269,7 @@ high) or transformer, default="identity"
             data = data._replace(Y=target.forward(data.Y))
         warn_of_few_rows(len(data.X))
         recipe = self._recipe(data, runner.in_memory, budget)
-        recipe = recipe._replace(target=target)
+        recipe = recipe._replace(target=target, input_scales=scales)
         fit = Fit(recipe, data, X_target, groups)
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
 
@@ -300,6 +314,14 @@ high) or transformer, default="identity"
         if data.rows is None:
             data = data._replace(rows=runner.rows)
         return data, X_target, groups
+
+    def _choose_input_scales(self, data, groups):
+        """Scales of columns with long tails; None where X stays as it is."""
+        check_choice("input_scale", self.input_scale, inputs.CHOICES)
+        machine = make_machine(self.machine)
+        if self.input_scale != inputs.AUTO or not machine.learns_metric:
+            return None
+        return inputs.choose(data, groups, GP(**JUDGE))
 
     def _recipe(self, data, in_memory, budget=None) -> Recipe:
         """What the stages need besides the rows; refuses wrong parameters."""
@@ -373,11 +395,15 @@ high) or transformer, default="identity"
         return consult.covariance(consult.panel_of(self), X, noise)
 
     def _gradient_rows(self, X):
-        return consult.gradient(consult.panel_of(self), X)
+        slopes = consult.gradient(consult.panel_of(self), X)
+        if hasattr(self, "input_scales_"):
+            slopes *= self.input_scales_.slopes(X)[..., None]
+        return slopes
 
     def _check_options(self):
         check_cover_options(self.subdomain_size, self.overlap, self.spread)
         check_count("n_consulted", self.n_consulted, 1, "1 suits a large overlap.")
         check_choice("router", self.router, tuple(routing.ROUTERS))
         check_choice("combine", self.combine, consult.CHOICES)
+        check_choice("input_scale", self.input_scale, inputs.CHOICES)
         check_target(self.target)

@@ -314,13 +314,8 @@ def choose(data, groups, judge):
     kept = [("identity", ())] * n_outputs
     if n_rows < LEAST_JUDGED:
         return joined(kept)
-    rows = np.unique(np.linspace(0, n_rows - 1, MOST_JUDGED).astype(int))
-    some = data._replace(
-        X=np.asarray(data.X[rows], dtype=np.float64),
-        Y=data.Y[rows],
-        weights=None if data.weights is None else data.weights[rows],
-    )
-    groups = None if groups is None else groups[rows]
+    some = some_rows(data, MOST_JUDGED)
+    groups = None if groups is None else groups[some.rows]
     varies = np.flatnonzero(np.ptp(some.Y, axis=0) > 0).tolist()
     best, ends, judge = held_out(some, joined(kept), groups, judge)
     for name in list(SCALES)[1:]:
@@ -341,6 +336,17 @@ def choose(data, groups, judge):
                 kept[j], best[:, j] = trial[j], density[:, j]
                 ends[:, :, j] = new_ends[:, :, j]
     return joined(kept)
+
+
+def some_rows(data, most):
+    """At most so many evenly spaced rows; their `rows` are positions in `data`."""
+    rows = np.unique(np.linspace(0, len(data.Y) - 1, most).astype(int))
+    return data._replace(
+        X=np.asarray(data.X[rows], dtype=np.float64),
+        Y=data.Y[rows],
+        weights=None if data.weights is None else data.weights[rows],
+        rows=rows,
+    )
 
 
 def held_out(data, target, groups, judge):

@@ -204,4 +204,7 @@ def remember(model) -> Remembered:
     each = np.arange(len(ground.X))
     Y = model.target_.inverse(ground.outputs(each))
     weights = ground.weights_of(each)
-    return Remembered(ground.X, Y, weights, ground.numbers, ground.groups)
+    X = ground.X
+    if hasattr(model, "input_scales_"):
+        X = model.input_scales_.inverse(X)
+    return Remembered(X, Y, weights, ground.numbers, ground.groups)

@@ -229,6 +229,11 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         return True
 
     @property
+    def learns_metric(self) -> bool:
+        """Whether `tune` finds length scales, so that the scale of inputs is free."""
+        return False
+
+    @property
     def posterior_first(self) -> bool:
         """Whether routing by variance should ask all candidates for their posterior
         variance, and only one for an answer: where a machine computes it apart, because

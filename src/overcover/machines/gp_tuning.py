@@ -131,6 +131,11 @@ class TunedGP(CalibratedMachine):
         # Older stores have one group, or one for each output.
         return getattr(self, "output_groups_", np.arange(len(self.theta_)))
 
+    @property
+    def learns_metric(self):
+        """Whether the length scales are "auto", of a kernel with a name."""
+        return tuning.is_auto(self.length_scale) and not kernels.is_object(self.kernel)
+
     def length_scales(self, X):
         """One metric for all outputs: the mean of their inverse squares."""
         if kernels.is_object(self.kernel):

@@ -176,6 +176,11 @@ def settings(subject):
             results[words] = numbers(np.ravel(getattr(machine, name)), 8)
     if model.target_.names:
         results["scale of the outputs"] = some(list(model.target_.names))
+    if hasattr(model, "input_scales_"):
+        changed = zip(subject.features, model.input_scales_.is_changed)
+        results["inputs with long tails, on the scale of asinh"] = some(
+            [name.removeprefix("asinh ") for name, is_changed in changed if is_changed]
+        )
     results["neighbours that lend to a subdomain"] = number(model.n_lenders_)
     seconds = {name: f"{s:.2f}" for name, s in model.timings_.items()}
     if seconds:

@@ -24,6 +24,7 @@ from .. import learning, machines, routing
 from .._records import fields_of, record_of
 from ..cover import Cover
 from ..density_ratio import RelativeDensityRatio
+from ..inputs import InputScales
 from ..partition import EqualSizeKMeans, Partition, RecursiveProjection, TwoLevelKMeans
 from ..regressor import OverlappingCoverRegressor
 from ..tables import TableEncoder
@@ -33,7 +34,8 @@ from ._pack import DTYPES, StoreError
 
 def record_classes() -> dict[str, type]:
     """Classes that declare their fields (see `overcover._records`), by name."""
-    kinds: list[Any] = [Partition, Cover, Scales, *routing.ROUTERS.values()]
+    kinds: list[Any] = [Partition, Cover, Scales, InputScales]
+    kinds += routing.ROUTERS.values()
     kinds += [learning.Borders, learning.Promise]
     for machine in machines.NAMED.values():
         about = machine.description

@@ -9,6 +9,7 @@ import numpy as np
 from .._validation import check_count
 from ..alone import as_cover, is_alone
 from ..cover import Cover, CoverShape
+from ..inputs import InputScales
 from ..learning import Borders, Promise
 from ..machines import Machine
 from ..regressor import OverlappingCoverRegressor
@@ -292,6 +293,10 @@ def check_cover(model, sizes):
         raise StoreError("Its stages took no number of seconds.")
     if "target_" in vars(model):  # stores of before it was kept have none
         check_scales(model.target_, sizes)
+    if "input_scales_" in vars(model):
+        if type(model.input_scales_) is not InputScales:
+            raise StoreError("Its inputs are on another scale: it is no record.")
+        check_record(model.input_scales_, dict(sizes), "input_scales_")
     if type(model.router_) not in ROUTERS.values():
         raise StoreError("Its router is of another class.")
     check_record(model.router_, dict(sizes), "router")
