@@ -409,14 +409,8 @@ def make_sharded(machine=None, n_shards=4, **options):
     return make_model(machine, partition=TwoLevelKMeans(n_shards=n_shards), **options)
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Of 100 rows of two features: the workers are told by the client."""
-    monkeypatch.setattr("overcover._streams.BLOCK_NUMBERS", 200)
-
-
 @pytest.mark.parametrize("router", ["density", "neighbors"])
-def test_a_sharded_fit_is_the_local_fit(router, client, path, tmp_path, small_blocks):
+def test_a_sharded_fit_is_the_local_fit(router, client, path, tmp_path):
     X, Y = data(400)
     weight = np.linspace(0, 2, len(X)).round(1)
     options = {"router": router, "overlap": 0.0 if router == "neighbors" else 0.75}
@@ -428,9 +422,8 @@ def test_a_sharded_fit_is_the_local_fit(router, client, path, tmp_path, small_bl
     assert set(model.timings_) == {"tuning", "partition", "cover", "machines"}
 
 
-def test_wide_rows_are_sharded_alike(client, path, tmp_path, monkeypatch):
+def test_wide_rows_are_sharded_alike(client, path, tmp_path):
     """Distances are products then, whose rounding depends on the blocks."""
-    monkeypatch.setattr("overcover._streams.BLOCK_NUMBERS", 14 * 90)
     X = np.random.default_rng(1).normal(size=(500, 14))
     models = [make_sharded(random_state=4) for _ in range(2)]
     local = store.fit_into(models[0], X, X[:, 0], tmp_path / "local.ocm")
@@ -440,7 +433,7 @@ def test_wide_rows_are_sharded_alike(client, path, tmp_path, monkeypatch):
 
 
 def test_a_worker_killed_while_rows_are_sharded_changes_nothing(
-    client, cluster, path, tmp_path, small_blocks
+    client, cluster, path, tmp_path
 ):
     X, Y = data(1200)
     client.wait_for_workers(2)
@@ -464,13 +457,13 @@ def test_a_worker_killed_while_rows_are_sharded_changes_nothing(
 
 
 def test_an_interrupted_sharded_fit_is_taken_up_by_whoever_comes(
-    client, path, tmp_path, small_blocks, monkeypatch
+    client, path, tmp_path, monkeypatch
 ):
     X, Y = data(600)
     runner = on_cluster._fit.OnCluster
     do = runner.do
     kept = {}
-    for last, names in [("move", "block"), ("lend", "shard"), ("summarize", "loans")]:
+    for last, names in [("lend", "shard"), ("summarize", "loans")]:
 
         def do_until(self, function, *args, last=last):
             if function.__name__ == last:
@@ -485,7 +478,7 @@ def test_an_interrupted_sharded_fit_is_taken_up_by_whoever_comes(
         for file, changed in kept.items():
             assert not file.exists() or file.stat().st_mtime_ns == changed
         files = list(path.glob(f"data-*/{names}-*.pack"))
-        assert len(files) == {"block": 6, "shard": 4, "loans": 1}[names]
+        assert len(files) == {"shard": 4, "loans": 1}[names]
         kept |= {file: file.stat().st_mtime_ns for file in files}
     with monkeypatch.context() as patch:
         patch.setattr(TwoLevelKMeans, "fit", None)  # would fail if it were called
@@ -520,10 +513,9 @@ def test_tasks_of_shards_carry_paths_and_numbers_too(client, cluster, tmp_path):
             on_cluster.fit(model, X, Y, tmp_path / f"{n_rows:04d}.ocm", client)
         assert model.n_subdomains_ == 40
         names = Counter(key.rsplit("-", 5)[0] for key in ledger.tasks)
-        # One block of rows, four shards, one range of clusters.
+        # Four shards, one range of clusters.
         several = {"cluster_shard": 4, "fit_subdomains": names["fit_subdomains"]}
-        alone = ("prepare", "run_stage", "split", "assign", "share", "list_movers")
-        alone += ("move", "list_clusters", "join_shards", "clear_blocks", "lend")
+        alone = ("prepare", "run_stage", "divide", "join_shards", "lend")
         alone += ("join_loans", "summarize")
         assert names == dict.fromkeys(alone, 1) | several
         largest.append([max(ledger.tasks.values()), max(ledger.results.values())])

@@ -13,14 +13,7 @@ from .._parallel import run_tasks
 from .._progress import LOGGER
 from .._records import finite, not_negative, record, whole
 from .._streams import FARTHEST, Rows, center_of, without_far_cells
-from ..cover import (
-    CEILING_GUARD,
-    Clusters,
-    Cover,
-    CoverShape,
-    extend_some,
-    lending_of,
-)
+from ..cover import CEILING_GUARD, Cover, CoverShape, extend_clusters
 from ..partition import partition_rows
 
 # How many times its size a subdomain may have, and its share of rows a cluster: halves
@@ -209,7 +202,8 @@ class Ground:
                 anew |= {i for i in range(n_before) if k in self.reaches[i]}
             elif GROWN * n_members < shape.size and shape.overlap > 0:
                 anew.add(k)
-        self._cover_again(np.array(sorted(anew), dtype=np.intp), shape)
+        if anew:
+            self._cover_again(np.array(sorted(anew)), shape)
 
     def _split(self, k, n_shares):
         """Cut cluster k into equal ones of about its share; numbers of the others."""
@@ -232,16 +226,10 @@ class Ground:
 
     def _cover_again(self, which, shape):
         """Choose the rows that subdomains borrow, by the rule of the cover."""
-        if not len(which):
-            return
-        sizes = np.array(self.n_owned)
-        own = [members[:n] for members, n in zip(self.members, sizes)]
-        options = shape.size, shape.overlap, shape.spread
-        lending = lending_of(np.array(self.centers), sizes, *options)
-        clusters = Clusters(self.Z, own)
-        for k, members in zip(
-            which, extend_some(clusters, lending, which, self.n_jobs)
-        ):
+        own = [members[:n] for members, n in zip(self.members, self.n_owned)]
+        options = shape.size, shape.overlap, shape.spread, which, self.n_jobs
+        extended = extend_clusters(self.Z, own, np.array(self.centers), *options)
+        for k, members in zip(which, extended):
             self.set_members(k, own[k], members[len(own[k]) :])
             self.reaches[k] = self._reaches_of(k)
 
