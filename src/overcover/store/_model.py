@@ -31,7 +31,6 @@ from ._subdomains import (
     Part,
     Subdomains,
     decode_pack,
-    source_of,
     write_subdomain,
 )
 
@@ -80,7 +79,8 @@ def save(model, path, dtype=None, notes=None):
     """
     dtype, notes = check_dtype(dtype), directory.check_notes(notes)
     model = storable_cover(model)
-    source = source_of(model.states_)
+    # None for a model in memory.
+    source = getattr(model.states_, "subdomains", None)
     with directory.writing(path) as store:
         directory.tidy(store)
         folder = directory.new_data_folder(store)
