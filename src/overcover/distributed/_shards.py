@@ -168,9 +168,10 @@ def join_shards(job):
 def lend(job, start, stop):
     """The members of some subdomains, which borrow from all clusters around."""
     shape, which = job.recipe.shape, np.arange(start, stop)
+    rows, (clusters, centers) = _rows(job), _clusters(job)
     options = shape.size, shape.overlap, shape.spread, which, 1
-    members = extend_clusters(_rows(job), *_clusters(job), *options)
-    return {"members": members, "means": subdomain_means(_rows(job), members)}
+    members = extend_clusters(rows, clusters, centers, *options)
+    return {"members": members, "means": subdomain_means(rows, members)}
 
 
 def _loans(job, name):

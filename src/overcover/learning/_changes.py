@@ -44,11 +44,11 @@ class Batch(NamedTuple):
     weights: np.ndarray
     numbers: np.ndarray
     groups: np.ndarray | None
-    n_given: int
+    n_rows: int  # before equal ones were merged
 
 
-def n_seen(model) -> int:
-    """Rows that a model was given so far: the number of the next one."""
+def next_number(model) -> int:
+    """The number of the next row: as many as the model has learned so far."""
     # A runner that merged rows before the fit may not know how many there were.
     return max(
         int(getattr(model, "n_samples_seen_", 0)), int(model.cover_.rows()[-1]) + 1
@@ -78,7 +78,7 @@ def batch_of(model, X, y, sample_weight, groups) -> Batch:
     weights = np.ones(len(rows)) if weights is None else weights * largest
     weights = in_units_of(getattr(model, "weight_unit_", 1.0), weights)
     weights = machine.weigh_more(X[rows], weights)
-    numbers, groups = n_seen(model) + rows, new_groups(model, groups, len(X))
+    numbers, groups = next_number(model) + rows, new_groups(model, groups, len(X))
     groups = None if groups is None else groups[rows]
     return Batch(X[rows], Y[rows], weights, numbers, groups, len(X))
 

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import all_or_nothing
 from ..fitting import InMemory
-from ._changes import batch_of, compare, n_seen, places_of
+from ._changes import batch_of, compare, next_number, places_of
 from ._ground import Ground
 
 # Attributes of a model that has learned on, or of groups.
@@ -71,13 +71,13 @@ class LearnsOn:
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight, groups=groups)
-        started, n_before = perf_counter(), n_seen(self)
+        started, number = perf_counter(), next_number(self)
         batch = batch_of(self, X, y, sample_weight, groups)
         promise = compare(self, batch)
         ground = Ground(self, batch)
         ground.add()
         ground.settle(started)
-        self.n_samples_seen_ = n_before + batch.n_given
+        self.n_samples_seen_ = number + batch.n_rows
         if promise is not None:
             self.promise_ = promise
         return self
@@ -97,13 +97,13 @@ class LearnsOn:
         self
         """
         check_is_fitted(self)
-        started, n_before = perf_counter(), n_seen(self)
+        started, number = perf_counter(), next_number(self)
         places = places_of(self, rows)
         if len(places):
             ground = Ground(self)
             ground.drop(places)
             ground.settle(started)
-            self.n_samples_seen_ = n_before
+            self.n_samples_seen_ = number
         return self
 
     @all_or_nothing
@@ -125,7 +125,7 @@ class LearnsOn:
             )
         ground, before, runner = Ground(self), vars(self).copy(), InMemory()
         runner.is_merged, runner.rows = True, ground.numbers
-        runner.n_given = n_seen(self)
+        runner.n_given = next_number(self)
         each = np.arange(len(ground.X))
         Y = self.target_.inverse(ground.outputs(each))
         Y = Y[:, 0] if self._y_ndim == 1 else Y

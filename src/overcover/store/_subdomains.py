@@ -101,12 +101,15 @@ class Subdomains:
         self.n_bytes -= n_bytes
 
     def _read(self, k):
-        path = self.folder / file_of(k)
+        path, is_overwritten = self.folder / file_of(k), False
         known = self.checked.get(k)
         try:
             tree, pack = decode_pack(path, self.digests[k], known)
         except StoreError as error:
-            if not self._is_overwritten():
+            with suppress(StoreError):
+                data = read_manifest(self.folder.parent)["data"]
+                is_overwritten = data != self.folder.name
+            if not is_overwritten:
                 raise
             raise StoreError(
                 f"{path} is not there any more: {self.folder.parent} was overwritten, "
@@ -120,12 +123,6 @@ class Subdomains:
         check_state(self.machine, *subdomain, self.sizes, str(path), is_new)
         self.checked[k] = pack.identity
         return subdomain, pack.n_bytes
-
-    def _is_overwritten(self):
-        """Whether the store holds another model now."""
-        with suppress(StoreError):
-            return read_manifest(self.folder.parent)["data"] != self.folder.name
-        return False
 
     # What is open belongs to this process: a copy, or another process, opens anew.
 
