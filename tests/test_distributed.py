@@ -376,7 +376,7 @@ def test_the_scheduler_sees_paths_and_numbers_however_many_rows(
     client, cluster, tmp_path
 ):
     largest = []
-    for n_rows in (200, 3000):
+    for n_rows in (200, 1200):
         X, Y = data(n_rows)
         size = n_rows // 10  # the same number of subdomains
         # What a machine has learned elsewhere stays where it is.
@@ -397,11 +397,11 @@ def test_the_scheduler_sees_paths_and_numbers_however_many_rows(
 
 
 def test_many_subdomains_are_fitted_in_few_tasks(client, cluster, path):
-    X, Y = data(3000)
-    model = make_model(GP(length_scale=1.0, noise=0.1), router="euclidean")
+    X, Y = data(1500)
+    model = make_model(KNOWN, router="euclidean")
     with Ledger(cluster.scheduler) as ledger:
         on_cluster.fit(model, X, Y, path, client)
-    assert model.n_subdomains_ == 300
+    assert model.n_subdomains_ == 150
     assert sum("fit_subdomains" in key for key in ledger.tasks) <= 20
 
 
@@ -510,7 +510,7 @@ def test_a_cluster_goes_on_where_one_computer_left_a_sharded_fit(
 
 def test_tasks_of_shards_carry_paths_and_numbers_too(client, cluster, tmp_path):
     largest = []
-    for n_rows in (400, 4000):
+    for n_rows in (400, 1600):
         X, Y = data(n_rows)
         model = make_sharded(subdomain_size=n_rows // 20, router="euclidean")
         with Ledger(cluster.scheduler) as ledger:
