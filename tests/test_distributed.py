@@ -41,6 +41,10 @@ def client(cluster):
         yield client
 
 
+# A machine that need not be tuned.
+KNOWN = GP(length_scale=1.0, noise=0.1)
+
+
 def data(n_rows=240):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (n_rows, 2))
@@ -173,10 +177,9 @@ def test_what_a_worker_warns_of_is_noted(client, path):
     assert overcover.load(path).notes_ == model.notes_
 
 
-def test_files_frames_and_dask_collections_give_the_same_model(
-    client, expected, tmp_path
-):
-    X, Y = data()
+def test_files_frames_and_dask_collections_give_the_same_model(client, tmp_path):
+    X, Y = data(120)
+    local = store.fit_into(make_model(KNOWN), X, Y, tmp_path / "local.ocm")
     for name, array in (("X", X), ("Y", Y), ("F", np.asfortranarray(X))):
         np.save(tmp_path / f"{name}.npy", array)
     frame = pd.DataFrame(X, columns=["a", "b"])
@@ -193,21 +196,21 @@ def test_files_frames_and_dask_collections_give_the_same_model(
         ]
     ):
         path = tmp_path / f"{i}.ocm"
-        model = on_cluster.fit(make_model(), rows, targets, path, client)
+        model = on_cluster.fit(make_model(KNOWN), rows, targets, path, client)
         named = hasattr(rows, "columns")
         assert list(getattr(model, "feature_names_in_", [])) == ["a", "b"] * named
         asked = frame if named else X
-        assert_array_equal(model.predict(asked), expected[0].predict(X))
+        assert_array_equal(model.predict(asked), local.predict(X))
         if not named:
-            check_equal_stores(path, expected[1])
+            check_equal_stores(path, tmp_path / "local.ocm")
     assert_array_equal(np.load(tmp_path / "X.npy"), X)
 
 
 def test_one_output_and_single_precision(client, path, tmp_path):
     X, Y = data()
     y = da.from_array(Y[:, 0], 70)
-    on_cluster.fit(make_model(), X, y, path, client, dtype="float32")
-    store.fit_into(make_model(), X, Y[:, 0], tmp_path / "x", dtype="float32")
+    on_cluster.fit(make_model(KNOWN), X, y, path, client, dtype="float32")
+    store.fit_into(make_model(KNOWN), X, Y[:, 0], tmp_path / "x", dtype="float32")
     check_equal_stores(path, tmp_path / "x")
 
 
@@ -373,7 +376,7 @@ def test_the_scheduler_sees_paths_and_numbers_however_many_rows(
     client, cluster, tmp_path
 ):
     largest = []
-    for n_rows in (200, 3000):
+    for n_rows in (200, 1200):
         X, Y = data(n_rows)
         size = n_rows // 10  # the same number of subdomains
         # What a machine has learned elsewhere stays where it is.
@@ -385,19 +388,20 @@ def test_the_scheduler_sees_paths_and_numbers_however_many_rows(
             on_cluster.predict(path, X, client, return_std=True)
         n_machines = sum("fit_subdomains" in key for key in ledger.tasks)
         assert n_machines == model.n_subdomains_ == 20
-        # Besides: fingerprint and used rows, four stages, and one range of queries.
-        assert len(ledger.tasks) == n_machines + 6
+        # Besides: fingerprint and used rows, four stages (the cover in two steps), and
+        # one range of queries.
+        assert len(ledger.tasks) == n_machines + 7
         largest.append([max(ledger.tasks.values()), max(ledger.results.values())])
     assert_allclose(*largest, atol=8)  # a larger number has more digits
     assert np.max(largest) < 2000
 
 
 def test_many_subdomains_are_fitted_in_few_tasks(client, cluster, path):
-    X, Y = data(3000)
-    model = make_model(GP(length_scale=1.0, noise=0.1), router="euclidean")
+    X, Y = data(1500)
+    model = make_model(KNOWN, router="euclidean")
     with Ledger(cluster.scheduler) as ledger:
         on_cluster.fit(model, X, Y, path, client)
-    assert model.n_subdomains_ == 300
+    assert model.n_subdomains_ == 150
     assert sum("fit_subdomains" in key for key in ledger.tasks) <= 20
 
 
@@ -405,18 +409,12 @@ def test_many_subdomains_are_fitted_in_few_tasks(client, cluster, path):
 
 
 def make_sharded(machine=None, n_shards=4, **options):
-    machine = GP(length_scale=1.0, noise=0.1) if machine is None else machine
+    machine = KNOWN if machine is None else machine
     return make_model(machine, partition=TwoLevelKMeans(n_shards=n_shards), **options)
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Of 100 rows of two features: the workers are told by the client."""
-    monkeypatch.setattr("overcover._streams.BLOCK_NUMBERS", 200)
-
-
 @pytest.mark.parametrize("router", ["density", "neighbors"])
-def test_a_sharded_fit_is_the_local_fit(router, client, path, tmp_path, small_blocks):
+def test_a_sharded_fit_is_the_local_fit(router, client, path, tmp_path):
     X, Y = data(400)
     weight = np.linspace(0, 2, len(X)).round(1)
     options = {"router": router, "overlap": 0.0 if router == "neighbors" else 0.75}
@@ -428,9 +426,8 @@ def test_a_sharded_fit_is_the_local_fit(router, client, path, tmp_path, small_bl
     assert set(model.timings_) == {"tuning", "partition", "cover", "machines"}
 
 
-def test_wide_rows_are_sharded_alike(client, path, tmp_path, monkeypatch):
+def test_wide_rows_are_sharded_alike(client, path, tmp_path):
     """Distances are products then, whose rounding depends on the blocks."""
-    monkeypatch.setattr("overcover._streams.BLOCK_NUMBERS", 14 * 90)
     X = np.random.default_rng(1).normal(size=(500, 14))
     models = [make_sharded(random_state=4) for _ in range(2)]
     local = store.fit_into(models[0], X, X[:, 0], tmp_path / "local.ocm")
@@ -440,7 +437,7 @@ def test_wide_rows_are_sharded_alike(client, path, tmp_path, monkeypatch):
 
 
 def test_a_worker_killed_while_rows_are_sharded_changes_nothing(
-    client, cluster, path, tmp_path, small_blocks
+    client, cluster, path, tmp_path
 ):
     X, Y = data(1200)
     client.wait_for_workers(2)
@@ -464,13 +461,13 @@ def test_a_worker_killed_while_rows_are_sharded_changes_nothing(
 
 
 def test_an_interrupted_sharded_fit_is_taken_up_by_whoever_comes(
-    client, path, tmp_path, small_blocks, monkeypatch
+    client, path, tmp_path, monkeypatch
 ):
     X, Y = data(600)
     runner = on_cluster._fit.OnCluster
     do = runner.do
     kept = {}
-    for last, names in [("move", "block"), ("lend", "shard"), ("summarize", "loans")]:
+    for last, names in [("lend", "shard"), ("summarize", "loans")]:
 
         def do_until(self, function, *args, last=last):
             if function.__name__ == last:
@@ -485,7 +482,7 @@ def test_an_interrupted_sharded_fit_is_taken_up_by_whoever_comes(
         for file, changed in kept.items():
             assert not file.exists() or file.stat().st_mtime_ns == changed
         files = list(path.glob(f"data-*/{names}-*.pack"))
-        assert len(files) == {"block": 6, "shard": 4, "loans": 1}[names]
+        assert len(files) == {"shard": 4, "loans": 1}[names]
         kept |= {file: file.stat().st_mtime_ns for file in files}
     with monkeypatch.context() as patch:
         patch.setattr(TwoLevelKMeans, "fit", None)  # would fail if it were called
@@ -513,17 +510,16 @@ def test_a_cluster_goes_on_where_one_computer_left_a_sharded_fit(
 
 def test_tasks_of_shards_carry_paths_and_numbers_too(client, cluster, tmp_path):
     largest = []
-    for n_rows in (400, 4000):
+    for n_rows in (400, 1600):
         X, Y = data(n_rows)
         model = make_sharded(subdomain_size=n_rows // 20, router="euclidean")
         with Ledger(cluster.scheduler) as ledger:
             on_cluster.fit(model, X, Y, tmp_path / f"{n_rows:04d}.ocm", client)
         assert model.n_subdomains_ == 40
         names = Counter(key.rsplit("-", 5)[0] for key in ledger.tasks)
-        # One block of rows, four shards, one range of clusters.
+        # Four shards, one range of clusters.
         several = {"cluster_shard": 4, "fit_subdomains": names["fit_subdomains"]}
-        alone = ("prepare", "run_stage", "split", "assign", "share", "list_movers")
-        alone += ("move", "list_clusters", "join_shards", "clear_blocks", "lend")
+        alone = ("prepare", "run_stage", "divide", "join_shards", "lend")
         alone += ("join_loans", "summarize")
         assert names == dict.fromkeys(alone, 1) | several
         largest.append([max(ledger.tasks.values()), max(ledger.results.values())])
@@ -572,7 +568,7 @@ def test_dask_frames_keep_their_index(client, tmp_path):
     frame = pd.DataFrame(X, columns=["a", "b"], index=index)
     lazy = dd.from_pandas(frame, npartitions=3)
     for name, targets in (("one", Y[:, 0]), ("two", Y)):
-        model = make_model().fit(frame, targets)
+        model = make_model(KNOWN).fit(frame, targets)
         model.save(tmp_path / name)
         mean, std = on_cluster.predict(tmp_path / name, lazy, return_std=True)
         alone = on_cluster.predict(tmp_path / name, lazy)

@@ -19,7 +19,6 @@ from overcover.fitting import Recipe
 from overcover.partition import (
     EqualSizeKMeans,
     TwoLevelKMeans,
-    _two_level,
     partition_rows,
     resolve,
     shards,
@@ -166,8 +165,8 @@ def test_the_tree_is_the_shortest(seed, n_centers):
 def test_rows_that_lose_least_move_ties_by_number():
     """Centres 0 and 10: of 0, 4, 4, 1 and of 9, one of the fours must go over."""
     X = np.array([[0.0], [4.0], [4.0], [1.0], [9.0], [10.0]])
-    coarse = shards.Coarse(np.array([[0.0], [10.0]]), np.zeros(1), 1.0, np.zeros(2))
-    homes, shares = _two_level.assign_shards(X, coarse, 2)
+    coarse = shards.Coarse(np.array([[0.0], [10.0]]), np.zeros(1), 1.0)
+    homes, shares = shards.assign_shards(X, coarse, 2)
     assert shares.moves.tolist() == [[0, 1, 1]]
     assert homes.tolist() == [0, 1, 0, 0, 1, 1]
 
@@ -177,14 +176,12 @@ def test_rows_that_all_want_the_same_are_enough_for_everyone(moves):
     """All rows are at 0, and pass through shard 1, or go both ways."""
     X = np.zeros((6, 1))
     centers = np.array([[0.0], [1.0], [2.0]])
-    coarse = shards.Coarse(centers, np.zeros(1), 1.0, np.zeros(3))
+    coarse = shards.Coarse(centers, np.zeros(1), 1.0)
     shares = shards.Shares(np.ones(3), np.full(3, 2), np.array(moves))
-    movers = shards.movers_of(
-        lambda s: (np.arange(6), X) if s == 0 else (np.arange(0), X[:0]), coarse, shares
-    )
-    rows, new = shards.settle(X, movers, coarse, shares)
-    assert rows.tolist() == [0, 1, 2, 3]
-    assert np.bincount(new).tolist() == [0, 2, 2]
+    homes = np.zeros(6, dtype=int)
+    shards.move_rows(X, homes, coarse, shares)
+    assert homes[4:].tolist() == [0, 0]
+    assert np.bincount(homes).tolist() == [2, 2, 2]
 
 
 # Rows that are never held at once
@@ -209,14 +206,12 @@ def test_shards_are_assigned_looking_at_a_block_at_a_time(small_blocks):
     X = Watched(cloud(2000))
     coarse = shards.split_sample(X, 4, np.random.RandomState(0))
     assert X.most == 80
-    homes, shares = _two_level.assign_shards(X, coarse, 101)
+    homes, shares = shards.assign_shards(X, coarse, 101)
     assert X.most <= 100
     assert_array_equal(np.bincount(homes, minlength=4), shares.sizes)
 
 
-def test_tasks_look_at_a_block_a_shard_or_a_subdomain(
-    small_blocks, monkeypatch, tmp_path
-):
+def test_tasks_look_at_a_shard_or_a_subdomain(small_blocks, monkeypatch, tmp_path):
     """The tasks of a cluster one after the other: the local fit, and never all rows."""
     X = cloud(1500)
     np.save(tmp_path / "X.npy", X)
@@ -235,10 +230,12 @@ def test_tasks_look_at_a_block_a_shard_or_a_subdomain(
     job = make_job(tmp_path, machine, clusterer, 30, 100, router="mahalanobis")
     _worker.run_stage(job, "tune")
     for stage in ("partition", "cover", "router"):
-        for step, sharding, tasks in on_disk.steps_of(job, stage, X.shape):
+        for step, tasks in on_disk.steps_of(job, stage, job.fit(stage)):
             for numbers in tasks:
-                step(sharding, *numbers)
-    assert max(most) <= 120  # the sample; blocks have 100 rows, subdomains 30
+                step(job, *numbers)
+    # Blocks have 100 rows, the sample 120, subdomains 30.
+    largest_shard = np.diff(on_disk._shards(job).ends, prepend=0).max()
+    assert max(most) == largest_shard < 500
     draft = Draft(job.folder)
     partition, cover = (draft.read(name)["value"] for name in ("partition", "cover"))
     on_disk.forget()
@@ -270,10 +267,9 @@ def make_job(tmp_path, machine, partition, size, n_subdomains, router="euclidean
 def test_rows_of_one_shard_are_no_sharding(tmp_path):
     for partition in ("two-level", "kmeans", TwoLevelKMeans(n_shards=1)):
         job = make_job(tmp_path, GP(), partition, 20, 30)
-        assert on_disk.sharding_of(job, (300, 2)) is None
+        assert on_disk.count_shards(job, (300, 2)) == 1
     job = make_job(tmp_path, GP(), TwoLevelKMeans(n_shards=3), 20, 30)
-    sharding = on_disk.sharding_of(job, (300, 2))
-    assert (sharding.n_shards, sharding.clusterer.n_clusters) == (3, 30)
+    assert on_disk.count_shards(job, (300, 2)) == 3
 
 
 def test_very_many_clusters_are_made_in_two_levels(monkeypatch):

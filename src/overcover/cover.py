@@ -242,80 +242,43 @@ def lenders_of(i, centers, sizes, wanted, nearest):
     return lenders, np.sqrt(np.sum((centers[lenders] - centers[i]) ** 2, axis=1))
 
 
-class Clusters(NamedTuple):
-    """Rows by cluster, read when they are needed."""
+def extend_clusters(X, clusters, centers, size, overlap, spread, which, n_jobs=None):
+    """Row numbers of the subdomains of the clusters `which`, as a list.
 
-    X: np.ndarray  # shape (n_samples, n_features); may be mapped
-    members: Sequence[np.ndarray]  # row numbers of every cluster, ascending
-
-    def numbers(self, k):
-        """Row numbers of cluster k."""
-        return self.members[k]
-
-    def rows(self, k):
-        """Rows of cluster k, shape (size, n_features)."""
-        return self.X[self.members[k]]
-
-
-class Lending(NamedTuple):
-    """All that decides who lends to whom, and how much."""
-
-    centers: np.ndarray  # means of the clusters, shape (n_clusters, n_features)
-    sizes: np.ndarray  # rows of every cluster, shape (n_clusters,)
-    size: int  # rows of a subdomain; 0 where no cluster borrows
-    n_lenders: int
-
-
-def lending_of(centers, sizes, size, overlap, spread) -> Lending:
-    """Who lends in a cover of these parameters, as in `cover_partition`."""
-    if overlap == 0 or len(sizes) == 1:
-        return Lending(centers, sizes, 0, 0)
-    n_lenders = count_lenders(overlap, spread, len(sizes))
-    return Lending(centers, sizes, min(size, int(sizes.sum())), n_lenders)
-
-
-def borrow(center, clusters, lenders, counts):
-    """The rows that lenders give: of each the `counts` rows nearest to `center`."""
-    loans = []
-    for lender, count in zip(lenders, counts):
-        numbers = clusters.numbers(lender)
-        if count < len(numbers):
-            dist_sq = np.sum((clusters.rows(lender) - center) ** 2, axis=1)
-            numbers = numbers[np.sort(np.argsort(dist_sq, kind="stable")[:count])]
-        loans.append(numbers)
-    return np.concatenate(loans)
-
-
-def extend_clusters(clusters, lending, start, stop, n_jobs=None):
-    """Row numbers of the subdomains of clusters `start` to `stop`, as a list.
-
-    If `start` is a multiple of ``block_rows(n_clusters)`` (see `overcover._neighbors`),
-    results do not depend on the range. Memory: one lender's rows for each worker,
-    `n_lenders` numbers per cluster.
+    `clusters` are row numbers of X, which may be mapped. Ranges that begin at multiples
+    of ``block_rows(n_clusters)`` (see `overcover._neighbors`) give what all clusters at
+    once give. Memory: one lender's rows per worker, `n_lenders` numbers per cluster.
     """
-    return extend_some(clusters, lending, np.arange(start, stop), n_jobs)
-
-
-def extend_some(clusters, lending, which, n_jobs=None):
-    """As `extend_clusters`, of the clusters with these numbers."""
-    centers, sizes, size, n_lenders = lending
-    if size == 0:
-        return [clusters.numbers(i) for i in which]
+    if overlap == 0 or len(clusters) == 1:
+        return [clusters[i] for i in which]
+    sizes = np.array([len(rows) for rows in clusters])
+    size, n_lenders = min(size, sizes.sum()), count_lenders(overlap, spread, len(sizes))
     # One more than lend, because every cluster is nearest to itself.
     nearest, _ = nearest_centers(centers[which], centers, n_lenders + 1, n_jobs)
 
     def extend(i, listed):
-        own = clusters.numbers(i)
-        wanted = size - len(own)
+        own, wanted = clusters[i], size - sizes[i]
         if wanted <= 0:
             return own
         # Among coincident centres a cluster may be missing from its own list.
         others = listed[listed != i][:n_lenders]
         lenders, distances = lenders_of(i, centers, sizes, wanted, others)
         counts = quotas(distances, sizes[lenders], wanted)
-        return np.concatenate([own, borrow(centers[i], clusters, lenders, counts)])
+        loans = [
+            nearest_rows(X, clusters[lender], centers[i], count)
+            for lender, count in zip(lenders, counts)
+        ]
+        return np.concatenate([own, *loans])
 
     return list(run_tasks(extend, zip(which, nearest), n_jobs))
+
+
+def nearest_rows(X, numbers, center, count):
+    """Numbers of the `count` rows nearest to a centre, in the order they had."""
+    if count == len(numbers):
+        return numbers
+    dist_sq = np.sum((X[numbers] - center) ** 2, axis=1)
+    return numbers[np.sort(np.argsort(dist_sq, kind="stable")[:count])]
 
 
 def cover_partition(X, partition: Partition, size, overlap, spread, n_jobs=None):
@@ -331,11 +294,10 @@ def cover_partition(X, partition: Partition, size, overlap, spread, n_jobs=None)
     >>> [rows.tolist() for rows in cover_partition(X, halves, 6, 0.5, 1.0).members]
     [[0, 1, 2, 3, 4, 5], [4, 5, 6, 7, 2, 3]]
     """
-    members = partition.clusters()
-    n_owned = np.array([len(rows) for rows in members])
-    lending = lending_of(partition.centers, n_owned, size, overlap, spread)
-    clusters = Clusters(X, members)
-    return Cover(extend_clusters(clusters, lending, 0, len(members), n_jobs), n_owned)
+    clusters, which = partition.clusters(), np.arange(len(partition.centers))
+    known = X, clusters, partition.centers, size, overlap, spread
+    members = extend_clusters(*known, which, n_jobs)
+    return Cover(members, np.array([len(rows) for rows in clusters]))
 
 
 def cover_flops(shape: CoverShape, n_features):

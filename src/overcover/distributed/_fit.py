@@ -38,9 +38,9 @@ def fit(
 
     Equal to `overcover.store.fit_into`, bit by bit, on equal computers. Tuning,
     partition, cover and router are one task each, whose worker holds X as float64 a few
-    times; with ``partition="two-level"`` partition and cover are many tasks, which hold
-    a block or a shard of rows. Neither the client nor the scheduler hold rows, unless
-    they are given as arrays in memory.
+    times; with ``partition="two-level"`` the partition is many tasks, which hold a
+    block or a shard of rows. So is the cover of many subdomains. Neither the client nor
+    the scheduler hold rows, unless they are given as arrays in memory.
 
     Parameters
     ----------
@@ -146,8 +146,9 @@ class OnCluster(Draft):
     def result_of(self, stage, fit):
         with suppress(StoreError):  # not there yet, or damaged
             return self.read_result(stage.name, fit)
-        for step in shards.steps_of(self.job(fit), stage.name, fit.data.X.shape):
-            self.do(*step)
+        job = self.job(fit)
+        for function, tasks in shards.steps_of(job, stage.name, fit):
+            self.do(function, job, tasks)
         wait_for(self.file(stage.name))
         return self.read_result(stage.name, fit)
 

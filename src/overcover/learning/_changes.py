@@ -1,6 +1,5 @@
-"""New rows for a model, or fewer; what was promised of them; and all of them."""
+"""New rows for a model, or fewer, checked; and what was promised of them."""
 
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +7,6 @@ import numpy as np
 from .._records import finite, record
 from .._validation import check_observed, check_queries, check_weights
 from .._weights import are_judged, in_units_of, used_rows
-from ._ground import Ground
 
 # New rows that `Promise` remembers: with more, older ones fade.
 MOST_REMEMBERED = 2000
@@ -46,14 +44,11 @@ class Batch(NamedTuple):
     weights: np.ndarray
     numbers: np.ndarray
     groups: np.ndarray | None
-    n_given: int
+    n_rows: int  # before equal ones were merged
 
 
-# -- rows --------------------------------------------------------------------------
-
-
-def n_seen(model) -> int:
-    """Rows that a model was given so far: the number of the next one."""
+def next_number(model) -> int:
+    """The number of the next row: as many as the model has learned so far."""
     # A runner that merged rows before the fit may not know how many there were.
     return max(
         int(getattr(model, "n_samples_seen_", 0)), int(model.cover_.rows()[-1]) + 1
@@ -83,7 +78,7 @@ def batch_of(model, X, y, sample_weight, groups) -> Batch:
     weights = np.ones(len(rows)) if weights is None else weights * largest
     weights = in_units_of(getattr(model, "weight_unit_", 1.0), weights)
     weights = machine.weigh_more(X[rows], weights)
-    numbers, groups = n_seen(model) + rows, new_groups(model, groups, len(X))
+    numbers, groups = next_number(model) + rows, new_groups(model, groups, len(X))
     groups = None if groups is None else groups[rows]
     return Batch(X[rows], Y[rows], weights, numbers, groups, len(X))
 
@@ -139,26 +134,8 @@ def compare(model, batch) -> Promise | None:
     return Promise(np.array([n_rows, *(share * new + (1.0 - share) * np.array(old))]))
 
 
-# -- what a regressor calls --------------------------------------------------------
-
-
-def learn(model, X, y, sample_weight=None, groups=None):
-    """`OverlappingCoverRegressor.partial_fit` of a fitted model."""
-    started, seen = perf_counter(), n_seen(model)
-    batch = batch_of(model, X, y, sample_weight, groups)
-    promise = compare(model, batch)
-    ground = Ground(model, batch)
-    ground.add()
-    ground.reshape()
-    ground.settle(started)
-    model.n_samples_seen_ = seen + batch.n_given
-    if promise is not None:
-        model.promise_ = promise
-
-
-def forget(model, rows):
-    """`OverlappingCoverRegressor.forget`."""
-    started, seen = perf_counter(), n_seen(model)
+def places_of(model, rows):
+    """Where rows to forget are among those of the model; refuses others, and all."""
     rows, known = np.unique(np.asarray(rows)), model.cover_.rows()
     if rows.dtype.kind not in "iu" and rows.size:
         raise ValueError(f"rows={rows!r} must be row numbers, that is, integers.")
@@ -174,37 +151,4 @@ def forget(model, rows):
             f"These are all {len(known)} rows: nothing would be left to predict from. "
             "Keep at least one, or fit a new model."
         )
-    if not len(rows):
-        return
-    ground = Ground(model)
-    ground.drop(np.searchsorted(known, rows))
-    ground.reshape()
-    ground.settle(started)
-    model.n_samples_seen_ = seen
-
-
-class Remembered(NamedTuple):
-    """All rows of a model, by ascending number."""
-
-    X: np.ndarray
-    Y: np.ndarray  # in their own units
-    weights: np.ndarray | None
-    numbers: np.ndarray
-    groups: np.ndarray | None
-
-
-def remember(model) -> Remembered:
-    """The rows that a model has learned from; a ValueError if it cannot learn anew."""
-    if model.machine_.has_targets:
-        raise ValueError(
-            "This model was fitted for X_target, which it does not keep, so it cannot "
-            "be tuned again. Call fit with all rows and X_target."
-        )
-    ground = Ground(model)
-    each = np.arange(len(ground.X))
-    Y = model.target_.inverse(ground.outputs(each))
-    weights = ground.weights_of(each)
-    X = ground.X
-    if hasattr(model, "input_scales_"):
-        X = model.input_scales_.inverse(X)
-    return Remembered(X, Y, weights, ground.numbers, ground.groups)
+    return np.searchsorted(known, rows)

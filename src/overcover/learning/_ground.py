@@ -1,6 +1,5 @@
 """The ground that a model stands on: its rows and subdomains, while they change."""
 
-from collections.abc import Sequence
 from copy import copy
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -13,14 +12,7 @@ from .._parallel import run_tasks
 from .._progress import LOGGER
 from .._records import finite, not_negative, record, whole
 from .._streams import FARTHEST, Rows, center_of, without_far_cells
-from ..cover import (
-    CEILING_GUARD,
-    Clusters,
-    Cover,
-    CoverShape,
-    extend_some,
-    lending_of,
-)
+from ..cover import CEILING_GUARD, Cover, CoverShape, extend_clusters
 from ..partition import partition_rows
 
 # How many times its size a subdomain may have, and its share of rows a cluster: halves
@@ -48,33 +40,6 @@ class Borders(NamedTuple):
     """Distance from its centre of the farthest row borrowed there, same shape."""
 
 
-class Patched(Sequence):
-    """States in a store, some of them replaced: `places` are numbers, or states."""
-
-    def __init__(self, base, places):
-        self.base, self.places = base, places
-
-    def __len__(self):
-        return len(self.places)
-
-    def __getitem__(self, k):
-        if isinstance(k, slice):
-            return [self[i] for i in range(*k.indices(len(self)))]
-        place = self.places[k]
-        return self.base[place] if isinstance(place, int) else place
-
-
-def patch(states, places):
-    """The states with these places; those in a store stay there."""
-    if isinstance(states, Patched):
-        known = states.places
-        places = [known[p] if isinstance(p, int) else p for p in places]
-        return Patched(states.base, places)
-    if not isinstance(states, list):
-        return Patched(states, places)
-    return [states[p] if isinstance(p, int) else p for p in places]
-
-
 class Ground:
     """The rows and subdomains of a fitted model, while they change.
 
@@ -86,7 +51,7 @@ class Ground:
     def __init__(self, model, batch=None):
         self.model, self.n_jobs = model, model.n_jobs
         numbers, n_owned = model.cover_.rows(), model.cover_.n_owned
-        self.members = places_of(model.cover_.members, numbers)
+        self.members = list(model.cover_.compact().members)
         self.n_owned = [int(n) for n in n_owned]
         self.origin: list[int | None] = list(range(len(n_owned)))
         # Where the outputs of a row can be had.
@@ -115,16 +80,14 @@ class Ground:
                 self.groups = np.concatenate([self.groups, batch.groups])
         rows = Rows(self.X, model.length_scales_, bounds=(-FARTHEST, FARTHEST))
         self.Z = np.asarray(without_far_cells(rows))
-        self._find_borders(getattr(model, "borders_", None))
-
-    def _find_borders(self, borders):
+        borders = getattr(model, "borders_", None)
         if borders is None:
             self.centers = [center_of(self.Z[own]) for own in self.known]
             self.reaches = [self._reaches_of(k) for k in range(len(self.members))]
-            return
-        self.centers = list(borders.centers)
-        pairs = zip(borders.lenders, borders.reaches)
-        self.reaches = [{int(j): r for j, r in zip(*p) if j >= 0} for p in pairs]
+        else:
+            self.centers = list(borders.centers)
+            pairs = zip(borders.lenders, borders.reaches)
+            self.reaches = [{int(j): r for j, r in zip(*p) if j >= 0} for p in pairs]
 
     def _distances(self, k, rows):
         return np.sqrt(np.sum((self.Z[rows] - self.centers[k]) ** 2, axis=1))
@@ -142,9 +105,9 @@ class Ground:
         width = max(map(len, self.reaches))
         lenders = np.full((len(self.reaches), width), -1)
         reaches = np.zeros(lenders.shape)
-        for k, found in enumerate(self.reaches):
-            lenders[k, : len(found)] = list(found)
-            reaches[k, : len(found)] = list(found.values())
+        for k, reach_of in enumerate(self.reaches):
+            lenders[k, : len(reach_of)] = list(reach_of)
+            reaches[k, : len(reach_of)] = list(reach_of.values())
         return Borders(np.array(self.centers), lenders, reaches)
 
     def shape(self) -> CoverShape:
@@ -159,18 +122,18 @@ class Ground:
     def add(self):
         """Let the rows of the batch join clusters, and subdomains that reach them."""
         new = np.arange(self.n_old, len(self.X))
-        nearest, _ = nearest_centers(
-            self.Z[new], np.array(self.centers), 1, self.n_jobs
-        )
+        centers = np.array(self.centers)
+        nearest, _ = nearest_centers(self.Z[new], centers, 1, self.n_jobs)
         owners = nearest[:, 0].astype(np.intp)
         self.labels = np.concatenate([self.labels, owners])
         reach_of = np.full(len(self.members), -1.0)
         for k, reaches in enumerate(self.reaches):
             reach_of[list(reaches)] = list(reaches.values())
-            near = np.flatnonzero(reach_of[owners] >= 0)
+            reach = reach_of[owners]
             reach_of[list(reaches)] = -1.0
-            lent = reaches_to(owners[near], reaches)
-            joins = new[near[self._distances(k, new[near]) <= ROUNDING * lent]]
+            near = np.flatnonzero(reach >= 0)
+            is_reached = self._distances(k, new[near]) <= ROUNDING * reach[near]
+            joins = new[near[is_reached]]
             owned = new[owners == k]
             if len(owned) or len(joins):
                 own, borrowed = np.split(self.members[k], [self.n_owned[k]])
@@ -201,7 +164,7 @@ class Ground:
         shape, anew = self.shape(), set()
         share = max(1.0, (1.0 - shape.overlap) * shape.size)
         n_before = len(self.members)
-        for k in [k for k, state in enumerate(self.origin) if state is None]:
+        for k in self.changed():
             n_owned, n_members = self.n_owned[k], len(self.members[k])
             is_crowded = n_before > 1 and n_owned > CROWDED * share
             if n_members > GROWN * shape.size or is_crowded:
@@ -209,7 +172,8 @@ class Ground:
                 anew |= {i for i in range(n_before) if k in self.reaches[i]}
             elif GROWN * n_members < shape.size and shape.overlap > 0:
                 anew.add(k)
-        self._cover_again(np.array(sorted(anew), dtype=np.intp), shape)
+        if anew:
+            self._cover_again(np.array(sorted(anew)), shape)
 
     def _split(self, k, n_shares):
         """Cut cluster k into equal ones of about its share; numbers of the others."""
@@ -232,16 +196,10 @@ class Ground:
 
     def _cover_again(self, which, shape):
         """Choose the rows that subdomains borrow, by the rule of the cover."""
-        if not len(which):
-            return
-        sizes = np.array(self.n_owned)
-        own = [members[:n] for members, n in zip(self.members, sizes)]
-        options = shape.size, shape.overlap, shape.spread
-        lending = lending_of(np.array(self.centers), sizes, *options)
-        clusters = Clusters(self.Z, own)
-        for k, members in zip(
-            which, extend_some(clusters, lending, which, self.n_jobs)
-        ):
+        own = [members[:n] for members, n in zip(self.members, self.n_owned)]
+        options = shape.size, shape.overlap, shape.spread, which, self.n_jobs
+        extended = extend_clusters(self.Z, own, np.array(self.centers), *options)
+        for k, members in zip(which, extended):
             self.set_members(k, own[k], members[len(own[k]) :])
             self.reaches[k] = self._reaches_of(k)
 
@@ -270,9 +228,9 @@ class Ground:
         """Weights as machines take them: None where all rows of the model are alike."""
         return None if np.all(self.weights == 1.0) else self.weights[rows]
 
-    def fit_states(self):
+    def fit_states(self, changed):
         """States of the subdomains that changed, in order."""
-        machine, changed = self.model.machine_, self.changed()
+        machine = self.model.machine_
         if not changed:  # a subdomain has ended that lent no rows
             return []
         Y = self.outputs(np.concatenate([self.members[k] for k in changed]))
@@ -292,31 +250,30 @@ class Ground:
         """Subdomains whose states are to be fitted."""
         return [k for k, state in enumerate(self.origin) if state is None]
 
-    def _means(self):
-        """Mean rows of the subdomains; those that have not changed are known."""
-        before, pairs = self.model.router_.means, zip(self.origin, self.members)
-        return np.array(
-            [
-                self.Z[members].mean(axis=0) if state is None else before[state]
-                for state, members in pairs
-            ]
-        )
-
     def settle(self, started):
         """Fit what has changed, and give the model all that follows."""
-        model, shape = self.model, self.shape()
+        self.reshape()
+        model, shape, changed = self.model, self.shape(), self.changed()
         n_subdomains = len(self.members)
         consult.check_consulted(model.n_consulted, n_subdomains)
         places: list[Any] = list(self.origin)
-        for k, state in zip(self.changed(), self.fit_states()):
+        for k, state in zip(changed, self.fit_states(changed)):
             places[k] = state
-        owned = zip(self.members, self.n_owned)
-        left = np.sort(np.concatenate([rows[:n] for rows, n in owned]))
-        n_owned = np.array(self.n_owned)
-        whole = Cover(places_of(self.members, left), n_owned)
-        known = self.Z[left], whole, self.labels[left], self._means()
+        whole = Cover(self.members, np.array(self.n_owned))
+        left, whole = whole.rows(), whole.compact()
+        means = model.router_.means
+        means = np.array([means[k or 0] for k in self.origin])
+        for k in changed:
+            means[k] = self.Z[self.members[k]].mean(axis=0)
+        known = self.Z[left], whole, self.labels[left], means
         model.router_ = type(model.router_).summarize(*known, model.n_jobs)
-        model.states_ = patch(model.states_, places)
+        # States in a store stay there.
+        before, is_stored = model.states_, hasattr(model.states_, "replaced")
+        model.states_ = (
+            before.replaced(places)
+            if is_stored
+            else [before[p] if isinstance(p, int) else p for p in places]
+        )
         model.machine_ = copy(model.machine_)
         model.machine_.calibrate(model.states_)
         model.cover_ = whole.renumbered(self.numbers[left])
@@ -330,15 +287,3 @@ class Ground:
         spent = model.timings_.get("learning", 0.0) + seconds
         model.timings_ = {**model.timings_, "learning": spent}
         LOGGER.info("learning took %.2f s", seconds)
-
-
-def places_of(members, numbers):
-    """Where in `numbers`, which ascend, those of the members are."""
-    if numbers[-1] == len(numbers) - 1:  # none is missing: each is its own place
-        return list(members)
-    return [np.searchsorted(numbers, m) for m in members]
-
-
-def reaches_to(owners, reaches):
-    """The reach of a subdomain to each of some owners, all among its lenders."""
-    return np.array([reaches[j] for j in owners.tolist()])

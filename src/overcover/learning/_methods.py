@@ -1,12 +1,15 @@
 """The methods of a regressor that learns on."""
 
+from time import perf_counter
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import all_or_nothing
 from ..fitting import InMemory
-from ._changes import forget, learn, n_seen, remember
+from ._changes import batch_of, compare, next_number, places_of
+from ._ground import Ground
 
 # Attributes of a model that has learned on, or of groups.
 LEARNED = ("groups_", "borders_", "promise_")
@@ -18,6 +21,8 @@ class LearnsOn:
     fit: Any
     _fit: Any
     _y_ndim: int
+    machine_: Any
+    target_: Any
     weight_unit_: float
     __sklearn_is_fitted__: Any
 
@@ -66,7 +71,15 @@ class LearnsOn:
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight, groups=groups)
-        learn(self, X, y, sample_weight, groups)
+        started, number = perf_counter(), next_number(self)
+        batch = batch_of(self, X, y, sample_weight, groups)
+        promise = compare(self, batch)
+        ground = Ground(self, batch)
+        ground.add()
+        ground.settle(started)
+        self.n_samples_seen_ = number + batch.n_rows
+        if promise is not None:
+            self.promise_ = promise
         return self
 
     @all_or_nothing
@@ -84,7 +97,13 @@ class LearnsOn:
         self
         """
         check_is_fitted(self)
-        forget(self, rows)
+        started, number = perf_counter(), next_number(self)
+        places = places_of(self, rows)
+        if len(places):
+            ground = Ground(self)
+            ground.drop(places)
+            ground.settle(started)
+            self.n_samples_seen_ = number
         return self
 
     @all_or_nothing
@@ -99,12 +118,22 @@ class LearnsOn:
         self
         """
         check_is_fitted(self)
-        known, before = remember(self), vars(self).copy()
-        runner = InMemory()
-        runner.is_merged, runner.rows = True, known.numbers
-        runner.n_given = n_seen(self)
-        Y = known.Y[:, 0] if self._y_ndim == 1 else known.Y
-        self._fit(known.X, Y, known.weights, None, runner, known.groups)
+        if self.machine_.has_targets:
+            raise ValueError(
+                "This model was fitted for X_target, which it does not keep, so it "
+                "cannot be tuned again. Call fit with all rows and X_target."
+            )
+        ground, before, runner = Ground(self), vars(self).copy(), InMemory()
+        runner.is_merged, runner.rows = True, ground.numbers
+        runner.n_given = next_number(self)
+        each = np.arange(len(ground.X))
+        Y = self.target_.inverse(ground.outputs(each))
+        Y = Y[:, 0] if self._y_ndim == 1 else Y
+        weights = ground.weights_of(each)
+        X = ground.X
+        if hasattr(self, "input_scales_"):
+            X = self.input_scales_.inverse(X)
+        self._fit(X, Y, weights, None, runner, ground.groups)
         for name in ("encoder_", "n_features_in_", "feature_names_in_"):
             if name in before:
                 setattr(self, name, before[name])

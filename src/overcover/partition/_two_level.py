@@ -4,45 +4,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._numbers import ANY_NUMBER
-from .._parallel import one_thread_per_worker, run_tasks
-from .._streams import slices_of
+from .._parallel import run_tasks
 from .._validation import check_count, check_rows
-from ._arrays import clusters_of
 from ._kmeans import EqualSizeKMeans, check_n_clusters
-from .shards import (
-    count_shards,
-    least_losses,
-    movers_of,
-    nearest_shards,
-    settle,
-    share_clusters,
-    split_sample,
-)
-
-
-def assign_shards(X, coarse, n_clusters, n_jobs=None):
-    """The shard of every row, and the `Shares`; X is read in blocks, twice."""
-    blocks = list(slices_of(*X.shape))
-    shards = np.empty(len(X), dtype=np.int32)
-    for block in blocks:
-        shards[block] = nearest_shards(X[block], coarse, n_jobs)
-    n_shards = len(coarse.centers)
-    counts = np.bincount(shards, minlength=n_shards)
-    shares = share_clusters(counts, coarse.centers, n_clusters)
-
-    def movers(block):
-        groups = clusters_of(shards[block], n_shards)
-
-        def group(s):
-            rows = block.start + groups[s]
-            return rows, X[rows]
-
-        return movers_of(group, coarse, shares)
-
-    lists = map(movers, blocks)
-    rows, new = settle(X, least_losses(lists, shares), coarse, shares)
-    shards[rows] = new
-    return shards, shares
+from .shards import Shards, count_shards, divide_rows
 
 
 class TwoLevelKMeans(EqualSizeKMeans):
@@ -57,9 +22,8 @@ class TwoLevelKMeans(EqualSizeKMeans):
     `EqualSizeKMeans`.
 
     Memory: per thread, two copies of a shard in float64 and 200 bytes for each of its
-    rows. In addition, 20 bytes per row of X, a sample of 256 rows per shard, and the
-    rows that may move, some clusters per shard. X is read in blocks of 16 MB; it may be
-    mapped and have any type of numbers.
+    rows. In addition, 20 bytes per row of X, and a sample of 256 rows per shard. X is
+    read in blocks of 16 MB; it may be mapped and have any type of numbers.
 
     Parameters
     ----------
@@ -112,31 +76,17 @@ class TwoLevelKMeans(EqualSizeKMeans):
 
     def fit_rows(self, X):
         """`fit` without input checks, for two shards or more; X may also be `Rows`."""
-        n_shards = self.count_shards(*X.shape)
-        rng = check_random_state(self.random_state)
-        with one_thread_per_worker():
-            coarse = split_sample(X, n_shards, rng, self.n_jobs)
-            shards, shares = assign_shards(X, coarse, self.n_clusters, self.n_jobs)
-        order = np.argsort(shards, kind="stable")
-        ends = np.cumsum(shares.sizes)
-        self.labels_ = np.empty(len(X), dtype=np.intp)
-        self.cluster_centers_ = np.empty((self.n_clusters, X.shape[1]))
-        self.inertia_, self.n_iter_ = 0.0, 0
-
-        def fit_one(s):
-            rows = order[ends[s] - shares.sizes[s] : ends[s]]
-            kmeans = self.fit_shard(X[rows], shares.n_clusters[s], coarse.seeds[s])
-            return s, rows, kmeans
-
-        tasks = ((int(s),) for s in np.flatnonzero(shares.n_clusters))
-        for s, rows, kmeans in run_tasks(fit_one, tasks, self.n_jobs):
-            first = shares.first_clusters[s]
-            self.labels_[rows] = first + kmeans.labels_
-            last = first + shares.n_clusters[s]
-            self.cluster_centers_[first:last] = kmeans.cluster_centers_
-            self.inertia_ += kmeans.inertia_
-            self.n_iter_ = max(self.n_iter_, kmeans.n_iter_)
+        shards = self.divide(X, check_random_state(self.random_state))
+        tasks = ((X, shards, s) for s in range(len(shards.ends)))
+        parts = run_tasks(self.fit_shard, tasks, self.n_jobs)
+        self.labels_, self.cluster_centers_, *rest = shards.join(parts)
+        self.inertia_, self.n_iter_ = rest
         return self
+
+    def divide(self, X, rng) -> Shards:
+        """The rows of all shards."""
+        n_shards = self.count_shards(*X.shape)
+        return divide_rows(X, n_shards, self.n_clusters, rng, self.n_jobs)
 
     def count_shards(self, n_samples, n_features):
         """The number of shards for data of this shape; refuses wrong parameters."""
@@ -147,13 +97,17 @@ class TwoLevelKMeans(EqualSizeKMeans):
             check_count("n_shards", self.n_shards, 1, advice)
         return count_shards(self.n_shards, n_samples, n_features, self.n_clusters)
 
-    def fit_shard(self, rows, n_clusters, seed):
-        """An `EqualSizeKMeans` of a shard's rows, which are in order; on one thread."""
+    def fit_shard(self, X, shards, s):
+        """Labels, centres, J and iterations of one shard's rows; on one thread."""
+        rows = X[shards.rows(s)]
+        if not len(rows):
+            return np.empty(0, dtype=np.intp), rows, 0.0, 0
         kmeans = EqualSizeKMeans(
-            int(n_clusters),
+            int(shards.n_clusters[s]),
             balance="ab" if self.balance == "assign" else self.balance,
             max_iter=self.max_iter,
             n_jobs=1,
-            random_state=int(seed),
-        )
-        return kmeans.fit(rows)
+            random_state=int(shards.seeds[s]),
+        ).fit(rows)
+        fitted = kmeans.labels_, kmeans.cluster_centers_, kmeans.inertia_
+        return *fitted, kmeans.n_iter_

@@ -15,19 +15,19 @@ at most. From shard s to shard t move the rows with the smallest loss
 
 .. math:: \lVert x - c_t \rVert^2 - \lVert x - c_s \rVert^2.
 
-These functions use a sample, a block or a shard of rows, never all rows, so they serve
-both a loop on one computer and the tasks of `overcover.distributed`. Blocks depend on
-the shape of X only, because the rounding of a distance may depend on its block.
+These functions read a sample or a block of rows, never all rows. Blocks depend on the
+shape of X only, because the rounding of a distance may depend on its block.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
 from .._neighbors import nearest_centers
-from ._arrays import clusters_of, standardize
+from .._parallel import one_thread_per_worker
+from .._streams import slices_of
+from ._arrays import standardize
 from ._kmeans import EqualSizeKMeans
 from ._seeds import proportional_shares
 
@@ -44,7 +44,6 @@ class Coarse(NamedTuple):
     centers: np.ndarray  # shape (n_shards, n_features), in standard units
     mean: np.ndarray  # mean of the sample, shape (n_features,)
     scale: float  # rows are ``(X - mean) / scale`` in standard units
-    seeds: np.ndarray  # random seed of every shard, shape (n_shards,)
 
     def standard(self, rows):
         """Rows in standard units."""
@@ -60,25 +59,32 @@ class Shares(NamedTuple):
     """Shape (n_moves, 3): source shard, target shard, number of rows. A shard receives
     rows before it passes rows on."""
 
-    @property
-    def first_clusters(self):
-        """Index of every shard's first cluster."""
-        return np.cumsum(self.n_clusters) - self.n_clusters
 
-    @property
-    def n_leaving(self):
-        """Number of rows that leave every shard, shape (n_shards,)."""
-        n_leaving = np.zeros(len(self.sizes), dtype=np.intp)
-        np.add.at(n_leaving, self.moves[:, 0], self.moves[:, 2])
-        return n_leaving
+class Shards(NamedTuple):
+    """The rows of every shard, and what decides its clusters."""
 
+    order: np.ndarray  # all row numbers, by shard, ascending within each
+    ends: np.ndarray  # of every shard in `order`, shape (n_shards,)
+    n_clusters: np.ndarray  # shape (n_shards,)
+    seeds: np.ndarray  # random seed of every shard, shape (n_shards,)
 
-class Movers(NamedTuple):
-    """Rows that may move."""
+    def rows(self, shard):
+        """Row numbers of a shard."""
+        return self.order[self.ends[shard - 1] if shard else 0 : self.ends[shard]]
 
-    rows: np.ndarray
-    moves: np.ndarray  # index of the move of each row
-    losses: np.ndarray
+    def join(self, parts):
+        """Labels, centres, J and iterations of all, from those of the shards in order.
+
+        J is the sum, the iterations are those of the shard that needed most.
+        """
+        labels, centers = np.empty(len(self.order), dtype=np.intp), []
+        n_clusters, inertia, most = 0, 0.0, 0
+        for shard, part in enumerate(parts):
+            labels[self.rows(shard)] = n_clusters + part[0]
+            centers.append(part[1])
+            n_clusters += len(part[1])
+            inertia, most = inertia + part[2], max(most, part[3])
+        return labels, np.concatenate(centers), inertia, most
 
 
 def count_shards(n_shards, n_samples, n_features, n_clusters):
@@ -87,6 +93,16 @@ def count_shards(n_shards, n_samples, n_features, n_clusters):
         return min(n_shards, n_clusters)
     rows = max(1, min(SHARD_ROWS, SHARD_BYTES // (8 * n_features)))
     return max(1, min(-(-n_samples // rows), n_clusters // LEAST_CLUSTERS))
+
+
+def divide_rows(X, n_shards, n_clusters, rng, n_jobs=None) -> Shards:
+    """Divide rows into shards; X, which may be mapped, is read in blocks."""
+    with one_thread_per_worker():
+        coarse = split_sample(X, n_shards, rng, n_jobs)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=n_shards)
+        shards, shares = assign_shards(X, coarse, n_clusters, n_jobs)
+    order, ends = np.argsort(shards, kind="stable"), np.cumsum(shares.sizes)
+    return Shards(order, ends, shares.n_clusters, seeds)
 
 
 def split_sample(X, n_shards, rng, n_jobs=None) -> Coarse:
@@ -98,14 +114,7 @@ def split_sample(X, n_shards, rng, n_jobs=None) -> Coarse:
     sample = X[np.sort(sample_without_replacement(len(X), n_sampled, random_state=rng))]
     kmeans = EqualSizeKMeans(n_shards, n_jobs=n_jobs, random_state=rng).fit(sample)
     _, mean, scale = standardize(sample)
-    seeds = rng.randint(np.iinfo(np.int32).max, size=n_shards)
-    return Coarse((kmeans.cluster_centers_ - mean) / scale, mean, scale, seeds)
-
-
-def nearest_shards(rows, coarse, n_jobs=None):
-    """The shard whose centre is nearest to each row, shape (n_rows,)."""
-    standard = coarse.standard(rows)
-    return nearest_centers(standard, coarse.centers, 1, n_jobs)[0][:, 0]
+    return Coarse((kmeans.cluster_centers_ - mean) / scale, mean, scale)
 
 
 def share_clusters(counts, centers, n_clusters) -> Shares:
@@ -183,68 +192,30 @@ def _filled(capacities, total):
     return np.clip(total - before, 0, capacities)
 
 
-def movers_of(group, coarse, shares) -> Movers:
-    """The rows of a block with the smallest losses, for every move.
+def assign_shards(X, coarse, n_clusters, n_jobs=None):
+    """The shard of every row, and the `Shares`; X is read in blocks."""
+    shards = np.empty(len(X), dtype=np.int32)
+    for block in slices_of(*X.shape):
+        rows = coarse.standard(X[block])
+        shards[block] = nearest_centers(rows, coarse.centers, 1, n_jobs)[0][:, 0]
+    counts = np.bincount(shards, minlength=len(coarse.centers))
+    shares = share_clusters(counts, coarse.centers, n_clusters)
+    move_rows(X, shards, coarse, shares)
+    return shards, shares
 
-    ``group(shard)`` returns the rows of the block that are nearest to the shard: their
-    numbers, ascending, and the rows, shape (n_rows, n_features).
+
+def move_rows(X, shards, coarse, shares) -> None:
+    """Change the shards of rows, along one edge of the tree after the other.
+
+    The rows that lose least move; ties go to the lower row number. A row that came from
+    another shard may move on.
     """
-    lists = [_no_movers()]
-    for move, (source, target, _) in enumerate(shares.moves):
-        numbers, rows = group(source)
-        losses = _losses(coarse.standard(rows), coarse, source, target)
-        lists.append(Movers(numbers, np.full(len(numbers), move), losses))
-    return least_losses([Movers(*map(np.concatenate, zip(*lists)))], shares)
-
-
-def _losses(standard, coarse, source, target):
-    here, there = coarse.centers[source], coarse.centers[target]
-    return np.sum((standard - there) ** 2 - (standard - here) ** 2, axis=1)
-
-
-def _no_movers():
-    return Movers(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
-
-
-def least_losses(lists: Iterable[Movers], shares) -> Movers:
-    """The rows with the smallest losses, for every move, from the lists of blocks.
-
-    For each move, as many rows as leave its shard in all moves together, so that enough
-    remain when other moves take some of them. Ties go to the lower row number. Memory:
-    the result, and one list.
-    """
-    most = shares.n_leaving[shares.moves[:, 0]]
-    kept = _no_movers()
-    for movers in lists:
-        both = Movers(*map(np.concatenate, zip(kept, movers)))
-        order = np.lexsort((both.rows, both.losses, both.moves))
-        moves = both.moves[order]
-        place = np.arange(len(order)) - np.searchsorted(moves, moves)
-        chosen = order[place < most[moves]]
-        kept = Movers(*(field[chosen] for field in both))
-    return kept
-
-
-def settle(X, movers, coarse, shares):
-    """Move rows, along one edge of the tree after the other.
-
-    `movers` is the result of `least_losses` for all blocks; only their rows of X are
-    read. Returns the rows that leave their nearest shard, ascending, and their new
-    shards.
-    """
-    rows, first = np.unique(movers.rows, return_index=True)
-    nearest = shares.moves[movers.moves[first], 0]
-    standard = coarse.standard(X[rows])
-    pools = clusters_of(nearest, len(coarse.centers))
     for source, target, count in shares.moves:
-        # A row that came from another shard may move on.
-        pool = np.sort(pools[source])
-        losses = _losses(standard[pool], coarse, source, target)
-        order = np.argsort(losses, kind="stable")
-        pools[source] = pool[order[count:]]
-        pools[target] = np.concatenate([pools[target], pool[order[:count]]])
-    shards = np.empty_like(nearest)
-    for shard, pool in enumerate(pools):
-        shards[pool] = shard
-    moved = shards != nearest
-    return rows[moved], shards[moved]
+        rows, centers = np.flatnonzero(shards == source), coarse.centers
+        losses = np.empty(len(rows))
+        for block in slices_of(len(rows), X.shape[1]):
+            standard = coarse.standard(X[rows[block]])
+            differences = (standard - centers[target]) ** 2
+            differences -= (standard - centers[source]) ** 2
+            losses[block] = differences.sum(axis=1)
+        shards[rows[np.argsort(losses, kind="stable")[:count]]] = target

@@ -9,21 +9,13 @@ Users call what `__all__` names; the other names are for `overcover.distributed`
 the command line.
 """
 
-from ._directory import MANIFEST as MANIFEST
-from ._directory import check_target as check_target
-from ._directory import disk_errors as disk_errors
-from ._directory import read_manifest as read_manifest
-from ._draft import Draft as Draft
-from ._draft import result_record as result_record
-from ._fit import fingerprint_of as fingerprint_of
-from ._fit import fit_draft as fit_draft
-from ._fit import fit_into
+from ._directory import MANIFEST, check_target, disk_errors, read_manifest  # noqa: F401
+from ._draft import Draft, result_record  # noqa: F401
+from ._fit import fingerprint_of, fit_draft, fit_into  # noqa: F401
 from ._model import inspect, load, save, verify
 from ._pack import StoreError
-from ._rows import mapped_used as mapped_used
-from ._rows import parquet_to_npy
-from ._rows import write_npy as write_npy
-from ._subdomains import folder_of as folder_of
+from ._rows import mapped_used, parquet_to_npy, write_npy  # noqa: F401
+from ._subdomains import folder_of  # noqa: F401
 
 __all__ = ["StoreError", "fit_into", "inspect", "load", "parquet_to_npy", "save"]
 __all__ += ["verify"]

@@ -27,14 +27,7 @@ from ._shapes import (
     check_machine,
     check_record,
 )
-from ._subdomains import (
-    MOST_OPEN,
-    Part,
-    Subdomains,
-    decode_pack,
-    source_of,
-    write_subdomain,
-)
+from ._subdomains import MOST_OPEN, Part, Subdomains, decode_pack, write_subdomain
 
 # With less noise, relative to the signal, single precision costs digits that matter.
 LEAST_NOISE = 1e-3
@@ -81,7 +74,8 @@ def save(model, path, dtype=None, notes=None):
     """
     dtype, notes = check_dtype(dtype), directory.check_notes(notes)
     model = storable_cover(model)
-    source = source_of(model.states_)
+    # None for a model in memory.
+    source = getattr(model.states_, "subdomains", None)
     with directory.writing(path) as store:
         directory.tidy(store)
         folder = directory.new_data_folder(store)
@@ -149,8 +143,8 @@ def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
         "files": {"model": whole_file, "subdomains": files},
         "fingerprint": fingerprint,
     }
-    notes = {directory.NOTES: notes} if notes else {}
-    directory.write_manifest(store, content | notes)
+    content |= {directory.NOTES: notes} if notes else {}
+    directory.write_manifest(store, content)
 
 
 def summary_of(model):
@@ -222,16 +216,15 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
         check_count("max_bytes", max_bytes, 0, "None is a quarter of memory.")
     manifest = directory.read_manifest(path)
     folder = directory.data_folder(path, manifest)
-    digests = [digest for digest, _ in manifest["files"]["subdomains"]]
+    files = manifest["files"]
+    digests = [digest for digest, _ in files["subdomains"]]
     file = folder / directory.MODEL
-    tree, _ = decode_pack(file, manifest["files"]["model"][0])
+    tree, _ = decode_pack(file, files["model"][0])
     with refusing(f"{file} does not hold a model."):
         model, n_owned, sizes = check_model(tree, len(digests))
     alone = isinstance(model, Machine)
-    machine = model if alone else model.machine_
-    subdomains = Subdomains(
-        folder.resolve(), digests, machine, sizes, max_open, max_bytes
-    )
+    known = folder.resolve(), digests, model if alone else model.machine_, sizes
+    subdomains = Subdomains(*known, max_open, max_bytes)
     if alone:
         model.state_ = subdomains[0].state
         return model
@@ -268,7 +261,11 @@ def check_model(tree, n_subdomains):
         raise StoreError("Its outputs are of another shape.")
     names, n_columns = getattr(model, "feature_names_in_", NO_NAMES), sizes["d"]
     if hasattr(model, "encoder_"):
-        n_columns = check_encoder(model.encoder_, model.n_features_in_, sizes)
+        n_columns = model.n_features_in_
+        with refusing("It encodes tables otherwise:"):
+            if len(model.encoder_.columns_) != n_columns:
+                raise StoreError("there are other columns.")
+            model.encoder_.check(sizes["q"])
     is_list = isinstance(names, np.ndarray) and names.shape in ((0,), (n_columns,))
     if not is_list or not all(isinstance(name, str) for name in names):
         raise StoreError("The names of its columns are not words, one for each.")
@@ -292,7 +289,11 @@ def check_cover(model, sizes):
     if not np.isfinite(seconds).all():
         raise StoreError("Its stages took no number of seconds.")
     if "target_" in vars(model):  # stores of before it was kept have none
-        check_scales(model.target_, sizes)
+        with refusing("Its outputs are on another scale:"):
+            if type(model.target_) is not Scales:
+                raise StoreError("it is no record of scales.")
+            check_record(model.target_, dict(sizes), "target")
+            model.target_.check()
     if "input_scales_" in vars(model):
         if type(model.input_scales_) is not InputScales:
             raise StoreError("Its inputs are on another scale: it is no record.")
@@ -321,24 +322,6 @@ def check_learning(model, sizes):
         check_count("n_samples_seen_", n_seen, sizes["N"])
 
 
-def check_scales(target, sizes):
-    """Refuse scales of outputs that do not fit the model."""
-    with refusing("Its outputs are on another scale:"):
-        if type(target) is not Scales:
-            raise StoreError("it is no record of scales.")
-        check_record(target, dict(sizes), "target")
-        target.check()
-
-
-def check_encoder(encoder, n_columns, sizes):
-    """Refuse an encoder that does not fit the model; returns its number of columns."""
-    with refusing("It encodes tables otherwise:"):
-        if type(encoder) is not TableEncoder or len(encoder.columns_) != n_columns:
-            raise StoreError("there are other columns.")
-        encoder.check(sizes["q"])
-    return n_columns
-
-
 def check_texts(notes):
     """Notes of a fit, if they are a list of texts."""
     if type(notes) is not list or not all(isinstance(text, str) for text in notes):
@@ -352,6 +335,8 @@ def sizes_of(model):
     sizes = {letter: getattr(model, name, 1) for letter, name in counts.items()}
     if hasattr(model, "encoder_"):
         with refusing("It encodes tables otherwise:"):
+            if type(model.encoder_) is not TableEncoder:
+                raise StoreError("there are other columns.")
             sizes["d"] = len(model.encoder_.inputs)
     if not all(type(n) is int and n > 0 for n in sizes.values()):
         raise StoreError(f"It counts {sizes}.")

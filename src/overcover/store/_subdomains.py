@@ -101,12 +101,15 @@ class Subdomains:
         self.n_bytes -= n_bytes
 
     def _read(self, k):
-        path = self.folder / file_of(k)
+        path, is_overwritten = self.folder / file_of(k), False
         known = self.checked.get(k)
         try:
             tree, pack = decode_pack(path, self.digests[k], known)
         except StoreError as error:
-            if not self._is_overwritten():
+            with suppress(StoreError):
+                data = read_manifest(self.folder.parent)["data"]
+                is_overwritten = data != self.folder.name
+            if not is_overwritten:
                 raise
             raise StoreError(
                 f"{path} is not there any more: {self.folder.parent} was overwritten, "
@@ -120,12 +123,6 @@ class Subdomains:
         check_state(self.machine, *subdomain, self.sizes, str(path), is_new)
         self.checked[k] = pack.identity
         return subdomain, pack.n_bytes
-
-    def _is_overwritten(self):
-        """Whether the store holds another model now."""
-        with suppress(StoreError):
-            return read_manifest(self.folder.parent)["data"] != self.folder.name
-        return False
 
     # What is open belongs to this process: a copy, or another process, opens anew.
 
@@ -150,33 +147,38 @@ def _close_some(last):
 
 
 class Part(Sequence):
-    """One field of all subdomains: the states of a model, or the members of a cover."""
+    """One field of all subdomains: the states of a model, or the members of a cover.
 
-    def __init__(self, subdomains, field):
+    `places` are numbers of subdomains, or values that have replaced theirs.
+    """
+
+    def __init__(self, subdomains, field, places=None):
         self.subdomains, self.field = subdomains, field
+        self.places = range(len(subdomains)) if places is None else places
 
     def __len__(self):
-        return len(self.subdomains)
+        return len(self.places)
 
     def __getitem__(self, k):
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(len(self)))]
-        return getattr(self.subdomains[k + len(self) if k < 0 else k], self.field)
+        place = self.places[k]
+        is_stored = isinstance(place, int)
+        return getattr(self.subdomains[place], self.field) if is_stored else place
 
     def __repr__(self):
         return f"<{self.field} of {len(self)} subdomains in {self.subdomains.folder}>"
 
-
-def source_of(states):
-    """The `Subdomains` that states are read from, or some of them; None if none is."""
-    base = getattr(states, "base", states)
-    return base.subdomains if isinstance(base, Part) else None
+    def replaced(self, places):
+        """Others at these places: numbers are those of values here."""
+        places = [self.places[p] if isinstance(p, int) else p for p in places]
+        return Part(self.subdomains, self.field, places)
 
 
 def folder_of(model):
-    """The folder of data that a model reads its subdomains from."""
+    """The folder of data that a model reads all its subdomains from."""
     states = getattr(model, "states_", None)
-    if isinstance(states, Part):
+    if isinstance(states, Part) and isinstance(states.places, range):
         return states.subdomains.folder
     raise StoreError(
         f"{model!r} is not in a store, where workers could read it. Save it with "
