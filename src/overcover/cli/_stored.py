@@ -45,10 +45,6 @@ class Stored(NamedTuple):
         """Inputs from a frame as a frame of float64, NaN where a value is missing."""
         import pandas as pd
 
-        lacking = [name for name in self.columns if name not in frame]
-        if lacking:
-            near = near_names(lacking[0], frame.columns)
-            raise Cannot(f"the table lacks {some([*map(repr, lacking)])}.{near}")
         frame = frame[self.columns]
         if self.encoder is None:
             numbers = {n: as_numbers(frame[n], "number") for n in self.columns}
@@ -165,6 +161,10 @@ def rows_of(stored, source, others=None, verbatim=False, decimal="."):
     if unnamed and len(chunks.columns) == len(names):
         frames = (frame.set_axis(names, axis=1) for frame in chunks.frames)
         return chunks._replace(frames=frames, columns=names)
+    lacking = [name for name in names if name not in chunks.columns]
+    if lacking:
+        near = near_names(lacking[0], chunks.columns)
+        raise Cannot(f"the table lacks {some([*map(repr, lacking)])}.{near}")
     return chunks
 
 

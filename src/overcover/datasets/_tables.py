@@ -28,9 +28,9 @@ def load_table(
     Parameters
     ----------
     path : str or path-like
-        .csv, .tsv, .txt, .dat, .asc (text also as .gz, .bz2, .xz), .npz, .npy, or
-        .parquet, which needs ``pip install 'overcover[cli]'``. Nothing is ever
-        unpickled. Missing values, dates and names follow `overcover.tables`.
+        .npz, .npy; .csv, .tsv, .txt, .dat, .asc (also as .gz, .bz2, .xz) or .parquet,
+        which need ``pip install 'overcover[cli]'``. Nothing is ever unpickled. Missing
+        values, dates and names follow `overcover.tables`.
     target : str, int or list of them, or None
         Columns of outputs, by name or position (-1 is the last). One column gives a
         target of shape (n,), a list one of shape (n, n_outputs). In an .npz of several

@@ -19,8 +19,7 @@ from .._validation import check_choice, check_count, check_names, check_weights
 from ._cells import TableError
 from ._effects import bins_of, effects_of, folds_of
 from ._files import require
-from ._frames import as_numbers
-from ._kinds import kind_and_trouble, needs_encoding
+from ._kinds import as_numbers, kind_and_trouble, needs_encoding
 
 MISSING = "(missing)"
 DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
