@@ -20,7 +20,7 @@ from ..tables import (
     read_chunks,
     with_gaps,
 )
-from ._columns import infinite_in, numeric_targets, possible_names, split_names
+from ._columns import infinite_in, parse_targets, possible_names, split_names
 from ._errors import Cannot, Mistake, check_input
 
 # The name of the command line's notes in a store.
@@ -187,7 +187,9 @@ def read_observed(stored, source, names=None, missing="refuse", decimal="."):
     parts: list[tuple] = []
     n_dropped = 0
     for frame in chunks.frames:
-        X, Y = stored.inputs(frame), numeric_targets(frame, targets)
+        X, (Y, troubles) = stored.inputs(frame), parse_targets(frame, targets)
+        for trouble in troubles.values():
+            raise Cannot(f"{trouble}.")
         whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
         if missing == "refuse" and not whole.all():
             lacking = X if X.isna().any(axis=None) else Y
@@ -298,12 +300,12 @@ def answer(model, X, wanted: Wanted):
     if wanted.endings == [""]:
         return {"": model.predict(X).reshape(shape)}
     outcomes = model._outcomes_at(X)
-    found = dict(zip(("", "_std"), outcomes.moments()))
+    parts = dict(zip(("", "_std"), outcomes.moments()))
     if wanted.std and not wanted.noise:
         _, function = model.predict(X, return_std=True, noise=False)
-        found["_std"] = function.reshape(shape)
+        parts["_std"] = function.reshape(shape)
     if wanted.coverage:
-        found["_low"], found["_high"] = outcomes.interval(wanted.coverage)
+        parts["_low"], parts["_high"] = outcomes.interval(wanted.coverage)
     for q in wanted.quantiles:
-        found[f"_q{q:g}"] = outcomes.quantile(q)
-    return found
+        parts[f"_q{q:g}"] = outcomes.quantile(q)
+    return parts
