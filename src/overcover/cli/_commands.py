@@ -111,9 +111,8 @@ def show_fit(out, X, Y, result, as_json):
         answer = {"model": out, "is_new": is_new}
         answer |= {"rows": facts["n_rows"], "dropped": n_dropped}
         answer |= {"features": list(X.columns), "targets": list(Y.columns)}
-        names = ["machine", "hyperparameters", "subdomain_size", "overlap", "bytes"]
-        names.append("target")
-        answer |= {name: facts[name] for name in names}
+        names = "machine hyperparameters subdomain_size overlap bytes target"
+        answer |= {name: facts[name] for name in names.split()}
         timings = {name: float(value) for name, value in model.timings_.items()}
         answer |= {"subdomains": facts["n_subdomains"], "timings": timings}
         print_json(answer | {"seconds": seconds, "findings": remarks})

@@ -33,13 +33,10 @@ class Stored(NamedTuple):
     """A model that predicts for tables."""
 
     model: OverlappingCoverRegressor
-    encoder: TableEncoder | None
-    """How columns of a table become inputs; None if they are numbers already."""
-    columns: list[str]
-    """The columns of a table that are used, in order."""
+    encoder: TableEncoder | None  # of columns; None if they are numbers already
+    columns: list[str]  # of a table that are used, in order
     targets: list[str]
-    has_names: bool
-    """Whether the model knows the names of its inputs."""
+    has_names: bool  # whether the model knows the names of its inputs
 
     def inputs(self, frame):
         """Inputs from a frame as a frame of float64, NaN where a value is missing."""
@@ -232,8 +229,7 @@ class Wanted(NamedTuple):
     """What to answer besides means."""
 
     std: bool = False
-    noise: bool = True
-    """Whether standard deviations are those of observations, or of the function."""
+    noise: bool = True  # deviations of observations, or of the function
     coverage: float | None = None
     quantiles: tuple[float, ...] = ()
 

@@ -12,7 +12,7 @@ Nothing is unpickled by Python's own unpickler. Text and Parquet need the extra 
 pandas is imported only for text and frames, pyarrow only for Parquet.
 """
 
-from ._arrays import OUTPUT, npz_names, read_npy, read_npz, read_parts
+from ._arrays import INPUTS, OUTPUT, OUTPUTS, npz_names, read_npy, read_npz
 from ._cells import TableError, column_names
 from ._encoder import TableEncoder, encode_training
 from ._files import (

@@ -67,10 +67,6 @@ def _day(cell):
     return (when - EPOCH).total_seconds() / SECONDS_PER_DAY
 
 
-def _truth(cell):
-    return TRUTH[cell.lower()]
-
-
 READERS = {"number": _number, "date": _day}
 
 
@@ -93,11 +89,9 @@ def parse(cells, kind):
     texts = ["" if c is None or c != c else str(c).strip() for c in cells]
     present = np.array([text.lower() not in GAPS for text in texts], bool)
     rows = np.flatnonzero(present)
-    read = READERS[kind]
-    if kind == "number" and all(texts[i].lower() in TRUTH for i in rows):
-        read = _truth
+    are_truths = kind == "number" and all(texts[i].lower() in TRUTH for i in rows)
     for i in rows:
-        value = read(texts[i])
+        value = TRUTH[texts[i].lower()] if are_truths else READERS[kind](texts[i])
         bad[i] = value is None or value != value
         values[i] = np.nan if bad[i] else value
     return values, bad
