@@ -51,7 +51,7 @@ def sequences_of(path, readers):
             "to joints, as VideoPose3D writes it."
         )
     return [
-        Sequence(str(subject), str(action), lambda joints=joints: joints)
+        Sequence(str(subject), str(action), partial(lambda joints: joints, joints))
         for subject, actions in positions.items()
         for action, joints in actions.items()
     ]
