@@ -275,10 +275,13 @@ def test_a_file_is_answered_while_it_is_read(folder, model, monkeypatch):
     """The first answers are written before the last rows are read."""
     events = []
     monkeypatch.setattr("overcover.cli._stored.ROWS_AT_A_TIME", 70)
-    array_frame = _frames.array_frame
-    monkeypatch.setattr(
-        _frames, "array_frame", lambda *a: events.append("read") or array_frame(*a)
-    )
+
+    def recorded(*arguments):
+        chunks = read_chunks(*arguments)
+        frames = (events.append("read") or frame for frame in chunks.frames)
+        return chunks._replace(frames=frames)
+
+    monkeypatch.setattr("overcover.cli._stored.read_chunks", recorded)
     predict = OverlappingCoverRegressor.predict
     monkeypatch.setattr(
         OverlappingCoverRegressor,

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from overcover import GP, OverlappingCoverRegressor
+from overcover.cli import main
 from overcover.cli._errors import Ended, orderly_end
 
 COMMAND = [sys.executable, "-m", "overcover"]
@@ -147,7 +148,6 @@ def test_a_closed_pipe_is_no_error(folder):
 @pytest.mark.parametrize(
     ("closed", "arguments", "word"),
     [
-        (">&-", "inspect model.ocm", "output"),
         (">&-", "predict model.ocm few.csv", "output"),
         ("<&-", "predict model.ocm -", "input"),
         ("2>&-", "predict model.ocm nothing.csv", None),
@@ -208,20 +208,18 @@ def test_an_interruption_during_imports_ends_in_order(argv, orig_argv, is_ours):
         assert told.endswith("KeyboardInterrupt\n")
 
 
-def test_a_traceback_only_if_asked_for(folder):
-    wrong = ["predict", str(folder / "model.ocm"), "nothing.csv"]
-    plain = subprocess.run([*COMMAND, *wrong], capture_output=True, text=True)
-    assert plain.returncode == 2
-    assert plain.stderr == "error: There is no file 'nothing.csv'.\n"
-    asked = subprocess.run(
-        [*COMMAND, *wrong],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OVERCOVER_DEBUG": "1"},
-    )
-    assert asked.returncode == 2
-    assert "Traceback" in asked.stderr
-    assert asked.stderr.endswith(plain.stderr)
+def test_a_traceback_only_if_asked_for(folder, capsys, monkeypatch):
+    told = []
+    for wanted in ("0", "1"):
+        monkeypatch.setenv("OVERCOVER_DEBUG", wanted)
+        with pytest.raises(SystemExit) as end:
+            main(["predict", str(folder / "model.ocm"), "nothing.csv"])
+        assert end.value.code == 2
+        told.append(capsys.readouterr().err)
+    plain, debug = told
+    assert plain == "error: There is no file 'nothing.csv'.\n"
+    assert "Traceback" in debug
+    assert debug.endswith(plain)
 
 
 def test_pipes_from_end_to_end(folder):

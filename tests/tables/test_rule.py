@@ -112,8 +112,22 @@ def test_a_store_takes_the_kinds_that_a_table_has(tmp_path):
     assert_array_equal(load_table(path, "text").data, numbers[:, :2])
 
 
-def test_text_and_arrays_need_no_extra(tmp_path, monkeypatch):
-    path = as_text(tmp_path, {"a": ["1", "NA"], "y": ["1970-01-02", "1970-01-03"]})
+def test_arrays_need_no_extra_and_text_names_its_own(tmp_path, monkeypatch):
+    path = as_text(tmp_path, {"a": ["1", "2"], "y": ["3", "4"]})
+    np.save(tmp_path / "t.npy", np.eye(3))
     for module in ("pandas", "pyarrow"):
         monkeypatch.setitem(sys.modules, module, None)
-    assert_array_equal(load_table(path, "y", missing="keep").target, [1.0, 2.0])
+    assert_array_equal(load_table(tmp_path / "t.npy", -1).target, [0.0, 0.0, 1.0])
+    with pytest.raises(ImportError, match=r"needs pandas.*overcover\[cli\]"):
+        load_table(path, "y")
+
+
+def test_blanks_around_names_and_cells_do_not_count(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a , b, y\n1 , 2 , 3\n4,5, 6 \n")
+    check_same(path, {"a": [1.0, 4.0], "b": [2.0, 5.0], "y": [3.0, 6.0]})
+
+
+def test_only_chosen_columns_have_to_be_numbers(tmp_path):
+    path = as_text(tmp_path, {"a": ["1", "2"], "w": ["x", "y"], "y": ["3", "4"]})
+    assert_array_equal(load_table(path, "y", features=["a"]).data, [[1.0], [2.0]])

@@ -98,8 +98,14 @@ Gaps = typer.Option(help="Rows that lack values.")
 FitGaps = Annotated[InFit, Gaps]
 QueryGaps = Annotated[InQueries, Gaps]
 TestGaps = Annotated[InTest, Gaps]
-Comma = Annotated[
-    bool, typer.Option("--decimal-comma", help="Numbers in a text are like 1,5.")
+# Commands get the decimal mark itself.
+Decimal = Annotated[
+    bool,
+    typer.Option(
+        "--decimal-comma",
+        callback=lambda comma: "," if comma else ".",
+        help="Numbers in a text are like 1,5.",
+    ),
 ]
 Overlap = Annotated[
     float, typer.Option(min=0, max=0.99, help="Share of its rows that it borrows.")
@@ -107,11 +113,6 @@ Overlap = Annotated[
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for all.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of random numbers.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def mark_of(comma):
-    """The decimal mark of numbers."""
-    return "," if comma else "."
 
 
 def size_named(text):

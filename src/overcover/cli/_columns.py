@@ -65,22 +65,25 @@ def read_table(source, targets, drop=None, words=None, missing="fill", decimal="
     frame = read_frame(source, possible_names(words), decimal)
     targets, features = choose_columns(frame, targets, drop)
     words = split_names(words, features)
-    check_columns(frame, features, targets, words)
-    X, Y = complete(frame[features], numeric_targets(frame, targets), missing)
+    Y, troubles = parse_targets(frame, targets)
+    check_columns(frame, features, words, troubles)
+    X, Y = complete(frame[features], Y, missing)
     X = X.reset_index(drop=True)
     X.attrs["dropped"] = len(frame) - len(X)
     return X, Y.reset_index(drop=True), words
 
 
-def check_columns(frame, features, targets, words):
-    """Refuse all columns that cannot be used, in one message."""
-    troubles = [(name, trouble_in(frame[name], name in words)) for name in features]
-    troubles += [(name, trouble_in_target(frame[name])) for name in targets]
-    troubles = [(name, text) for name, text in troubles if text is not None]
-    if not troubles:
+def check_columns(frame, features, words, troubles):
+    """Refuse all columns that cannot be used, in one message.
+
+    `troubles` are the reasons against targets, by their names.
+    """
+    reasons = {name: trouble_in(frame[name], name in words) for name in features}
+    reasons = {name: text for name, text in reasons.items() if text} | troubles
+    if not reasons:
         return
-    all_of_them = "; ".join(text for _, text in troubles)
-    name = troubles[0][0] if len(troubles) == 1 else "COLUMN"
+    all_of_them = "; ".join(reasons.values())
+    name = next(iter(reasons)) if len(reasons) == 1 else "COLUMN"
     comma = "; give --decimal-comma" if "comma" in all_of_them else ""
     raise Cannot(
         f"{all_of_them}. Correct or empty such cells{comma}; or take a column as "
@@ -96,16 +99,6 @@ def trouble_in(column, is_words):
     return infinite_in(column, as_numbers(column, kind))
 
 
-def trouble_in_target(column):
-    """Why a column cannot be an output; None if it can be."""
-    if parsed(column, "number")[1].all():
-        return f"target {column.name!r} holds no numbers: only numbers are learned"
-    try:
-        return infinite_in(column, as_numbers(column, "number"))
-    except TableError as error:
-        return str(error).rstrip(".")
-
-
 def infinite_in(column, values):
     """Where a column holds an infinite value; None if it does not."""
     rows = np.flatnonzero(np.isinf(values))
@@ -115,16 +108,23 @@ def infinite_in(column, values):
     return f"column {column.name!r} holds an infinite value in {where}"
 
 
-def numeric_targets(frame, targets):
-    """Targets as numbers; words and infinite values are refused."""
+def parse_targets(frame, targets):
+    """Targets as a frame of numbers, and reasons why some cannot be used, by name."""
     import pandas as pd
 
+    values, troubles = {}, {}
     for name in targets:
-        trouble = trouble_in_target(frame[name])
+        column = frame[name]
+        try:
+            values[name] = as_numbers(column, "number")
+            trouble = infinite_in(column, values[name])
+        except TableError as error:
+            trouble = str(error).rstrip(".")
+            if parsed(column, "number")[1].all():
+                trouble = f"target {name!r} holds no numbers: only numbers are learned"
         if trouble is not None:
-            raise Cannot(f"{trouble}.")
-    outputs = {name: as_numbers(frame[name], "number") for name in targets}
-    return pd.DataFrame(outputs, index=frame.index)
+            troubles[name] = trouble
+    return pd.DataFrame(values, index=frame.index), troubles
 
 
 def complete(X, Y, missing):

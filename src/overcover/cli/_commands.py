@@ -65,7 +65,7 @@ def fit(
     drop: option.Drop = None,
     words: option.Words = None,
     missing: option.FitGaps = option.InFit.fill,
-    decimal_comma: option.Comma = False,
+    decimal: option.Decimal = False,
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard an unfinished fit.")
     ] = False,
@@ -88,7 +88,6 @@ def fit(
     except ValueError as error:
         raise Mistake(str(error)) from error
     check_store(out)
-    decimal = option.mark_of(decimal_comma)
     X, Y, words = read_table(data, target, drop, words, missing, decimal)
     model = OverlappingCoverRegressor(
         machine,
@@ -112,9 +111,8 @@ def show_fit(out, X, Y, result, as_json):
         answer = {"model": out, "is_new": is_new}
         answer |= {"rows": facts["n_rows"], "dropped": n_dropped}
         answer |= {"features": list(X.columns), "targets": list(Y.columns)}
-        names = ["machine", "hyperparameters", "subdomain_size", "overlap", "bytes"]
-        names.append("target")
-        answer |= {name: facts[name] for name in names}
+        names = "machine hyperparameters subdomain_size overlap bytes target"
+        answer |= {name: facts[name] for name in names.split()}
         timings = {name: float(value) for name, value in model.timings_.items()}
         answer |= {"subdomains": facts["n_subdomains"], "timings": timings}
         print_json(answer | {"seconds": seconds, "findings": remarks})
@@ -154,7 +152,7 @@ def predict(
         list[str] | None, typer.Option(help="Columns to copy, as written.")
     ] = None,
     missing: option.QueryGaps = option.InQueries.refuse,
-    decimal_comma: option.Comma = False,
+    decimal: option.Decimal = False,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
@@ -170,7 +168,6 @@ def predict(
     if out == "-" and as_json:
         raise Mistake("--json needs stdout: send the answers to a file, --out.")
     stored = open_model(model, jobs)
-    decimal = option.mark_of(decimal_comma)
     chunks = rows_of(stored, data, keep, verbatim=True, decimal=decimal)
     kept = split_names(keep, chunks.columns)
     n_rows = done = 0
@@ -206,15 +203,13 @@ def evaluate(
     data: option.Data,
     target: option.Observed = None,
     missing: option.TestGaps = option.InTest.refuse,
-    decimal_comma: option.Comma = False,
+    decimal: option.Decimal = False,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
     """Score a model on rows it was not fitted on, output by output."""
     stored = open_model(model, jobs)
-    X, Y, n_dropped = read_observed(
-        stored, data, target, missing, option.mark_of(decimal_comma)
-    )
+    X, Y, n_dropped = read_observed(stored, data, target, missing, decimal)
     with bar("predicting"):
         assessment = assess(stored.model, X, Y)
     scores = scores_of(assessment)
@@ -283,12 +278,13 @@ def inspect(
 def description_of(facts, stored):
     """Names and values that describe a stored model."""
     inputs, hyperparameters = names_of_features(stored.model), facts["hyperparameters"]
+    encoding = [] if stored.encoder is None else stored.encoder.describe()
     return [
         ("machine", facts["machine"]),
         ("rows", number(facts["n_rows"])),
         ("inputs", f"{facts['n_features']}: {some(inputs)}"),
         ("outputs", f"{facts['n_outputs']}: {some(stored.targets)}"),
-        *((f"column {k}", how) for k, how in encoding_of(stored)),
+        *((f"column {name}", how) for name, how in encoding if how != "number"),
         ("subdomains", number(facts["n_subdomains"])),
         ("rows of each", number(facts["subdomain_size"])),
         ("overlap", percent(facts["overlap"], 0)),
@@ -301,12 +297,6 @@ def description_of(facts, stored):
         ("size", f"{size_of(facts['bytes'])}, {facts['dtype']}"),
         ("written by", ", ".join(f"{k} {v}" for k, v in facts["versions"].items())),
     ]
-
-
-def encoding_of(stored):
-    """Columns that are not just numbers, and how they are encoded."""
-    pairs = [] if stored.encoder is None else stored.encoder.describe()
-    return [(name, how) for name, how in pairs if how != "number"]
 
 
 def in_words(value):
@@ -327,7 +317,7 @@ def report(
     ] = "report.html",
     target: option.Observed = None,
     missing: option.TestGaps = option.InTest.refuse,
-    decimal_comma: option.Comma = False,
+    decimal: option.Decimal = False,
     title: Annotated[str | None, typer.Option(help="Of the report.")] = None,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
@@ -339,9 +329,7 @@ def report(
     stored = open_model(model, jobs)
     X = Y = None
     if data is not None:
-        X, Y, _ = read_observed(
-            stored, data, target, missing, option.mark_of(decimal_comma)
-        )
+        X, Y, _ = read_observed(stored, data, target, missing, decimal)
     title = title or f"Report on {os.path.basename(os.path.normpath(model))}"
     dates = stored.encoder.dates if stored.encoder else ()
     with bar("report"):

@@ -42,21 +42,13 @@ class Score(NamedTuple):
 
     method: str
     rmse: float
-    rmse_spread: float
-    """Standard deviation of the folds' own errors."""
-
+    rmse_spread: float  # standard deviation of the folds' own errors
     mae: float
-    r2: float | None
-    """None where no output varies."""
-
+    r2: float | None  # None where no output varies
     nlpd: float | None
     held: float | None
-    fit_seconds: float
-    """Of one fold, on average."""
-
-    microseconds: float
-    """Per row answered, without a variance."""
-
+    fit_seconds: float  # of one fold, on average
+    microseconds: float  # per row answered, without a variance
     rmse_of_outputs: list[float]
     r2_of_outputs: list[float | None]
 

@@ -16,8 +16,8 @@ SIZE = 150
 def run_demo(folder, n_frames, jobs, done):
     """Generate people who move, fit on half of every motion, predict the other half.
 
-    Calls `done` after each of five steps. Returns the data, a list of results, and the
-    path of the report, which is None if matplotlib is not installed.
+    Calls `done` after each of five steps. Returns the data, results (errors are mean
+    distances of joints, in mm), and the path of the report, None without matplotlib.
     """
     data = make_pose("humaneva", n_frames=n_frames, n_jobs=jobs, cache=False)
     done()
@@ -29,7 +29,14 @@ def run_demo(folder, n_frames, jobs, done):
     }
     results = []
     for name, model in methods.items():
-        results.append(measure(name, model, data))
+        start = time.perf_counter()
+        model.fit(data.X_train, data.Y_train)
+        end_of_fit = time.perf_counter()
+        predicted = model.predict(data.X_test)
+        micro = 1e6 * (time.perf_counter() - end_of_fit) / len(predicted)
+        result = {"method": name, "error": mean_joint_error(data.Y_test, predicted)}
+        times = {"fit_seconds": end_of_fit - start, "microseconds": micro}
+        results.append(result | times)
         done()
     path, title = Path(folder) / "report.html", "Poses from silhouettes"
     rows = (data.X_train, data.Y_train, data.X_test, data.Y_test)
@@ -39,16 +46,3 @@ def run_demo(folder, n_frames, jobs, done):
         report = None
     done()
     return data, results, report
-
-
-def measure(name, model, data):
-    """Fit and predict; the error is the mean distance of joints, in mm."""
-    start = time.perf_counter()
-    model.fit(data.X_train, data.Y_train)
-    end_of_fit = time.perf_counter()
-    predicted = model.predict(data.X_test)
-    micro = 1e6 * (time.perf_counter() - end_of_fit) / len(predicted)
-    error = float(mean_joint_error(data.Y_test, predicted))
-    seconds = end_of_fit - start
-    result = {"method": name, "error": error}
-    return result | {"fit_seconds": seconds, "microseconds": micro}

@@ -20,7 +20,7 @@ from ..tables import (
     read_chunks,
     with_gaps,
 )
-from ._columns import infinite_in, numeric_targets, possible_names, split_names
+from ._columns import infinite_in, parse_targets, possible_names, split_names
 from ._errors import Cannot, Mistake, check_input
 
 # The name of the command line's notes in a store.
@@ -33,22 +33,15 @@ class Stored(NamedTuple):
     """A model that predicts for tables."""
 
     model: OverlappingCoverRegressor
-    encoder: TableEncoder | None
-    """How columns of a table become inputs; None if they are numbers already."""
-    columns: list[str]
-    """The columns of a table that are used, in order."""
+    encoder: TableEncoder | None  # of columns; None if they are numbers already
+    columns: list[str]  # of a table that are used, in order
     targets: list[str]
-    has_names: bool
-    """Whether the model knows the names of its inputs."""
+    has_names: bool  # whether the model knows the names of its inputs
 
     def inputs(self, frame):
         """Inputs from a frame as a frame of float64, NaN where a value is missing."""
         import pandas as pd
 
-        lacking = [name for name in self.columns if name not in frame]
-        if lacking:
-            near = near_names(lacking[0], frame.columns)
-            raise Cannot(f"the table lacks {some([*map(repr, lacking)])}.{near}")
         frame = frame[self.columns]
         if self.encoder is None:
             numbers = {n: as_numbers(frame[n], "number") for n in self.columns}
@@ -165,6 +158,10 @@ def rows_of(stored, source, others=None, verbatim=False, decimal="."):
     if unnamed and len(chunks.columns) == len(names):
         frames = (frame.set_axis(names, axis=1) for frame in chunks.frames)
         return chunks._replace(frames=frames, columns=names)
+    lacking = [name for name in names if name not in chunks.columns]
+    if lacking:
+        near = near_names(lacking[0], chunks.columns)
+        raise Cannot(f"the table lacks {some([*map(repr, lacking)])}.{near}")
     return chunks
 
 
@@ -187,7 +184,9 @@ def read_observed(stored, source, names=None, missing="refuse", decimal="."):
     parts: list[tuple] = []
     n_dropped = 0
     for frame in chunks.frames:
-        X, Y = stored.inputs(frame), numeric_targets(frame, targets)
+        X, (Y, troubles) = stored.inputs(frame), parse_targets(frame, targets)
+        for trouble in troubles.values():
+            raise Cannot(f"{trouble}.")
         whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
         if missing == "refuse" and not whole.all():
             lacking = X if X.isna().any(axis=None) else Y
@@ -230,8 +229,7 @@ class Wanted(NamedTuple):
     """What to answer besides means."""
 
     std: bool = False
-    noise: bool = True
-    """Whether standard deviations are those of observations, or of the function."""
+    noise: bool = True  # deviations of observations, or of the function
     coverage: float | None = None
     quantiles: tuple[float, ...] = ()
 
@@ -298,12 +296,12 @@ def answer(model, X, wanted: Wanted):
     if wanted.endings == [""]:
         return {"": model.predict(X).reshape(shape)}
     outcomes = model._outcomes_at(X)
-    found = dict(zip(("", "_std"), outcomes.moments()))
+    parts = dict(zip(("", "_std"), outcomes.moments()))
     if wanted.std and not wanted.noise:
         _, function = model.predict(X, return_std=True, noise=False)
-        found["_std"] = function.reshape(shape)
+        parts["_std"] = function.reshape(shape)
     if wanted.coverage:
-        found["_low"], found["_high"] = outcomes.interval(wanted.coverage)
+        parts["_low"], parts["_high"] = outcomes.interval(wanted.coverage)
     for q in wanted.quantiles:
-        found[f"_q{q:g}"] = outcomes.quantile(q)
-    return found
+        parts[f"_q{q:g}"] = outcomes.quantile(q)
+    return parts

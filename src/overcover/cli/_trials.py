@@ -23,7 +23,7 @@ def compare(
     drop: option.Drop = None,
     words: option.Words = None,
     missing: option.FitGaps = option.InFit.fill,
-    decimal_comma: option.Comma = False,
+    decimal: option.Decimal = False,
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method; may be repeated.")
     ] = None,
@@ -53,7 +53,6 @@ def compare(
         if name not in known:
             raise Mistake(f"there is no method {name!r}. There are {', '.join(known)}.")
     methods = [name for name in known if name in (method or known)]
-    decimal = option.mark_of(decimal_comma)
     X, Y, words = read_table(data, target, drop, words, missing, decimal)
     if len(X) < 10 * folds:
         raise Mistake(f"{len(X)} rows are too few for {folds} folds of 10 at least.")

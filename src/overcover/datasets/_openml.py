@@ -94,22 +94,19 @@ def _fetch(name, data_id, data_home, by_hand):
 def _checked(bunch, name, shape, target_range, by_hand, checksum):
     """The set, unless it cannot be what it should be."""
     X, y, (low, high) = bunch.data, bunch.target, target_range
-    fault = ""
-    if X.shape != shape:
-        fault = f"data of shape {X.shape}, not {shape}"
-    elif y.size != shape[0]:
-        fault = f"{y.size} targets, not {shape[0]}"
-    elif not (np.isfinite(X).all() and np.isfinite(y).all()):
-        fault = "values that are missing or infinite"
-    elif np.ptp(y) == 0:
-        fault = "a constant target"
-    elif y.min() < low or y.max() > high:
-        fault = f"a target outside [{low}, {high}]"
-    if fault:
-        raise ValueError(
-            f"OpenML's data are not {name}: they have {fault}. Pass the right data_id, "
-            f"or download {by_hand} and use load_table."
-        )
+    is_finite = np.isfinite(X).all() and np.isfinite(y).all()
+    for fault, is_there in (
+        (f"data of shape {X.shape}, not {shape}", X.shape != shape),
+        (f"{y.size} targets, not {shape[0]}", y.size != shape[0]),
+        ("values that are missing or infinite", not is_finite),
+        ("a constant target", y.size and np.ptp(y) == 0),
+        (f"a target outside [{low}, {high}]", np.any((y < low) | (y > high))),
+    ):
+        if is_there:
+            raise ValueError(
+                f"OpenML's data are not {name}: they have {fault}. Pass the right "
+                f"data_id, or download {by_hand} and use load_table."
+            )
     if checksum is not None and (sum_ := array_checksum(X, y)) != checksum.lower():
         raise ValueError(
             f"{name} has array_checksum {sum_}, not {checksum}: the contents have "

@@ -28,9 +28,9 @@ def load_table(
     Parameters
     ----------
     path : str or path-like
-        .csv, .tsv, .txt, .dat, .asc (text also as .gz, .bz2, .xz), .npz, .npy, or
-        .parquet, which needs ``pip install 'overcover[cli]'``. Nothing is ever
-        unpickled. Missing values, dates and names follow `overcover.tables`.
+        .npz, .npy; .csv, .tsv, .txt, .dat, .asc (also as .gz, .bz2, .xz) or .parquet,
+        which need ``pip install 'overcover[cli]'``. Nothing is ever unpickled. Missing
+        values, dates and names follow `overcover.tables`.
     target : str, int or list of them, or None
         Columns of outputs, by name or position (-1 is the last). One column gives a
         target of shape (n,), a list one of shape (n, n_outputs). In an .npz of several
@@ -99,15 +99,37 @@ def _parts_of_table(path, target, features, header, delimiter):
 
 
 def _parts_of_archive(path, target, features):
-    """Inputs, outputs, and the names of both, by split."""
+    """Inputs, outputs, and the names of both, by split: "" and maybe "_test".
 
-    def names_of(array, letter):
-        return tables.column_names(1 if array.ndim == 1 else array.shape[1], letter)
-
-    return {
-        split: (_as_floats(X), _as_floats(Y), names_of(X, "x"), names_of(Y, "y"))
-        for split, (X, Y) in tables.read_parts(path, target, features).items()
-    }
+    `target` and `features` name the arrays; without them they are X and Y, or X_train,
+    Y_train, X_test and Y_test.
+    """
+    names = tables.npz_names(path)
+    inputs = tables.INPUTS if features is None else (features,)
+    outputs = tables.OUTPUTS if target is None else (target,)
+    is_split = (
+        target is None
+        and features is None
+        and not set(inputs) & set(names)
+        and any(f"{n}_train" in names for n in inputs)
+    )
+    suffixes = {"": "_train", "_test": "_test"} if is_split else {"": ""}
+    parts = {}
+    for split, suffix in suffixes.items():
+        X, Y = (
+            tables.read_npz(path, [f"{name}{suffix}" for name in keys])
+            for keys in (inputs, outputs)
+        )
+        if X.ndim != 2 or Y.ndim not in (1, 2) or len(X) != len(Y):
+            raise tables.TableError(
+                f"{str(path)!r} holds inputs of shape {X.shape} and outputs of shape "
+                f"{Y.shape}; needed are (n_samples, n_features), and (n_samples,) or "
+                "(n_samples, n_outputs)."
+            )
+        widths = (X.shape[1], "x"), (1 if Y.ndim == 1 else Y.shape[1], "y")
+        columns = (tables.column_names(*width) for width in widths)
+        parts[split] = _as_floats(X), _as_floats(Y), *columns
+    return parts
 
 
 def _as_floats(values):

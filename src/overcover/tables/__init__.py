@@ -8,11 +8,11 @@ no two columns have the same name; all cells of a column are numbers, truth valu
 and 0) or dates (days since 1970 in UTC), or else they are words. Missing values are NaN
 until the caller decides; callers refuse infinite ones.
 
-Nothing is unpickled by Python's own unpickler. pandas is imported only for frames,
-pyarrow only for Parquet.
+Nothing is unpickled by Python's own unpickler. Text and Parquet need the extra ``cli``:
+pandas is imported only for text and frames, pyarrow only for Parquet.
 """
 
-from ._arrays import OUTPUT, npz_names, read_npy, read_npz, read_parts
+from ._arrays import INPUTS, OUTPUT, OUTPUTS, npz_names, read_npy, read_npz
 from ._cells import TableError, column_names
 from ._encoder import TableEncoder, encode_training
 from ._files import (
@@ -27,16 +27,14 @@ from ._files import (
     reading,
     require,
 )
-from ._frames import (
-    Chunks,
+from ._frames import Chunks, read_chunks, read_frame, read_numbers
+from ._kinds import (
     as_numbers,
+    kind_and_trouble,
+    needs_encoding,
     parsed,
     place,
-    read_chunks,
-    read_frame,
     with_gaps,
 )
-from ._kinds import kind_and_trouble, needs_encoding
-from ._numbers import read_numbers
 from ._parquet import check_columns, open_parquet, parquet_batches
 from ._write import WRITABLE, writing_table

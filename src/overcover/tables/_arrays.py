@@ -20,9 +20,9 @@ def npz_names(path):
         return [n.removesuffix(".npy") for n in archive.namelist()]
 
 
-def read_npz(path, key, pickled=False):
-    """One array of an .npz archive; if `pickled`, also a dictionary of arrays."""
-    pick(npz_names(path), key, path)
+def read_npz(path, keys, pickled=False):
+    """The first array that an .npz has of a name; also a dictionary if `pickled`."""
+    key = pick(npz_names(path), keys, path)
     with reading(path, "an .npz archive"), zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         with archive.open(key if key in names else f"{key}.npy") as file:
@@ -76,7 +76,7 @@ def read_columns(path, form, mapped=False):
     names = npz_names(path)
     if len(names) == 1 and names[0] not in INPUTS:
         return _as_columns(read_npz(path, names[0]), path)
-    columns = _as_columns(read_npz(path, pick(names, INPUTS, path)), path, INPUT)
+    columns = _as_columns(read_npz(path, INPUTS), path, INPUT)
     for name in OUTPUTS:
         if name in names:
             return columns | _as_columns(read_npz(path, name), path, OUTPUT)
@@ -91,35 +91,3 @@ def _as_columns(values, path, letter="c"):
         )
     values = values.reshape(len(values), -1)
     return dict(zip(column_names(values.shape[1], letter), values.T))
-
-
-def read_parts(path, target=None, features=None):
-    """Inputs and outputs of an .npz archive of several arrays, by split.
-
-    `target` and `features` name the arrays; without them they are X and Y, or X_train,
-    Y_train, X_test and Y_test. Splits are "" and, if the file has one, "_test".
-    """
-    names = npz_names(path)
-    inputs = INPUTS if features is None else (features,)
-    outputs = OUTPUTS if target is None else (target,)
-    is_split = (
-        target is None
-        and features is None
-        and not set(inputs) & set(names)
-        and any(f"{n}_train" in names for n in inputs)
-    )
-    suffixes = {"": "_train", "_test": "_test"} if is_split else {"": ""}
-    parts = {}
-    for part, suffix in suffixes.items():
-        X, Y = (
-            read_npz(path, pick(names, [f"{n}{suffix}" for n in keys], path))
-            for keys in (inputs, outputs)
-        )
-        if X.ndim != 2 or Y.ndim not in (1, 2) or len(X) != len(Y):
-            raise TableError(
-                f"{str(path)!r} holds inputs of shape {X.shape} and outputs of shape "
-                f"{Y.shape}; needed are (n_samples, n_features), and (n_samples,) or "
-                "(n_samples, n_outputs)."
-            )
-        parts[part] = X, Y
-    return parts

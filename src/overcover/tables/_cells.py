@@ -19,7 +19,7 @@ _DATE = re.compile(r"(\d{4})([-/.])(\d\d)(?:\2(\d\d))?((?:[T ].*)?)")
 # Day first, as dots say; slashes do not tell which comes first.
 _DOTTED = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})((?:[T ].*)?)")
 _SLASHED = re.compile(r"\d\d?/\d\d?/(?:\d\d|\d{4})(?:[T ].*)?")
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
 class TableError(ValueError):
@@ -67,10 +67,6 @@ def _day(cell):
     return (when - EPOCH).total_seconds() / SECONDS_PER_DAY
 
 
-def _truth(cell):
-    return TRUTH[cell.lower()]
-
-
 READERS = {"number": _number, "date": _day}
 
 
@@ -93,11 +89,9 @@ def parse(cells, kind):
     texts = ["" if c is None or c != c else str(c).strip() for c in cells]
     present = np.array([text.lower() not in GAPS for text in texts], bool)
     rows = np.flatnonzero(present)
-    read = READERS[kind]
-    if kind == "number" and all(texts[i].lower() in TRUTH for i in rows):
-        read = _truth
+    are_truths = kind == "number" and all(texts[i].lower() in TRUTH for i in rows)
     for i in rows:
-        value = read(texts[i])
+        value = TRUTH[texts[i].lower()] if are_truths else READERS[kind](texts[i])
         bad[i] = value is None or value != value
         values[i] = np.nan if bad[i] else value
     return values, bad
@@ -111,24 +105,6 @@ def kind_of(cells):
     return "words"
 
 
-def numbers_of(cells, kind, name, place):
-    """Values of a column of one kind; `place` describes the position of a bad row."""
-    values, bad = parse(cells, kind)
-    if bad.any():
-        raise TableError(f"{bad_cell(cells, bad, kind, name, place)}.")
-    return values
-
-
-def bad_cell(cells, bad, kind, name, place):
-    """A description of the first cell that is not of a kind."""
-    i = int(np.argmax(bad))
-    text = str(cells[i])
-    hint = ""
-    if kind == "number" and _DECIMAL_COMMA.fullmatch(text.strip()):
-        hint = " (a decimal mark is a point, not a comma)"
-    return f"column {name!r} holds {text!r} in {place(i)}, which is not a {kind}{hint}"
-
-
 def strange_cell(cells):
     """The first cell and what it is, if most cells look like something else than words.
 
@@ -139,13 +115,8 @@ def strange_cell(cells):
     n_present = sum(text.lower() not in GAPS for text in texts)
     slashes = "a date whose first number may be the day or the month: write 2024-01-31"
     commas = "a number with a decimal comma, where a point should be"
-    for pattern, what in ((_SLASHED, slashes), (_DECIMAL_COMMA, commas)):
+    for pattern, what in ((_SLASHED, slashes), (DECIMAL_COMMA, commas)):
         rows = [i for i, text in enumerate(texts) if pattern.fullmatch(text)]
         if 2 * len(rows) > n_present:
             return rows[0], what
     return None
-
-
-def row_number(i):
-    """The position of a row, for forms without lines."""
-    return f"row {i} (counted from 0)"

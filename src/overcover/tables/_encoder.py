@@ -19,8 +19,7 @@ from .._validation import check_choice, check_count, check_names, check_weights
 from ._cells import TableError
 from ._effects import bins_of, effects_of, folds_of
 from ._files import require
-from ._frames import as_numbers
-from ._kinds import kind_and_trouble, needs_encoding
+from ._kinds import as_numbers, kind_and_trouble, needs_encoding
 
 MISSING = "(missing)"
 DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
@@ -214,18 +213,9 @@ class TableEncoder(BaseEstimator):
         -------
         ndarray of shape (n_rows, n_outputs)
         """
-        n_outputs = len(self.columns_[0]["unknown_variance"])
-        added, start = np.zeros((len(X), n_outputs)), 0
-        for column in self.columns_:
-            part = X[:, start : start + len(column["inputs"])]
-            start += part.shape[1]
-            if column["kind"] == "words":
-                unknown = np.all(part == column["codes"][-1], axis=1)
-            elif column["had_gaps"]:
-                continue
-            else:
-                unknown = part[:, 0] == column["fill"]
-            added[unknown] += column["unknown_variance"]
+        added = np.zeros((len(X), len(self.columns_[0]["unknown_variance"])))
+        for column, is_unknown in self._unknown_cells(X):
+            added[is_unknown] += column["unknown_variance"]
         return added
 
     def unknown(self, table):
@@ -235,17 +225,20 @@ class TableEncoder(BaseEstimator):
         ----------
         table : DataFrame of shape (n_rows, n_columns)
         """
-        counts = {}
-        for j, column in enumerate(self.columns_):
-            cells = table.iloc[:, j]
-            if column["kind"] == "words":
-                counts[column["name"]] = int(
-                    (~_as_words(cells).isin(column["levels"])).sum()
-                )
-            elif not column["had_gaps"]:
-                values = as_numbers(cells, column["kind"])
-                counts[column["name"]] = int(np.isnan(values).sum())
+        cells = self._unknown_cells(self.encode(table).to_numpy())
+        counts = {column["name"]: int(rows.sum()) for column, rows in cells}
         return {name: n for name, n in counts.items() if n}
+
+    def _unknown_cells(self, X):
+        """Columns of the table, and in which encoded rows their cells are unknown."""
+        start = 0
+        for column in self.columns_:
+            part = X[:, start : start + len(column["inputs"])]
+            start += part.shape[1]
+            if column["kind"] == "words":
+                yield column, np.all(part == column["codes"][-1], axis=1)
+            elif not column["had_gaps"]:
+                yield column, part[:, 0] == column["fill"]
 
     def describe(self):
         """How each column is encoded, in words: a list of pairs of name and text."""

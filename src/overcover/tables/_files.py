@@ -144,7 +144,7 @@ def name_of(source):
 
 
 @contextmanager
-def open_text(source, separator="auto"):
+def open_text(source, separator="auto", header=True):
     """Rows of a text or of standard input, and a function: how many bytes were read."""
     otherwise = "," if source == STDIN else TEXT[form_of(source)]
     if separator == "auto" and otherwise == "\t":
@@ -152,13 +152,13 @@ def open_text(source, separator="auto"):
     if source == STDIN:
         if sys.stdin is None:
             raise TableError("standard input is closed. Give a file instead of -.")
-        yield Rows(sys.stdin, separator, otherwise), lambda: 0
+        yield Rows(sys.stdin, separator, otherwise, header), lambda: 0
         return
     with open(source, "rb") as raw:
         packing = packing_of(source)
         unpacked = UNPACK[packing](raw) if packing else raw
         with io.TextIOWrapper(unpacked, encoding="utf-8-sig", newline="") as text:
-            yield Rows(text, separator, otherwise), raw.tell
+            yield Rows(text, separator, otherwise, header), raw.tell
 
 
 def near_names(name, names, and_all=True):

@@ -11,10 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import check_names
 from ._arrays import read_columns
-from ._cells import GAPS, SECONDS_PER_DAY, TableError, numbers_of, parse, row_number
-from ._files import STDIN, TEXT, check_path, form_of, name_of, open_text, reading
+from ._cells import GAPS, TableError
+from ._files import (
+    STDIN,
+    TEXT,
+    check_path,
+    form_of,
+    name_of,
+    open_text,
+    reading,
+    require,
+)
+from ._kinds import as_numbers
 from ._parquet import open_parquet
 
 # As pandas needs them, which compares letter by letter.
@@ -38,22 +47,62 @@ def read_frame(source, words=(), decimal="."):
     return frame
 
 
+def read_numbers(path, choose, header="auto", separator="auto"):
+    """Names of all columns, and the chosen ones as numbers, NaN where one is missing.
+
+    `choose` maps the names to positions.
+    """
+    form = form_of(path)
+    if form in (".npy", ".npz"):
+        columns = read_columns(path, form)
+        names = list(columns)
+        return names, np.column_stack([columns[names[i]] for i in choose(names)])
+    if form == ".parquet":
+        names = open_parquet(path).schema_arrow.names
+        chosen = [names[i] for i in choose(names)]
+        with reading(path, "a Parquet file"):
+            frame = open_parquet(path).read(columns=chosen)
+            frame = frame.to_pandas(ignore_metadata=True)
+    else:
+        with reading(path, "text"), open_text(path, separator, header) as (text, _):
+            names = text.names
+        chosen = [names[i] for i in choose(names)]
+        options = {"wanted": chosen, "header": header, "separator": separator}
+        (frame,) = read_chunks(path, None, **options).frames
+    try:
+        return names, np.column_stack([as_numbers(frame[name]) for name in chosen])
+    except TableError as error:
+        raise TableError(
+            f"{str(path)!r}: {error} Turn words into numbers, or choose other "
+            "columns by features=[...]."
+        ) from None
+
+
 def read_chunks(
-    source, n_rows, words=(), wanted=None, verbatim=(), decimal="."
+    source,
+    n_rows,
+    words=(),
+    wanted=None,
+    verbatim=(),
+    decimal=".",
+    header=True,
+    separator="auto",
 ) -> Chunks:
     """A table from a file, or "-" for text from standard input, `n_rows` at a time.
 
     All chunks but the last have as many rows, however the file is cut into row groups:
     predictions may depend, in the last digits, on the rows that are predicted together.
-    None is all rows; there is at least one. The first line of a text names its columns.
-    Of these, `words` stay as they are written even if they look like numbers, and
-    `verbatim` ones with their gaps. Only `wanted` columns are read where this saves
-    something. `decimal` is the mark of numbers in a text, "." or ",".
+    None is all rows; there is at least one. Only `wanted` columns of text and Parquet
+    are read. Of a text, `words` stay as they are written even if they look like
+    numbers, and `verbatim` ones with their gaps; `decimal` is the mark of numbers, "."
+    or ","; `header` and `separator` are as in `Rows`.
     """
     form = STDIN if source == STDIN else form_of(check_path(source))
-    with reading(source, "a table"):
-        if form == STDIN or form in TEXT:
-            chunks = _text_chunks(source, n_rows, words, verbatim, decimal)
+    what = "text" if form == STDIN or form in TEXT else "a table"
+    with reading(source, what):
+        if what == "text":
+            options = words, wanted, verbatim, decimal
+            chunks = _text_chunks(source, n_rows, options, header, separator)
         elif form == ".parquet":
             chunks = _parquet_chunks(source, n_rows, wanted)
         else:
@@ -61,31 +110,29 @@ def read_chunks(
         first = next(chunks.frames, None)
     if first is None or not len(first):
         raise TableError(f"{name_of(source)} holds no rows.")
-    # Only the first frame of a text tells its columns.
-    columns = [str(c) for c in chunks.columns or first.columns]
 
     def named_frames():
         frame = first
-        with reading(source, "a table"):
+        with reading(source, what):
             while frame is not None:
                 frame.columns = [str(c) for c in frame.columns]
                 yield frame
                 frame = next(chunks.frames, None)
 
-    return chunks._replace(frames=named_frames(), columns=columns)
+    return chunks._replace(frames=named_frames())
 
 
-def _text_chunks(source, n_rows, words, verbatim, decimal):
+def _text_chunks(source, n_rows, options, header, separator):
     """Frames of separated values; progress is in bytes of the file."""
+    pd = require("pandas", "cli", "To read text")
     total = None if source == STDIN else Path(source).stat().st_size
-    reached = [0]
+    reached, columns = [0], []
 
     def frames():
-        import pandas as pd
-
-        with open_text(source) as (text, position):
+        with open_text(source, separator, header) as (text, position):
+            columns.extend(text.names)
             start = 0
-            with _parsed_text(text, n_rows, words, verbatim, decimal) as parts:
+            with _parsed_text(text, n_rows, *options) as parts:
                 for frame in parts:
                     lines = text.line_of(range(start, start + len(frame)))
                     frame.index = pd.Index(lines, name="line")
@@ -93,19 +140,17 @@ def _text_chunks(source, n_rows, words, verbatim, decimal):
                     reached[0] = position()
                     yield frame
 
-    return Chunks(frames(), [], True, total, lambda: reached[0])
+    return Chunks(frames(), columns, True, total, lambda: reached[0])
 
 
-def _parsed_text(text, n_rows, words, verbatim, decimal):
+def _parsed_text(text, n_rows, words, wanted, verbatim, decimal):
     """A reader of frames, by pandas, of rows of text."""
     import pandas as pd
 
-    if not text.first:
-        raise TableError("it holds no rows.")
-    names = [cell or f"c{i}" for i, cell in enumerate(text.first)]
-    check_names(names, "it")
+    names = text.names
     options: dict[str, Any] = {
         "names": names,
+        "usecols": _chosen(names, wanted),
         "index_col": False,
         "sep": r"\s+" if text.separator is None else text.separator,
         "skipinitialspace": True,
@@ -125,29 +170,36 @@ def _parsed_text(text, n_rows, words, verbatim, decimal):
         return pd.read_csv(text, **options)
 
 
+def _chosen(names, wanted):
+    """Names of columns to read; without any column parsers would count no rows."""
+    if wanted is None:
+        return names
+    return [name for name in names if name in set(wanted)] or names[:1]
+
+
 def _parquet_chunks(source, n_rows, wanted):
     """Frames of a Parquet file, of those columns that are wanted."""
     file = open_parquet(source)
     names = file.schema_arrow.names
-    columns = names if wanted is None else [n for n in names if n in set(wanted)]
-
-    def frames():
-        if n_rows is None:
-            yield file.read(columns=columns).to_pandas()
-            return
-        # With no column at all pyarrow would yield no rows either.
-        for batch in file.iter_batches(n_rows, columns=columns or names[:1]):
-            yield batch.to_pandas()
-
-    return _numbered_chunks(frames(), names, True, file.metadata.num_rows)
+    columns = _chosen(names, wanted)
+    if n_rows is None:
+        batches = iter([file.read(columns=columns)])
+    else:
+        batches = file.iter_batches(n_rows, columns=columns)
+    frames = (batch.to_pandas() for batch in batches)
+    return _numbered_chunks(frames, names, True, file.metadata.num_rows)
 
 
 def _array_chunks(columns, n_rows):
-    """Frames of arrays."""
+    """Frames of arrays, which are copied to memory."""
+    import pandas as pd
+
     n_total = len(next(iter(columns.values()), ()))
     n_rows = n_rows or max(n_total, 1)
-    parts = (slice(i, i + n_rows) for i in range(0, n_total, n_rows))
-    frames = (array_frame(columns, part) for part in parts)
+    frames = (
+        pd.DataFrame({name: np.array(v[i : i + n_rows]) for name, v in columns.items()})
+        for i in range(0, n_total, n_rows)
+    )
     return _numbered_chunks(frames, list(columns), False, n_total)
 
 
@@ -162,53 +214,3 @@ def _numbered_chunks(frames, columns, has_names, n_total):
             yield frame.rename_axis("row")
 
     return Chunks(numbered(), columns, has_names, n_total, lambda: reached[0])
-
-
-def array_frame(columns, rows):
-    """Some rows of arrays as a frame, in memory."""
-    import pandas as pd
-
-    return pd.DataFrame({name: np.array(v[rows]) for name, v in columns.items()})
-
-
-def place(index, label):
-    """The position of a row: 'line 3', or 'row 1 (counted from 0)'."""
-    return f"line {label}" if index.name == "line" else row_number(label)
-
-
-def with_gaps(frame, verbatim):
-    """A frame of a text whose verbatim columns have gaps, as all others have."""
-    if frame.index.name != "line":
-        return frame
-    gaps = {}
-    for name in verbatim:
-        words = frame[name].astype(str).str.strip().str.lower()
-        gaps[name] = frame[name].where(~words.isin(GAPS))
-    return frame.assign(**gaps)
-
-
-def cells_of(column):
-    """A column of a frame as an array for `parse`."""
-    import pandas as pd
-
-    if pd.api.types.is_numeric_dtype(column):  # booleans too
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if pd.api.types.is_datetime64_any_dtype(column):
-        is_local = getattr(column.dt, "tz", None) is not None
-        return (column.dt.tz_convert(None) if is_local else column).to_numpy()
-    if pd.api.types.is_timedelta64_dtype(column):
-        return column.dt.total_seconds().to_numpy() / SECONDS_PER_DAY
-    cells = column.astype(object).to_numpy(copy=True)
-    cells[column.isna().to_numpy()] = None
-    return cells
-
-
-def parsed(column, kind):
-    """Values of a column of a frame, and which cells are not of a kind; see `parse`."""
-    return parse(cells_of(column), kind)
-
-
-def as_numbers(column, kind):
-    """Values of a column of a frame, or an error that names a cell of another kind."""
-    at = column.index
-    return numbers_of(cells_of(column), kind, column.name, lambda i: place(at, at[i]))

@@ -1,9 +1,81 @@
-"""Kinds of the columns of a DataFrame, and what cannot be of any."""
+"""Columns of a DataFrame: their kinds, their values, and what cannot be of any kind."""
 
 import numpy as np
 
-from ._cells import bad_cell, kind_of, parse, strange_cell
-from ._frames import cells_of, place
+from ._cells import (
+    DECIMAL_COMMA,
+    GAPS,
+    SECONDS_PER_DAY,
+    TableError,
+    kind_of,
+    parse,
+    strange_cell,
+)
+
+
+def place(index, label):
+    """The position of a row: 'line 3', or 'row 1 (counted from 0)'."""
+    return f"line {label}" if index.name == "line" else f"row {label} (counted from 0)"
+
+
+def with_gaps(frame, verbatim):
+    """A frame of a text whose verbatim columns have gaps, as all others have."""
+    if frame.index.name != "line":
+        return frame
+    gaps = {}
+    for name in verbatim:
+        words = frame[name].astype(str).str.strip().str.lower()
+        gaps[name] = frame[name].where(~words.isin(GAPS))
+    return frame.assign(**gaps)
+
+
+def cells_of(column):
+    """A column of a frame as an array for `parse`."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column):  # booleans too
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if pd.api.types.is_datetime64_any_dtype(column):
+        is_local = getattr(column.dt, "tz", None) is not None
+        return (column.dt.tz_convert(None) if is_local else column).to_numpy()
+    if pd.api.types.is_timedelta64_dtype(column):
+        return column.dt.total_seconds().to_numpy() / SECONDS_PER_DAY
+    cells = column.astype(object).to_numpy(copy=True)
+    cells[column.isna().to_numpy()] = None
+    return cells
+
+
+def parsed(column, kind):
+    """Values of a column of a frame, and which cells are not of a kind; see `parse`."""
+    return parse(cells_of(column), kind)
+
+
+def as_numbers(column, kind=None):
+    """Values of a column; of dates or else numbers, where no kind is asked for.
+
+    An error names a cell of another kind.
+    """
+    cells = cells_of(column)
+    if kind is None:
+        kind = "date" if kind_of(cells) == "date" else "number"
+    values, bad = parse(cells, kind)
+    if bad.any():
+        raise TableError(f"{_bad_cell(column, cells, bad, kind)}.")
+    return values
+
+
+def _cell(column, cells, i):
+    """A description of a cell."""
+    where = place(column.index, column.index[i])
+    return f"column {str(column.name)!r} holds {str(cells[i])!r} in {where}"
+
+
+def _bad_cell(column, cells, bad, kind):
+    """A description of the first cell that is not of a kind."""
+    i, hint = int(np.argmax(bad)), ""
+    if kind == "number" and DECIMAL_COMMA.fullmatch(str(cells[i]).strip()):
+        hint = " (a decimal mark is a point, not a comma)"
+    return f"{_cell(column, cells, i)}, which is not a {kind}{hint}"
 
 
 def needs_encoding(X):
@@ -36,25 +108,24 @@ def kind_and_trouble(column, is_words=False):
     A column is refused if it is empty, or if most of its cells are numbers (or dates)
     but some are not, unless it is to be taken as words.
     """
-    name, index, present = str(column.name), column.index, int(column.notna().sum())
-    if not present:
-        return None, f"column {name!r} is empty"
+    n_present = int(column.notna().sum())
+    if not n_present:
+        return None, f"column {str(column.name)!r} is empty"
     if is_words or str(column.dtype) == "category":
         return "words", None
     cells = cells_of(column)
     kind = kind_of(cells)
-    for kind_of_most in ("number", "date") if kind == "words" else ():
+    if kind != "words":
+        return kind, None
+    for kind_of_most in ("number", "date"):
         bad = parse(cells, kind_of_most)[1]
         n_bad = int(bad.sum())
-        if 2 * n_bad < present:
+        if 2 * n_bad < n_present:
             others = f" (nor are {n_bad - 1} others)" if n_bad > 1 else ""
-            where = bad_cell(
-                cells, bad, kind_of_most, name, lambda i: place(index, index[i])
-            )
-            return None, f"{where}{others}, and {present - n_bad} cells are"
-    strange = strange_cell(cells) if kind == "words" else None
-    if strange is not None:
-        i, what = strange
-        where = place(index, index[i])
-        return None, f"column {name!r} holds {str(cells[i])!r} in {where}, {what}"
-    return kind, None
+            cell = _bad_cell(column, cells, bad, kind_of_most)
+            return None, f"{cell}{others}, and {n_present - n_bad} cells are"
+    strange = strange_cell(cells)
+    if strange is None:
+        return kind, None
+    i, what = strange
+    return None, f"{_cell(column, cells, i)}, {what}"

@@ -1,12 +1,11 @@
-"""Columns of Parquet files as numbers, by pyarrow alone."""
+"""Columns of Parquet files as frames and numbers."""
 
 import numpy as np
 
 from .._validation import check_names
-from ._cells import TableError, kind_of, numbers_of, row_number
+from ._cells import TableError
 from ._files import near_names, reading, require
-
-FORM = "a Parquet file"
+from ._kinds import as_numbers
 
 
 def open_parquet(path):
@@ -15,25 +14,20 @@ def open_parquet(path):
     Pages are fetched as they are needed: not a whole row group at a time.
     """
     parquet = require("pyarrow.parquet", "cli", "To read .parquet files")
-    with reading(path, FORM):
+    with reading(path, "a Parquet file"):
         file = parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False)
     check_names(file.schema_arrow.names, repr(str(path)))
     return file
 
 
-def read_parquet(path, names):
-    """Chosen columns of a Parquet file, shape (n_rows, n_columns), float64."""
-    with reading(path, FORM):
-        table = open_parquet(path).read(columns=names)
-    return np.column_stack([_numbers(path, name, table[name]) for name in names])
-
-
 def parquet_batches(path, names, n_rows):
     """Chosen columns of a Parquet file, some rows at a time, without gaps."""
-    file, start = open_parquet(path), 0
-    for batch in file.iter_batches(n_rows, columns=names):
-        columns = [_numbers(path, n, batch.column(n), "number", start) for n in names]
-        rows = np.column_stack(columns)
+    start = 0
+    for batch in open_parquet(path).iter_batches(n_rows, columns=names):
+        frame = batch.to_pandas(ignore_metadata=True, date_as_object=False)
+        frame.index += start
+        start += len(frame)
+        rows = np.column_stack([_numbers(path, frame[name]) for name in names])
         gaps = np.isnan(rows).sum(axis=0)
         if gaps.any():
             j = int(np.argmax(gaps > 0))
@@ -41,7 +35,6 @@ def parquet_batches(path, names, n_rows):
                 f"{path}: column {names[j]!r} lacks {gaps[j]} values. Fill them, or "
                 "leave these rows out."
             )
-        start += len(rows)
         yield rows
 
 
@@ -57,20 +50,9 @@ def check_columns(path, names):
     return file.metadata.num_rows
 
 
-def _numbers(path, name, column, text_kind=None, start=0):
-    """Values of an Arrow column; text is of this kind, or None to find out."""
-    from pyarrow import types
-
-    type_ = column.type
-    if types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_):
-        numbers = column.cast("float64", safe=False)
-        return numbers.to_numpy(zero_copy_only=False)
-    cells = np.empty(len(column), dtype=object)
-    cells[:] = column.to_pylist()
-    kind = "date" if types.is_temporal(type_) else text_kind or kind_of(cells)
-    kind = "number" if kind == "words" else kind
+def _numbers(path, column):
     try:
-        return numbers_of(cells, kind, name, lambda i: row_number(start + i))
+        return as_numbers(column, "date" if column.dtype.kind == "M" else "number")
     except TableError as error:
         raise TableError(
             f"{str(path)!r}: {error} Turn it into numbers, or choose other columns."

@@ -6,33 +6,45 @@ the csv module in lines with quotes, as separators in the others.
 """
 
 import csv
-from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
 
-from ._cells import TableError
+from .._validation import check_names
+from ._cells import TableError, column_names, is_word
 
 QUOTE = '"'
 MARK = "\ufeff"  # of the encoding, which some editors put first
 
 
 class Rows:
-    """Text of a table, row by row, without empty lines; pandas and NumPy can read it.
+    """Text of a table, row by row, without empty lines; pandas can read it.
 
     `file` yields lines with their ends. The separator None stands for blanks, "auto"
     for the most frequent of comma, semicolon and tab in the first line, or else for
-    `otherwise`. `header` and `first` are the text and the cells of the first line; rows
-    after it are counted from 0.
+    `otherwise`. `header` says whether the first line names the columns; "auto": if it
+    holds a word. Rows are counted from 0, without such a line.
     """
 
-    def __init__(self, file, separator="auto", otherwise=None):
+    def __init__(self, file, separator="auto", otherwise=None, header=True):
         self.lines, self.n_lines = iter(file), 0
         self.separator = separator
-        self.header, self.first = self._first_row(otherwise)
+        first_row, cells = self._first_row(otherwise)
+        if not cells:
+            raise TableError("it does not begin with a line of columns.")
+        self.names = column_names(len(cells))
+        is_header = any(map(is_word, cells)) if header == "auto" else header
+        if is_header:
+            named = zip(cells, self.names)
+            self.names = [cell.strip() or name for cell, name in named]
+        try:
+            check_names(self.names, "it")
+        except ValueError as error:
+            raise TableError(str(error)) from None
         # From each of these rows on, the line minus the row is constant.
-        self._starts, self._offsets = [0], [self.n_lines + 1]
-        self._rest: Iterator[str] = self._counted()
+        self._starts, self._offsets = [0], [self.n_lines + bool(is_header)]
+        first = [] if is_header else [first_row]
+        self._rest = chain(first, self._counted(len(first)))
 
     def _first_row(self, otherwise):
         for line in self.lines:
@@ -67,8 +79,8 @@ class Rows:
             raise TableError(f"line {self.n_lines}: {error}.") from error
         return "".join(taken), cells
 
-    def _counted(self):
-        separator, n_cells, n_rows = self.separator, len(self.first), 0
+    def _counted(self, n_rows):
+        separator, n_cells = self.separator, len(self.names)
         n_between = n_cells - 1 if n_cells > 1 and separator is not None else -1
         for line in self.lines:
             self.n_lines += 1
@@ -88,7 +100,7 @@ class Rows:
             n_rows += 1
             yield line
 
-    def __iter__(self):
+    def __iter__(self):  # pandas asks for it, but calls `read`
         return self._rest
 
     def read(self, n=-1):
@@ -101,16 +113,11 @@ class Rows:
                 break
         return "".join(taken)
 
-    def cells(self):
-        """Line and cells of every row."""
-        for row, text in enumerate(self._rest):
-            yield int(self.line_of(row)), self._row(text)[1]
-
     def line_of(self, rows):
         """Lines in the file, counted from 1, where rows that have been read begin.
 
         >>> rows = Rows(["a,b\\n", "1,2\\n", "\\n", "3,4\\n"])
-        >>> rows.first, list(rows), rows.line_of([0, 1]).tolist()
+        >>> rows.names, list(rows), rows.line_of([0, 1]).tolist()
         (['a', 'b'], ['1,2\\n', '3,4\\n'], [2, 4])
         """
         piece = np.searchsorted(self._starts, rows, side="right") - 1

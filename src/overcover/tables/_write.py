@@ -10,7 +10,7 @@ import numpy as np
 
 from ._cells import TableError
 from ._files import STDIN, UNPACK, form_of, packing_of
-from ._frames import as_numbers, with_gaps
+from ._kinds import as_numbers, with_gaps
 
 WRITABLE = (".csv", ".tsv", ".parquet", ".npy")
 
