@@ -242,6 +242,13 @@ def test_decimal_commas_are_named_with_the_option_that_reads_them(tmp_path):
     assert Y["y"].tolist() == [1, 2, 3.5]
 
 
+def test_a_word_among_decimal_commas_is_what_the_error_names(tmp_path):
+    path = tmp_path / "commas.csv"
+    path.write_text("a;y\n1,5;3,5\n2,5;.\nx;4,5\n3,5;1\n")
+    with pytest.raises(REFUSALS, match="column 'a' holds 'x' in line 4"):
+        read_table(str(path), ["y"], decimal=",")
+
+
 def test_dates_that_do_not_tell_what_is_first_are_refused(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("when,y\n1/2/2024,1\n3/4/2024,2\n")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 # Cells that mean that a value is missing, in any mixture of small and capital letters.
-GAPS = frozenset(("", "?", "na", "n/a", "#n/a", "#na", "#n/a n/a", "<na>", "nan"))
+GAPS = frozenset(("", "?", ".", "na", "n/a", "#n/a", "#na", "#n/a n/a", "<na>", "nan"))
 GAPS |= {"-nan", "null", "none", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"}
 TRUTH = {"true": 1.0, "false": 0.0}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._arrays import read_columns
-from ._cells import GAPS, TableError
+from ._cells import DECIMAL_COMMA, GAPS, TableError
 from ._files import (
     STDIN,
     TEXT,
@@ -134,6 +134,8 @@ def _text_chunks(source, n_rows, options, header, separator):
             start = 0
             with _parsed_text(text, n_rows, *options) as parts:
                 for frame in parts:
+                    if options[-1] == ",":
+                        _put_points(frame, {*options[0], *options[2]})
                     lines = text.line_of(range(start, start + len(frame)))
                     frame.index = pd.Index(lines, name="line")
                     start += len(frame)
@@ -168,6 +170,21 @@ def _parsed_text(text, n_rows, words, wanted, verbatim, decimal):
         # A column of numbers with a word in it: an error names its line later.
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)
         return pd.read_csv(text, **options)
+
+
+def _put_points(frame, words):
+    """Write numbers with a point in columns that pandas left as text, but for words.
+
+    A cell that is no number keeps all others from being read with a decimal comma.
+    """
+    for name in frame.columns.difference(words):
+        if frame[name].dtype.kind not in "biufM":
+            frame[name] = [
+                cell.replace(",", ".")
+                if isinstance(cell, str) and DECIMAL_COMMA.fullmatch(cell)
+                else cell
+                for cell in frame[name]
+            ]
 
 
 def _chosen(names, wanted):
