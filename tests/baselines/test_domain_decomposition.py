@@ -114,6 +114,20 @@ def test_cosines_extend_the_multipliers_of_the_control_points(problem, rng):
         assert_allclose(s**2 / model._amplitude_sq[0], error, atol=1e-6)
 
 
+def test_shifts_by_cosines_are_huge_with_many_control_points(surface, queries):
+    X, y = surface
+    full = clone(MACHINE).fit(X, y).predict(queries)
+    posterior, cosine = (
+        DomainDecompositionGP(MACHINE, cell_size=60, extension=name).fit(X, y)
+        for name in ("posterior", "cosine")
+    )
+    near, far = (
+        np.sqrt(np.mean((model.predict(queries) - full) ** 2))
+        for model in (posterior, cosine)
+    )
+    assert near < 0.05 and far > 1.0
+
+
 @pytest.mark.parametrize("extension", ["posterior", "cosine"])
 def test_the_neighbour_decides_where_a_cell_has_no_rows(extension, rng):
     X = np.concatenate([rng.uniform(0, 3, (20, 1)), [[9.0]]])
