@@ -156,7 +156,7 @@ class NeighborhoodRegressor(
         weight = machine.weigh(X, weight, X_target, rng)
         machine.tune(X, Y, weight, size, rng, self.n_jobs)
         self.length_scales_ = machine.length_scales(X)
-        self._targets = None
+        self._targets, self._n_targets = X[:0].copy(), self.n_targets
         if X_target is not None and self.n_targets is not None:
             self._targets = np.array(X_target, dtype=np.float64)
             self._target_index = make_index(self._targets / self.length_scales_)
@@ -174,16 +174,16 @@ class NeighborhoodRegressor(
         def answer_block(queries):
             asked = queries / self.length_scales_
             near = self._index.nearest(asked, size)
-            targets = [None] * len(queries)
-            if self._targets is not None:
-                n_targets = min(self.n_targets, len(self._targets))
+            targets = np.empty((len(queries), 0), dtype=np.intp)
+            if len(self._targets):
+                n_targets = min(self._n_targets, len(self._targets))
                 targets = self._target_index.nearest(asked, n_targets)
             return [answer_one(*parts) for parts in zip(queries, near, targets)]
 
         def answer_one(query, near, targets):
             weight = None if self._weight is None else self._weight[near]
             X, Y = self._X[near], self._Y[near]
-            if targets is not None:
+            if len(targets):
                 weight = self._weigh(X, weight, self._targets[targets])
             return self.machine_.answer_once(X, Y, weight, query[None], return_std)
 
