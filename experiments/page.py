@@ -216,19 +216,19 @@ def _weighted(rows):
             [
                 r["data"],
                 r["system"],
+                str(r.get("M_tst") or "-"),
                 f"{known[0]:g}" if known else "-",
                 number(r["error"]),
                 f"{known[1]:g} s" if known else "-",
                 number(r["us_query"]),
             ]
         )
-    head = ["data", "system", "paper's error", "ours", "paper's prediction"]
+    head = ["data", "system", "M_tst", "paper's error", "ours", "paper's prediction"]
     return (
-        '## Importance-weighted Twin GPs\n\nThe test inputs are the targets. "NN" '
-        "estimates weights for every query, from its M nearest rows and its M nearest "
-        'test inputs (all, if there are fewer), as the paper does; "one ratio" and '
-        "the cover estimate one ratio of densities for all rows.\n\n"
-        + table([*head, "us per query"], lines)
+        "## Importance-weighted Twin GPs\n\nThe test inputs are the targets. Where "
+        "M_tst is a number, every query has its own weights, from its M nearest rows "
+        "and its M_tst nearest test inputs, as in the paper; elsewhere one ratio of "
+        "densities serves all queries.\n\n" + table([*head, "us per query"], lines)
     )
 
 
