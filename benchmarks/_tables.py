@@ -328,15 +328,39 @@ def systems_table(result):
 def boundaries(result):
     """Jumps along lines."""
     rows = [
-        [r["method"], number(r["mean_jump"], 2), number(r["largest_jump"], 2)]
+        [
+            r["method"],
+            number(r["mean_jump"], 2),
+            number(r["largest_jump"], 2),
+            number(r["rms_from_full"], 2),
+        ]
         for r in sorted(result["rows"], key=lambda r: r["mean_jump"])
     ]
     head = ["system", "largest jump on a line, mean over lines"]
-    head += ["largest jump on any line"]
+    head += ["largest jump on any line", "RMS difference from the full GP"]
     text = (
         "A jump is a second difference of the predictive mean. Each line crosses a "
         "plane of 6,000 rows in 4,000 steps; M = 200, and the standard deviation of "
         "the noise is 0.1. "
+    )
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
+def boundaries_gap(result):
+    """Variances at a border without rows."""
+    names = ("full", "one_prior", "domain_decomposition", "patchwork", "two_priors")
+    names += ("rms_domain_decomposition", "rms_patchwork")
+    rows = [
+        [f"{r['gap']:g}", *(number(r[name], 2) for name in names)]
+        for r in result["rows"]
+    ]
+    head = ["gap, length scales", "full GP", "one prior"]
+    head += ["domain decomposition", "patchwork kriging", "two priors"]
+    head += ["RMS of domain decomposition", "RMS of patchwork kriging"]
+    text = (
+        "Variances of the function at the border, in units of the prior's; RMS "
+        "differences of the means from the full GP, along the whole line. There are "
+        "200 rows on each side, and the standard deviation of the noise is 0.1. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
@@ -453,6 +477,7 @@ TABLES = {
     "twin-shift": ("twin_shift", twin_shift),
     "systems-table": ("systems_table", systems_table),
     "boundaries": ("boundaries_jumps", boundaries),
+    "boundaries-gap": ("boundaries_gap", boundaries_gap),
     "systems-learned": ("systems_learned", systems_learned),
     "systems-agreement": ("systems_agreement", systems_agreement),
     "pose": ("pose", pose),

@@ -1,9 +1,10 @@
 """Jumps of the prediction across borders, for every system: a number and a picture.
 
-    python benchmarks/boundaries.py [--quick]
+    python benchmarks/boundaries.py [--section jumps,gap] [--quick]
 
-Prints a table, writes benchmarks/results/boundaries_jumps.json and draws
-docs/boundaries.png.
+Prints a table per section and writes benchmarks/results/boundaries_SECTION.json. The
+section "jumps" draws docs/boundaries.png; "gap" has two cells on a line, whose border
+is far from all rows.
 """
 
 import numpy as np
@@ -11,7 +12,12 @@ import numpy as np
 import _common
 import systems
 from _common import note, print_table
-from overcover import GP, DomainDecompositionGP, OverlappingCoverRegressor
+from overcover import (
+    GP,
+    DomainDecompositionGP,
+    OverlappingCoverRegressor,
+    PatchworkGP,
+)
 
 N_POINTS = 4001
 
@@ -28,13 +34,17 @@ def boundaries(settings):
         "full GP": GP(kernel="rbf", length_scale=0.15, noise=0.02),
         **systems.contenders(machine, size),
         "domain decomposition": DomainDecompositionGP(machine, cell_size=size),
+        "domain decomposition, cosine": DomainDecompositionGP(
+            machine, cell_size=size, n_control=1, extension="cosine"
+        ),
+        "patchwork kriging": PatchworkGP(machine, cell_size=size),
         "cover, p=.9, hard": OverlappingCoverRegressor(
             machine, subdomain_size=size, router="euclidean", random_state=0, n_jobs=2
         ),
     }
     ends = rng.uniform(0, 1, (settings.n_lines, 2, 2))
     shares = np.linspace(0, 1, N_POINTS)[:, None]
-    rows, profiles = [], {}
+    rows, profiles, exact = [], {}, []
     for label, model in models.items():
         note(f"boundaries: {label}")
         model.fit(X, y)
@@ -43,13 +53,16 @@ def boundaries(settings):
             if label not in systems.SLOW
             else ends[: max(1, settings.n_lines // 20)]
         )
-        steps = []
+        steps, differences = [], []
         for i, (start, stop) in enumerate(lines):
             predictions = model.predict(start + shares * (stop - start))
             # A smooth function is nearly linear over three neighbouring points, so a
             # large second difference is a jump.
             bends = np.abs(np.diff(predictions, 2))
             steps.append(bends.max())
+            if label == "full GP":
+                exact.append(predictions)
+            differences.append(predictions - exact[i])
             if i == 0:
                 profiles[label] = predictions
         rows.append(
@@ -58,6 +71,7 @@ def boundaries(settings):
                 "largest_jump": float(np.max(steps)),
                 "mean_jump": float(np.mean(steps)),
                 "in_noise": float(np.mean(steps)) / 0.1,
+                "rms_from_full": float(np.sqrt(np.mean(np.square(differences)))),
             }
         )
     print_table("Largest jump along a line, mean over lines; noise is 0.1", rows)
@@ -67,7 +81,7 @@ def boundaries(settings):
 
 
 DRAWN = ("full GP", "cover, p=0, RPC (Local-RPC)", "domain decomposition")
-DRAWN += ("PIC", "cover, p=.9, hard", "cover, p=.9")
+DRAWN += ("patchwork kriging", "PIC", "cover, p=.9, hard", "cover, p=.9")
 
 
 def draw(profiles):
@@ -80,7 +94,7 @@ def draw(profiles):
     figure, panels = plt.subplots(
         len(DRAWN) - 1,
         1,
-        figsize=(8, 8),
+        figsize=(8, 9),
         sharex=True,
         sharey=True,
         layout="constrained",
@@ -95,10 +109,64 @@ def draw(profiles):
     figure.savefig(_common.ROOT / "docs" / "boundaries.png", dpi=110)
 
 
+# -- a border without rows -------------------------------------------------------------
+
+# Widths of the gap around the border, in length scales.
+GAPS = (0.0, 1.0, 2.0, 3.0, 4.0, 8.0)
+
+
+def gap(settings):
+    """Two cells on a line: variance of the function at a border far from all rows."""
+    rng = np.random.default_rng(_common.SEED)
+    options = {"kernel": "rbf", "length_scale": 1.0, "noise": 0.02}
+    half = np.sort(rng.uniform(0, 10, settings.size // 4))
+    queries = np.linspace(-10, 10, N_POINTS)[:, None]
+    rows = []
+    for width in GAPS:
+        note(f"gap: {width}")
+        X = np.concatenate([-half[::-1], half])[:, None]
+        X += np.sign(X) * width / 2
+        y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=len(X))
+        full = GP(**options).fit(X, y)
+        models = {
+            "domain_decomposition": DomainDecompositionGP(
+                GP(**options), cell_size=len(half)
+            ),
+            "patchwork": PatchworkGP(GP(**options), cell_size=len(half)),
+        }
+        free = [free_variance(side, options) for side in (X[X < 0], X[X > 0])]
+        row = {
+            "gap": width,
+            "full": free_variance(X[:, 0], options),
+            "one_side": free[0],
+            # The prior counts once for each cell, or once in all.
+            "two_priors": 1 / sum(1 / v for v in free),
+            "one_prior": 1 / (sum(1 / v for v in free) - 1),
+        }
+        for name, model in models.items():
+            model.fit(X, y)
+            border = model.control_points_
+            _, std = model.predict(border, return_std=True, noise=False)
+            row[name] = float(std[0] ** 2 / model._amplitude_sq[0])
+            difference = model.predict(queries) - full.predict(queries)
+            row[f"rms_{name}"] = float(np.sqrt(np.mean(difference**2)))
+        rows.append(row)
+    print_table("Variance at a border without rows; the prior's is 1", rows)
+    return rows
+
+
+def free_variance(x, options):
+    """Posterior variance of a GP's function at zero, relative to its amplitude."""
+    rho, noise = options["length_scale"], options["noise"]
+    K = np.exp(-0.5 * (x[:, None] - x[None]) ** 2 / rho**2) + noise * np.eye(len(x))
+    k = np.exp(-0.5 * x**2 / rho**2)
+    return float(1.0 - k @ np.linalg.solve(K, k))
+
+
 def main(arguments=None):
     """Measure jumps."""
     summary, settings = __doc__.splitlines()[0], (systems.FULL, systems.QUICK)
-    sections = {"jumps": boundaries}
+    sections = {"jumps": boundaries, "gap": gap}
     _common.run_sections(summary, "boundaries", sections, settings, arguments)
 
 

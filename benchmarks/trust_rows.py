@@ -34,6 +34,7 @@ def estimators(seed):
         "DomainDecompositionGP": overcover.DomainDecompositionGP(
             cell_size=40, **seeded
         ),
+        "PatchworkGP": overcover.PatchworkGP(cell_size=40, **seeded),
         "NeighborhoodRegressor": overcover.NeighborhoodRegressor(
             n_neighbors=40, **seeded
         ),

@@ -14,6 +14,7 @@ RESULTS, PICTURES = HERE / "results", HERE.parent / "docs" / "reproduction"
 # Name of the experiment: module, and the functions that run and draw it.
 EXPERIMENTS = {
     "parameters": ("parameters", "run", "draw"),
+    "readings": ("readings", "run", None),
     "speed": ("speed", "run", "draw"),
     "balance": ("clustering", "run", "draw"),
     "components": ("clustering", "run_components", "draw_components"),

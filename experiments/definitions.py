@@ -10,8 +10,10 @@ SEED = 0
 # The difficulty of the pose data was set with seed 0, so methods are compared with
 # another seed.
 DATA_SEED = 1
-# The paper's router, and its weights of predictions.
+# The paper's router, and its weights of predictions. The paper's distance can be read
+# with or without a root, which matters for K' > 1; "readings" has both.
 PAPER = {"router": "mahalanobis", "combine": "inverse-distance"}
+READINGS = ("mahalanobis", "mahalanobis-squared")
 MACHINES = ("gp", "tgp")
 PARTITIONS = ("ab", "rpc")
 CONSULTED = (1, 2, 3)

@@ -85,11 +85,12 @@ def tuned(problem, scale, kind, machine_class=None) -> Machine:
     ----------
     problem : Problem
     scale : Scale
-    kind : {"gp", "tgp"}
+    kind : {"gp", "tgp"} or the name of a variant
     machine_class : class or None
-        A variant of the Twin GP with the same hyperparameters.
+        A variant of the Twin GP, with the hyperparameters of the Twin GP.
     """
     n_frames = getattr(scale.frames, problem.name, None)
+    kind = kind if machine_class is None else "tgp"
     best = _tuned(problem.name, n_frames, kind, scale.size)
     if kind == "gp":
         return GP(best.used_kernel_, best.length_scale_, float(best.noise_))

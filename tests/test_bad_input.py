@@ -15,7 +15,8 @@ from overcover import GP, AnyRegressor, OverlappingCoverRegressor
 
 FIXED = {"length_scale": 1.5, "noise": 0.05}
 SMALL = {"subdomain_size": 40, "overlap": 0.75, "random_state": 0}
-ROUTERS = ("variance", "mahalanobis", "euclidean", "neighbors", "density")
+ROUTERS = ("variance", "mahalanobis", "mahalanobis-squared", "euclidean")
+ROUTERS += ("neighbors", "density")
 each_router = pytest.mark.parametrize("router", ROUTERS)
 
 

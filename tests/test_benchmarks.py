@@ -176,6 +176,10 @@ def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, cap
     jumps = {row["method"]: row["mean_jump"] for row in rows}
     assert jumps["full GP"] < 1e-3 < jumps["cover, p=0, RPC (Local-RPC)"]
     assert jumps["cover, p=.9"] < jumps["cover, p=.9, hard"]
+    assert jumps["patchwork kriging"] < jumps["cover, p=0, RPC (Local-RPC)"]
+    for row in written["boundaries_gap"]["rows"]:
+        assert abs(row["patchwork"] - row["two_priors"]) < 1e-6
+        assert row["two_priors"] < row["one_prior"]
     assert "All systems" in capsys.readouterr().out
 
 

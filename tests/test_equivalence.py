@@ -172,7 +172,15 @@ def test_answering_in_chunks_changes_nothing(surface, queries, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "router", ["variance", "mahalanobis", "euclidean", "neighbors", "density"]
+    "router",
+    [
+        "variance",
+        "mahalanobis",
+        "mahalanobis-squared",
+        "euclidean",
+        "neighbors",
+        "density",
+    ],
 )
 def test_a_pickled_model_answers_as_before(router, surface, queries):
     model = small_cover(router=router).fit(*surface)

@@ -60,8 +60,30 @@ def test_the_table_has_the_papers_rows(results):
     rows = rows_of(results, "table")
     found = {(r["data"], r["machine"], r["system"]) for r in rows}
     assert set(paper.TABLE) <= found
+    assert ("poser", "smtgp", "NN") in found
+    assert ("humaneva", "smtgp", "ODC rpc p=0.9") in found
     errors = [r["error"] for r in rows]
     assert np.isfinite(errors).all() and min(errors) > 0
+
+
+def test_weighted_rows_are_the_papers_and_one_more(results):
+    from experiments import paper
+
+    rows = rows_of(results, "weighted")
+    for name, theirs in paper.WEIGHTED.items():
+        mine = {r["system"]: r for r in rows if r["data"] == name}
+        assert set(mine) == {*theirs, "NN, one ratio"}
+        assert mine["NN"]["M_tst"] > 1
+        assert mine["NN"]["error"] != mine["NN, one ratio"]["error"]
+
+
+def test_readings_differ_where_several_answer_only(results):
+    rows = rows_of(results, "readings")
+    errors = {(r["machine"], r["p"], r["K'"], r["router"]): r["error"] for r in rows}
+    for (kind, p, k, router), error in errors.items():
+        if router == "mahalanobis":
+            other = errors[kind, p, k, "mahalanobis-squared"]
+            assert (error == other) == (k == 1)
 
 
 def test_overlap_and_more_consulted_are_asked_for(results):

@@ -13,6 +13,7 @@ from overcover import (
     DomainDecompositionGP,
     NeighborhoodRegressor,
     OverlappingCoverRegressor,
+    PatchworkGP,
     SparseGP,
     TwinGP,
 )
@@ -23,6 +24,7 @@ TAKERS = [
     CommitteeGP,
     SparseGP,
     DomainDecompositionGP,
+    PatchworkGP,
 ]
 each_taker = pytest.mark.parametrize("taker", TAKERS)
 each_form = pytest.mark.parametrize("form", [None, "gp", GP()], ids=repr)

@@ -14,6 +14,7 @@ from overcover.baselines import (
     CommitteeGP,
     DomainDecompositionGP,
     NeighborhoodRegressor,
+    PatchworkGP,
     SparseGP,
 )
 from overcover.consult import consult, panel_of
@@ -231,6 +232,7 @@ def test_the_function_is_more_certain_than_an_observation_by_the_noise(rows, que
         SparseGP(GP(**FIXED), n_inducing=20),
         CommitteeGP(GP(**FIXED), expert_size=60),
         DomainDecompositionGP(GP(**FIXED), cell_size=100),
+        PatchworkGP(GP(**FIXED), cell_size=100),
     ],
     ids=lambda model: type(model).__name__,
 )

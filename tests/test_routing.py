@@ -10,6 +10,7 @@ from sklearn.covariance import OAS
 
 import reference
 from overcover import routing
+from overcover.combination import weights_of
 from overcover.cover import Cover, cover_partition
 from overcover.partition import Partition, partition_rows
 
@@ -45,7 +46,9 @@ def slow_distances(name, X, cover, query):
     return np.array(distances)
 
 
-@pytest.mark.parametrize("name", ["euclidean", "mahalanobis", "density"])
+@pytest.mark.parametrize(
+    "name", ["euclidean", "mahalanobis", "mahalanobis-squared", "density"]
+)
 @pytest.mark.parametrize("n_consulted", [1, 4, 10])
 def test_routers_match_their_definition(name, n_consulted, covered, asked):
     X, labels, cover = covered
@@ -59,6 +62,22 @@ def test_routers_match_their_definition(name, n_consulted, covered, asked):
             # Counted from the least log volume of those consulted.
             slow = np.sqrt(slow - router.log_volumes[subdomains].min())
         assert_allclose(distances, slow[subdomains], rtol=1e-6)
+
+
+def test_the_squared_router_gives_the_weights_that_the_paper_prints(covered, asked):
+    """a_i = L_i / sum L, with L = 1 / D and D the squared Mahalanobis form."""
+    X, labels, cover = covered
+    root, squared = (
+        routing.make_router(name, X, cover, labels).route(asked, 3)
+        for name in ("mahalanobis", "mahalanobis-squared")
+    )
+    assert_array_equal(squared.subdomains, root.subdomains)
+    a = weights_of("inverse-distance", squared.distances)[..., 0]
+    for query, subdomains, weights in zip(asked, squared.subdomains, a):
+        D = slow_distances("mahalanobis-squared", X, cover, query)[subdomains]
+        assert_allclose(weights, (1 / D) / np.sum(1 / D), rtol=1e-6)
+    # The nearest counts more than with the root.
+    assert (a[:, 0] >= weights_of("inverse-distance", root.distances)[:, 0, 0]).all()
 
 
 @pytest.mark.parametrize("name", routing.ROUTERS)

@@ -17,6 +17,7 @@ from overcover import (
     EqualSizeKMeans,
     NeighborhoodRegressor,
     OverlappingCoverRegressor,
+    PatchworkGP,
     RecursiveProjection,
     RelativeDensityRatio,
     SparseGP,
@@ -36,6 +37,7 @@ REGRESSORS = [
     NeighborhoodRegressor(GP(**FIXED), n_neighbors=10),
     CommitteeGP(GP(**FIXED), expert_size=20, random_state=0),
     DomainDecompositionGP(GP(**FIXED), cell_size=20),
+    PatchworkGP(GP(**FIXED), cell_size=20),
     SparseGP(GP(**FIXED), n_inducing=10, random_state=0),
     StructuredNeighbors(random_state=0),
 ]

@@ -24,6 +24,7 @@ from overcover.baselines import (
     CommitteeGP,
     DomainDecompositionGP,
     NeighborhoodRegressor,
+    PatchworkGP,
     SparseGP,
 )
 
@@ -40,6 +41,7 @@ ESTIMATORS = {
     "neighborhood": NeighborhoodRegressor(n_neighbors=20, random_state=0),
     "committee": CommitteeGP(expert_size=30, random_state=0),
     "domains": DomainDecompositionGP(cell_size=30, random_state=0),
+    "patchwork": PatchworkGP(cell_size=30, random_state=0),
     "fic": SparseGP(n_inducing=15, random_state=0),
     "vfe": SparseGP(method="dtc", n_inducing=15, tuning="bound", random_state=0),
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         CommitteeGP,
         DomainDecompositionGP,
         NeighborhoodRegressor,
+        PatchworkGP,
         SparseGP,
         StructuredNeighbors,
     )
@@ -45,6 +46,7 @@ __all__ += ["GP", "AnyRegressor", "ImportanceWeightedTwinGP", "SharmaMittalTwinG
 __all__ += ["EqualSizeKMeans", "RecursiveProjection", "TwinGP", "TwoLevelKMeans"]
 __all__ += ["CommitteeGP", "RelativeDensityRatio", "SparseGP", "TableEncoder"]
 __all__ += ["DomainDecompositionGP", "NeighborhoodRegressor", "StructuredNeighbors"]
+__all__ += ["PatchworkGP"]
 # Where the names come from, those first that need the others least.
 _HOMES: tuple[str, ...] = ("tables", "partition", "machines", "density_ratio")
 _HOMES += ("regressor", "planning", "store", "baselines")

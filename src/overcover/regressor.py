@@ -89,8 +89,8 @@ class OverlappingCoverRegressor(
     partition : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
 default="kmeans"
         See `overcover.partition.partition_rows`.
-    router : {"variance", "mahalanobis", "euclidean", "neighbors", "density"}, \
-default="variance"
+    router : {"variance", "mahalanobis", "mahalanobis-squared", "euclidean", \
+"neighbors", "density"}, default="variance"
         Which subdomains answer a query; see `overcover.routing`. With a machine that
         has no variance, "variance" is "euclidean".
     combine : {"auto", "certainty", "inverse-distance", "precision", "nearest"}, \

@@ -9,7 +9,9 @@ subdomain is summarised by the mean (and the covariance) of its members:
 - "euclidean": :math:`\lVert x - \mu'_k \rVert` (the paper's mode 1);
 - "mahalanobis": :math:`\lVert L_k^{-1} (x - \mu'_k) \rVert` with
   :math:`\Sigma'_k = L_k L_k^\top` shrunk (mode 3);
-- "density": the same squared, plus :math:`\log |\Sigma'_k|`, so that a diffuse
+- "mahalanobis-squared": the square of this distance, as the paper prints it. The same
+  subdomains answer, but weights 1/distance prefer the nearest more;
+- "density": the squared distance plus :math:`\log |\Sigma'_k|`, so that a diffuse
   subdomain is not near to everything. The distance to a subdomain k that a query
   consults, out of the set C of all that it consults, is the root of
   :math:`\lVert L_k^{-1} (x - \mu'_k) \rVert^2 + \log |\Sigma'_k|
@@ -167,6 +169,17 @@ class GaussianRouter(Router):
         return Route(consulted, np.sqrt(nearest - least))
 
 
+class SquaredRouter(GaussianRouter):
+    """By each subdomain's covariance; its distances are squared."""
+
+    measure = "squared distance by the subdomain's covariance"
+
+    def route(self, X, n_consulted, n_jobs=None) -> Route:
+        """As `GaussianRouter.route`, with squared distances."""
+        route = super().route(X, n_consulted, n_jobs)
+        return route._replace(distances=route.distances**2)
+
+
 class DensityRouter(GaussianRouter):
     """By each subdomain's covariance and volume: a wide one is not near everything."""
 
@@ -225,6 +238,7 @@ class NeighborsRouter(Router):
 ROUTERS: dict[str, type[Router]] = {
     "variance": VarianceRouter,
     "mahalanobis": GaussianRouter,
+    "mahalanobis-squared": SquaredRouter,
     "euclidean": EuclideanRouter,
     "neighbors": NeighborsRouter,
     "density": DensityRouter,

@@ -1,143 +1,167 @@
-"""Domain decomposition: one cell is the full GP, and borders are agreed upon."""
-
-import pickle
+"""Domain decomposition: Lagrange multipliers solve the constrained problems."""
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from overcover import GP, DomainDecompositionGP, TwinGP
+from overcover import GP, DomainDecompositionGP
 
-MACHINE = GP(kernel="rbf", length_scale=1.5, noise=0.02)
-
-
-def decomposed(**options):
-    return DomainDecompositionGP(MACHINE, **{"cell_size": 40, **options})
+NOISE = 0.02
+MACHINE = GP(kernel="rbf", length_scale=1.5, noise=NOISE)
 
 
 def gaussian(P, Q):
     return np.exp(-0.5 * np.sum((P[:, None] - Q[None]) ** 2, axis=2) / 1.5**2)
 
 
-def test_one_cell_is_the_full_gp(surface, queries):
+def minimise(H, g, C, d):
+    """The u of least ``u^T H u - 2 g^T u`` with ``C u = d``: a dense KKT system."""
+    zeros = np.zeros((len(C), len(C)))
+    system = np.block([[2.0 * H, C.T], [C, zeros]])
+    return np.linalg.solve(system, np.concatenate([2.0 * g, d]))[: len(g)]
+
+
+class Part:
+    """One cell in full: its rows, its control points, and the plain matrices."""
+
+    def __init__(self, model, X, y, j):
+        here = model._grid.cell_of(X) == j
+        self.X, self.y = X[here], y[here] - y.mean()
+        self.A = gaussian(self.X, self.X) + NOISE * np.eye(len(self.X))
+        _, sides = model._grid.control_points(model.n_control)
+        self.control = np.flatnonzero((sides == j).any(axis=1))
+        self.B = model.control_points_[self.control]
+
+
+@pytest.fixture
+def line(rng):
+    """Three cells of a line."""
+    X = rng.uniform(0, 10, (45, 1))
+    return X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=45)
+
+
+@pytest.fixture
+def plane(rng):
+    """Two by two cells of few rows."""
+    X = rng.uniform(-3, 3, (60, 2))
+    return X, np.sin(X[:, 0]) * np.cos(X[:, 1]) + 0.1 * rng.normal(size=60)
+
+
+@pytest.fixture(params=["line", "plane"])
+def problem(request):
+    X, y = request.getfixturevalue(request.param)
+    model = DomainDecompositionGP(MACHINE, cell_size=15, n_control=2).fit(X, y)
+    n_cells = int(np.prod(model.n_cells_))
+    assert n_cells in (3, 4)
+    return model, X, y, [Part(model, X, y, j) for j in range(n_cells)]
+
+
+def test_values_at_borders_make_the_errors_of_both_cells_least(problem):
+    """Both cells' weights as one unknown, with equal predictions as the constraint."""
+    model, _, _, parts = problem
+    _, sides = model._grid.control_points(model.n_control)
+    for b, pair, value in zip(model.control_points_, sides, model.control_values_):
+        left, right = (parts[j] for j in pair)
+        n = len(left.X)
+        H = np.zeros((n + len(right.X),) * 2)
+        H[:n, :n], H[n:, n:] = left.A, right.A
+        g = np.vstack([gaussian(part.X, b[None]) for part in (left, right)])[:, 0]
+        equal = np.concatenate([left.y, -right.y])[None]
+        u = minimise(H, g, equal, np.zeros(1))
+        assert_allclose(u[:n] @ left.y, u[n:] @ right.y, atol=1e-10)
+        assert_allclose(value[0], u[:n] @ left.y, atol=1e-8)
+
+
+def test_queries_solve_the_constrained_problem_with_the_control_points(problem, rng):
+    """Errors at a query and at the control points, measured by their covariance."""
+    model, X, y, parts = problem
+    Q = rng.uniform(X.min(axis=0), X.max(axis=0), (12, X.shape[1]))
+    mean, std = model.predict(Q, return_std=True)
+    for q, j, mu, s in zip(Q, model._grid.cell_of(Q), mean, std):
+        part = parts[j]
+        n, points = len(part.X), np.vstack([q[None], part.B])
+        K = gaussian(part.X, points)
+        C = gaussian(points, points) - K.T @ np.linalg.solve(part.A, K)
+        metric = np.linalg.inv(C)
+        # Unknowns: the weights for the query, then those for every control point.
+        H = np.kron(metric, part.A)
+        g = (K @ metric).T.ravel()
+        constraints = np.kron(np.eye(len(points))[1:], part.y)
+        u = minimise(H, g, constraints, model.control_values_[part.control, 0])[:n]
+        assert_allclose(mu, y.mean() + u @ part.y, atol=1e-6)
+        error = 1.0 + NOISE + u @ (part.A @ u) - 2.0 * u @ K[:, 0]
+        assert_allclose(s**2 / model._amplitude_sq[0], error, atol=1e-6)
+
+
+def test_cosines_extend_the_multipliers_of_the_control_points(problem, rng):
+    model, X, y, parts = problem
+    model = clone(model).set_params(extension="cosine").fit(X, y)
+    Q = rng.uniform(X.min(axis=0), X.max(axis=0), (12, X.shape[1]))
+    mean, std = model.predict(Q, return_std=True)
+    for q, j, mu, s in zip(Q, model._grid.cell_of(Q), mean, std):
+        part = parts[j]
+        k, K_B = gaussian(part.X, q[None])[:, 0], gaussian(part.X, part.B)
+        h = np.linalg.solve(part.A, part.y)
+        units = K_B / np.linalg.norm(K_B, axis=0)
+        wanted = model.control_values_[part.control, 0] - K_B.T @ h
+        cosines = units.T @ k / np.linalg.norm(k)
+        shift = cosines @ np.linalg.solve(units.T @ units, wanted)
+        # The u of least error that predicts this much more.
+        u = minimise(part.A, k, part.y[None], np.array([k @ h + shift]))
+        assert_allclose(mu, y.mean() + u @ part.y, atol=1e-6)
+        error = 1.0 + NOISE + u @ (part.A @ u) - 2.0 * u @ k
+        assert_allclose(s**2 / model._amplitude_sq[0], error, atol=1e-6)
+
+
+def test_shifts_by_cosines_are_huge_with_many_control_points(surface, queries):
     X, y = surface
-    model = decomposed(cell_size=300).fit(X, y)
-    assert model.n_cells_ == (1, 1) and not len(model.control_points_)
-    mean, std = model.predict(queries, return_std=True)
-    A, K_xq = gaussian(X, X) + 0.02 * np.eye(len(X)), gaussian(X, queries)
-    centred = y - y.mean()
-    assert_allclose(mean, y.mean() + K_xq.T @ np.linalg.solve(A, centred), atol=1e-8)
-    amplitude_sq = centred @ np.linalg.solve(A, centred) / len(X)
-    variance = 1.02 - np.sum(K_xq * np.linalg.solve(A, K_xq), axis=0)
-    assert_allclose(std**2, amplitude_sq * variance, rtol=1e-6)
+    full = clone(MACHINE).fit(X, y).predict(queries)
+    posterior, cosine = (
+        DomainDecompositionGP(MACHINE, cell_size=60, extension=name).fit(X, y)
+        for name in ("posterior", "cosine")
+    )
+    near, far = (
+        np.sqrt(np.mean((model.predict(queries) - full) ** 2))
+        for model in (posterior, cosine)
+    )
+    assert near < 0.05 and far > 1.0
 
 
-def test_cells_agree_at_their_control_points(surface):
-    model = decomposed().fit(*surface)
-    assert len(model.cells_) > 4
-    for k, point in enumerate(model.control_points_):
-        said = [
-            model._answer(cell, point[None])
-            for cell in model.cells_
-            if k in cell.control
-        ]
-        assert len(said) == 2
-        for mean, variance in said:
-            assert_allclose(mean[0], model.control_values_[k], atol=1e-5)
-            assert_allclose(variance[0], model._spread[k, k], atol=1e-5)
+@pytest.mark.parametrize("extension", ["posterior", "cosine"])
+def test_the_neighbour_decides_where_a_cell_has_no_rows(extension, rng):
+    X = np.concatenate([rng.uniform(0, 3, (20, 1)), [[9.0]]])
+    y = np.sin(X[:, 0])
+    model = DomainDecompositionGP(MACHINE, cell_size=7, extension=extension).fit(X, y)
+    assert [len(cell.A) for cell in model.cells_] == [20, 0, 1]
+    assert_allclose(model.control_values_[0], model.cells_[0].means[0], rtol=1e-10)
+    b = model.control_points_[0]
+    left, right = model.predict([b - 1e-7, b + 1e-7])
+    assert_allclose(left, right, atol=1e-5)
 
 
-def jumps(model):
-    """Differences across borders, away from control points too."""
-    X = np.linspace(-2.9, 2.9, 41)
-    found = []
-    for axis, count in enumerate(model.n_cells_):
-        for i in range(1, count):
-            border = model._low[axis] + i / count * model._width[axis]
-            sides = []
-            for nudge in (-1e-9, 1e-9):
-                points = np.column_stack([X, X])
-                points[:, axis] = border + nudge
-                sides.append(model.predict(points))
-            found.append(np.abs(sides[0] - sides[1]))
-    return np.concatenate(found)
+def test_constant_outputs_stay_constant(rng):
+    X = rng.uniform(0, 10, (40, 1))
+    mean, std = (
+        DomainDecompositionGP(MACHINE, cell_size=10)
+        .fit(X, np.full(40, 7.0))
+        .predict(X, return_std=True)
+    )
+    assert_allclose(mean, 7.0) and np.isfinite(std).all()
 
 
-def test_more_control_points_leave_smaller_jumps(surface):
-    X, y = surface
-    few, many = (decomposed(n_control=n).fit(X, y) for n in (1, 6))
-    assert np.mean(jumps(many)) < 0.3 * np.mean(jumps(few))
-    assert jumps(many).max() < 0.02
+def test_rows_that_occur_twice_count_in_cosines_as_rows_of_weight_two(line):
+    X, y = line
+    twice = np.arange(45) % 3 == 0
+    model = DomainDecompositionGP(MACHINE, cell_size=15, extension="cosine")
+    weighted = clone(model).fit(X, y, sample_weight=1.0 + twice)
+    rows = np.concatenate([np.arange(45), np.flatnonzero(twice)])
+    model.fit(X[rows], y[rows])
+    assert model.n_cells_ == weighted.n_cells_
+    Q = np.linspace(0.1, 9.9, 30)[:, None]
+    assert_allclose(weighted.predict(Q), model.predict(Q), rtol=1e-6)
 
 
-def test_values_at_borders_weigh_cells_by_their_precision():
-    """Two intervals, one control point: a precision-weighted mean."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(0, 10, (80, 1))
-    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=80)
-    model = decomposed().fit(X, y)
-    assert model.n_cells_ == (2,) and len(model.control_points_) == 1
-    precision = [1 / cell.L_control[0, 0] ** 2 for cell in model.cells_]
-    means = [cell.means[0, 0] for cell in model.cells_]
-    expected = np.average(means, weights=precision)
-    assert_allclose(model.control_values_[0, 0], expected, rtol=1e-8)
-    assert_allclose(model._spread[0, 0], 1 / sum(precision), rtol=1e-8)
-
-
-def test_it_learns_in_one_and_two_dimensions(surface, queries):
-    mean, std = decomposed().fit(*surface).predict(queries, return_std=True)
-    truth = np.sin(queries[:, 0]) * np.cos(queries[:, 1])
-    assert np.sqrt(np.mean((mean - truth) ** 2)) < 0.1
-    assert np.mean(np.abs(mean - truth) < 2 * std) > 0.9
-
-
-def test_an_empty_cell_and_queries_outside_are_answered(two_outputs):
-    X, Y = two_outputs
-    corner = (X[:, 0] > 0) & (X[:, 1] > 0)
-    model = decomposed(cell_size=10).fit(X[~corner], Y[~corner])
-    assert min(len(cell.A) for cell in model.cells_) == 0
-    mean, std = model.predict([[2.0, 2.0], [50.0, -80.0]], return_std=True)
-    assert mean.shape == std.shape == (2, 2)
-    assert np.isfinite(mean).all() and (std > 0).all()
-
-
-def test_threads_weights_and_copies_change_nothing(surface, queries):
-    X, y = surface
-    one, two = (decomposed(n_jobs=n).fit(X, y) for n in (1, 2))
-    said = one.predict(queries)
-    assert_array_equal(two.predict(queries), said)
-    assert_array_equal(pickle.loads(pickle.dumps(one)).predict(queries), said)
-    weighted = clone(one).fit(X, y, sample_weight=np.ones(len(X)))
-    assert_allclose(weighted.predict(queries), said, rtol=1e-10)
-
-
-@pytest.mark.parametrize("scale", [1e-9, 1e9])
-def test_units_do_not_matter(scale, surface, queries):
-    X, y = surface
-    machine = GP(kernel="rbf", length_scale=1.5 * scale, noise=0.02)
-    model = DomainDecompositionGP(machine, cell_size=40)
-    model.fit(X * scale + scale, y * scale)
-    plain = decomposed().fit(X, y).predict(queries, return_std=True)
-    said = model.predict(queries * scale + scale, return_std=True)
-    for ours, theirs in zip(said, plain):
-        assert_allclose(ours, theirs * scale, rtol=1e-5, atol=1e-5 * scale)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"cell_size": 0}, "cell_size=0 must be an integer >= 1"),
-        ({"n_control": 0}, "n_control=0 must be an integer >= 1"),
-        ({"cell_size": 1, "n_control": 50}, "more than 5000"),
-        ({"machine": TwinGP()}, "must be a GP whose hyperparameters"),
-    ],
-)
-def test_bad_options_are_refused(options, message, surface):
-    with pytest.raises(ValueError, match=message):
-        clone(decomposed()).set_params(**options).fit(*surface)
-
-
-def test_wide_inputs_are_refused_with_the_reason():
-    with pytest.raises(ValueError, match=r"X has 3 features, but .* at most 2"):
-        decomposed().fit(np.zeros((5, 3)), np.zeros(5))
+def test_an_unknown_extension_is_refused(line):
+    with pytest.raises(ValueError, match="extension='prior'"):
+        DomainDecompositionGP(MACHINE, extension="prior").fit(*line)

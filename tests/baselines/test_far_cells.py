@@ -10,6 +10,7 @@ from overcover import (
     CommitteeGP,
     DomainDecompositionGP,
     NeighborhoodRegressor,
+    PatchworkGP,
     SparseGP,
     StructuredNeighbors,
 )
@@ -18,6 +19,7 @@ FIXED = GP(length_scale=1.5, noise=0.01)
 BASELINES = [
     CommitteeGP(FIXED, expert_size=60, random_state=0),
     DomainDecompositionGP(FIXED, cell_size=60, random_state=0),
+    PatchworkGP(FIXED, cell_size=60, random_state=0),
     NeighborhoodRegressor(FIXED, n_neighbors=40),
     SparseGP(FIXED, n_inducing=40, random_state=0),
     SparseGP(FIXED, method="pic", n_inducing=40, random_state=0),

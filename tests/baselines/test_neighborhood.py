@@ -7,7 +7,14 @@ from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LinearRegression
 
-from overcover import GP, AnyRegressor, _neighbors
+from overcover import (
+    GP,
+    AnyRegressor,
+    ImportanceWeightedTwinGP,
+    RelativeDensityRatio,
+    TwinGP,
+    _neighbors,
+)
 from overcover.baselines import NeighborhoodRegressor, neighborhood
 
 SCALES, NOISE = np.array([1.0, 2.0, 0.5]), 0.01
@@ -181,3 +188,59 @@ def test_a_far_row_does_not_change_who_is_near(rows):
         far, np.vstack([Y, Y[:1]])
     )
     assert_allclose(with_far.predict(queries), model.predict(queries), rtol=1e-9)
+
+
+# -- importance weights from the targets nearest to a query ----------------------------
+
+TWIN = {"input_length_scale": 1.0, "output_length_scale": 1.0}
+TWIN |= {"input_noise": 0.01, "output_noise": 0.01}
+
+
+def weighted(n_targets, **options):
+    machine = ImportanceWeightedTwinGP(**TWIN, **options)
+    return NeighborhoodRegressor(machine, 40, n_targets=n_targets, random_state=0)
+
+
+def test_every_query_weighs_its_neighbours_by_its_nearest_targets(rows):
+    """The scheme by definition: neighbours, their ratio, a Twin GP with weights."""
+    X, Y, queries = rows
+    X_target = np.random.default_rng(3).normal(0.5, 0.5, (90, 3))
+    model = weighted(30).fit(X, Y, X_target=X_target)
+    mean = model.predict(queries[:6])
+    scales = model.length_scales_
+    for q, said in zip(queries, mean):
+        near, few = (
+            np.sort(np.argsort(np.sum(((A - q) / scales) ** 2, axis=1))[:n])
+            for A, n in ((X, 40), (X_target, 30))
+        )
+        ratio = RelativeDensityRatio(random_state=0).fit(X[near], X_target[few])
+        weights = np.maximum(ratio.weights_, 1e-6)
+        machine = NeighborhoodRegressor(TwinGP(**TWIN), 40, random_state=0)
+        machine.fit(X[near], Y[near])
+        slow = machine.machine_.answer_once(X[near], Y[near], weights, q[None])
+        assert_allclose(said, slow.mean[0], rtol=1e-6, atol=1e-8)
+
+
+def test_targets_change_predictions_only_through_the_nearest(rows):
+    X, Y, queries = rows
+    X_target = np.random.default_rng(3).normal(0.5, 0.5, (60, 3))
+    far = np.vstack([X_target, X_target + 100.0])
+    expected = weighted(60).fit(X, Y, X_target=X_target).predict(queries[:5])
+    assert_array_equal(
+        weighted(60).fit(X, Y, X_target=far).predict(queries[:5]), expected
+    )
+    one_ratio = weighted(None).fit(X, Y, X_target=X_target).predict(queries[:5])
+    assert np.abs(one_ratio - expected).max() > 1e-6
+
+
+def test_weights_of_queries_do_not_depend_on_the_batch_or_on_workers(rows):
+    X, Y, queries = rows
+    model = weighted(20).fit(X, Y, X_target=queries)
+    batch = model.predict(queries[:4])
+    assert_allclose(model.predict(queries[1:2])[0], batch[1], rtol=1e-12)
+    assert_array_equal(model.set_params(n_jobs=2).predict(queries[:4]), batch)
+
+
+def test_a_bad_number_of_targets_is_refused(rows):
+    with pytest.raises(ValueError, match="n_targets=0 must be an integer >= 1"):
+        weighted(0).fit(*rows[:2])

@@ -56,9 +56,12 @@ class SharedKernelGP(
         return np.full(n_samples, noise) if weights is None else noise / weights
 
     def _predicted(self, mean, latent, amplitude_sq, noise) -> Prediction:
-        """Predictions from latent means and variances, before the amplitude."""
+        """Predictions from latent means and variances, before the amplitude.
+
+        The variances have shape (n,), or (n, n_outputs) if outputs differ.
+        """
         variance = latent + self._noise if noise else latent
-        std = np.sqrt(np.outer(variance, amplitude_sq))
+        std = np.sqrt(variance.reshape(len(mean), -1) * amplitude_sq)
         return Prediction(mean + self._Y_mean, std)
 
 

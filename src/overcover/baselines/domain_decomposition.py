@@ -1,25 +1,49 @@
-r"""Domain decomposition: local GPs on a grid that agree at points on common borders.
+r"""Domain decomposition: local kriging on a grid, with equal values on common borders.
 
     X, Y -> metric -> cells of a regular grid -> a GP on each -> values at the borders
     -> prediction by the query's cell
 
-The method of Park, Huang and Ding. A cell trains on its own rows only. On every border
-between two cells lie *control points* :math:`B`, and both cells must agree on the
-values :math:`r` there: with :math:`\mu_j, C_j` the posterior mean and covariance of
-cell j at its control points,
+The method of Park, Huang and Ding (2011). A cell trains on its own rows only. Kriging
+predicts :math:`u^\top y` with the u of least mean squared error. On every border
+between two cells lie *control points* b, where the predictions of both cells must have
+the same value r(b). With :math:`A = K + \nu I`, :math:`k_x` the kernel values between
+the cell's rows and x, :math:`h = A^{-1} y` and :math:`e = y^\top h`, the problem of one
+cell at a control point,
 
-.. math:: r = \arg\min_r \sum_j (r_j - \mu_j)^\top C_j^{-1} (r_j - \mu_j), \qquad
-    \Sigma_r^{-1} = \sum_j P_j^\top C_j^{-1} P_j ,
+.. math:: \min_u \; u^\top A u - 2 u^\top k_b + k(b, b) \quad
+    \text{subject to} \quad u^\top y = r ,
 
-and a query in cell j has the posterior of this cell, conditioned on these values: with
-:math:`c = \operatorname{cov}_j(x, B_j)` and :math:`w = C_j^{-1} c`,
+has the solution :math:`u = A^{-1} (k_b + \lambda y)` with the Lagrange multiplier
+:math:`\lambda = (r - k_b^\top h) / e`. Its error is that of free kriging plus
+:math:`(r - k_b^\top h)^2 / e`. The value that two cells i and j agree upon makes the
+sum of their errors least. It is a mean of both free predictions with the weights 1/e:
 
-.. math:: \mu(x) = \mu_j(x) + w^\top (r_j - \mu_j), \qquad
-    s^2(x) = s_j^2(x) - c^\top w + w^\top [\Sigma_r]_{jj} w .
+.. math:: r = \frac{e_j \, k_{ib}^\top h_i + e_i \, k_{jb}^\top h_j}{e_i + e_j} .
 
-Predictions of neighbouring cells are equal at the control points, and nearly equal
-between them. The number of control points on a border grows with the power d - 1, and
-the number of cells with the power d, so there may be one or two inputs only.
+Between its control points B, a cell extends the multiplier by a similarity
+:math:`\rho`:
+
+.. math:: \mu(x) = k_x^\top h + \delta(x), \qquad
+    \delta(x) = \rho(x, B) \, \rho(B, B)^{-1} (r_B - K_B^\top h), \qquad
+    s^2(x) = k(x, x) - k_x^\top A^{-1} k_x + \delta(x)^2 / e .
+
+There are two similarities:
+
+- "posterior": the posterior covariance of the cell,
+  :math:`\rho(x, b) = k(x, b) - k_x^\top A^{-1} k_b`. It solves the same problem for x
+  and B together, if their errors are measured by the inverse of their covariance. The
+  shift ends where the cell's own rows decide;
+- "cosine": :math:`\rho(x, b) = k_x^\top k_b / (|k_x| |k_b|)`. It follows from the
+  problem for x alone, if u is :math:`U k_x` with one matrix U that must also have the
+  values r at B: with :math:`A U k_x k_x^\top = k_x k_x^\top + y \lambda^\top K_B^\top`,
+  multiplied by :math:`k_x`. The cosine hardly falls inside a cell, so shifts reach the
+  middle of it, and many control points make them huge (docs/methods.md).
+
+The mean is continuous at control points, and nearly between them; the variance is not.
+Here r has one value per control point; a polynomial of fewer values along each border
+is a variant. A cell without rows has no opinion: its neighbour decides r, and the
+kernel is its similarity. The number of control points on a border grows with the power
+d - 1, and the number of cells with the power d, so there may be one or two inputs only.
 """
 
 from typing import NamedTuple
@@ -27,62 +51,41 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import kernels
-from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
-from .._parallel import run_tasks
-from .._validation import check_count
-from ..machines import Prediction
-from ._shared import SharedKernelGP, count_rows
+from .._linalg import cholesky, solve_cholesky
+from .._validation import check_choice
+from ._cells import CellsGP, ask
 
-MOST_FEATURES = 2
-# The covariance of all control points is a dense matrix.
-MOST_CONTROL_POINTS = 5000
-CHUNK = 2**14
-LEAST_VARIANCE = 1e-12
-# For control points that nearly determine each other.
-CONTROL_JITTER = 1e-10
+EXTENSIONS = ("posterior", "cosine")
+# Steps that refine the coefficients of a shift, whose matrix is nearly singular.
+REFINEMENTS = 3
 
 
-class Cell(NamedTuple):
-    """A GP on the rows of one cell, and its posterior at its control points."""
+class Tie(NamedTuple):
+    """What moves the predictions of one cell to the values at its borders."""
 
-    A: np.ndarray  # rows in units of the kernel, shape (size, n_features)
-    L: np.ndarray  # Cholesky factor of the kernel matrix with noise, shape (size, size)
-    whitened: np.ndarray  # ``L^-1 Y``, shape (size, n_outputs)
-    control: np.ndarray  # indices of its control points, shape (n_control,)
-    B: np.ndarray  # their positions, shape (n_control, n_features)
-    half: np.ndarray  # ``L^-1 K_xB``, shape (size, n_control)
-    means: np.ndarray  # posterior mean there, shape (n_control, n_outputs)
-    L_control: np.ndarray  # Cholesky factor of the covariance there, (n_control,) * 2
+    coefficients: np.ndarray  # of the shift, shape (n_control, n_outputs)
+    energy: np.ndarray  # ``e = y^T A^-1 y``, shape (n_outputs,)
 
 
-class DomainDecompositionGP(SharedKernelGP):
-    """Local GPs on a regular grid that agree at control points on their borders.
+class DomainDecompositionGP(CellsGP):
+    """Local kriging on a regular grid, with equal predictions on common borders.
 
     A baseline for comparisons, for one or two inputs; it refuses more. See
-    `overcover.baselines.domain_decomposition`. Memory: the factors, ``8 * N *
-    cell_size`` bytes, and the square of the number of control points.
+    `overcover.baselines.domain_decomposition`. Its variances jump at borders; those of
+    `PatchworkGP` do not. Memory: the factors, ``8 * N * cell_size`` bytes.
 
     Parameters
     ----------
-    machine : GP or None, default=None
-        Kernel and hyperparameters, shared by all cells; None is ``GP()``.
-    cell_size : int, default=500
-        Mean number of rows per cell. Cells have equal volume, so their numbers of rows
-        differ.
-    n_control : int, default=5
-        Control points on each border of two cells; one for a single input.
-    n_jobs, random_state
-        As in `overcover.OverlappingCoverRegressor`.
+    machine, cell_size, n_control, n_jobs, random_state
+        As in `PatchworkGP`.
+    extension : {"posterior", "cosine"}, default="posterior"
+        How shifts at borders extend into a cell: by its posterior covariance, or by the
+        cosine between kernel values, which few control points suit only.
 
     Attributes
     ----------
-    machine_ : GP
-        With its tuned hyperparameters.
-    cells_ : list of Cell
-    n_cells_ : tuple of int
-        Cells along each axis.
-    control_points_ : ndarray of shape (n_control_points, n_features_in_)
-    control_values_ : ndarray of shape (n_control_points, n_outputs_)
+    machine_, cells_, n_cells_, control_points_, control_values_
+        As in `PatchworkGP`.
     n_features_in_, n_outputs_, feature_names_in_
         As in scikit-learn.
 
@@ -107,140 +110,90 @@ class DomainDecompositionGP(SharedKernelGP):
         *,
         cell_size=500,
         n_control=5,
+        extension="posterior",
         n_jobs=None,
         random_state=None,
     ):
-        self.machine = machine
-        self.cell_size = cell_size
-        self.n_control = n_control
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def _fit(self, X, Y, weight):
-        self._tune(X, Y, weight, self.cell_size)
-        self._low, self._width = X.min(axis=0), np.ptp(X, axis=0)
-        per_axis = max(1, round((len(X) / self.cell_size) ** (1 / X.shape[1])))
-        self.n_cells_ = tuple(per_axis if w > 0 else 1 for w in self._width)
-        self.control_points_, sides = self._control_points()
-        noises = self._row_noises(len(X), weight)
-        owner = self._cell_of(X)
-
-        def fit_cell(j):
-            rows = np.flatnonzero(owner == j)
-            control = np.flatnonzero((sides == j).any(axis=1))
-            kernel, A = self._in_units(X[rows], self._low)
-            _, B = self._in_units(self.control_points_[control], self._low)
-            centred = Y[rows] - self._Y_mean
-            return make_cell(kernel, A, centred, noises[rows], control, B)
-
-        tasks = ((j,) for j in range(int(np.prod(self.n_cells_))))
-        self.cells_ = list(run_tasks(fit_cell, tasks, self.n_jobs))
-        self.control_values_, self._spread = agree(
-            self.cells_, len(self.control_points_), Y.shape[1]
+        super().__init__(
+            machine,
+            cell_size=cell_size,
+            n_control=n_control,
+            n_jobs=n_jobs,
+            random_state=random_state,
         )
-        total = np.sum([np.sum(c.whitened**2, axis=0) for c in self.cells_], axis=0)
-        self._amplitude_sq = total / count_rows(len(X), weight)
+        self.extension = extension
 
-    def _cell_of(self, X):
-        """The cell of each row, or the nearest cell outside the grid; shape (n,)."""
-        width = np.where(self._width > 0, self._width, 1.0)
-        counts = np.array(self.n_cells_)
-        place = np.floor((X - self._low) / width * counts)
-        place = np.clip(place, 0, counts - 1).astype(np.intp)
-        return np.ravel_multi_index(tuple(place.T), self.n_cells_)
+    def _tie(self, sides):
+        self.control_values_ = agreed_values(self.cells_, sides, self.n_outputs_)
+        self._ties = [self._make_tie(cell) for cell in self.cells_]
 
-    def _control_points(self):
-        """Points, shape (n_points, n_features), and their cells, (n_points, 2)."""
-        counts, d = np.array(self.n_cells_), len(self.n_cells_)
-        along = (np.arange(self.n_control) + 0.5) / self.n_control if d > 1 else [0.5]
-        points, sides = [], []
-        for index in np.ndindex(*self.n_cells_):
-            for axis in range(d):
-                beyond = np.array(index)
-                beyond[axis] += 1
-                if beyond[axis] == counts[axis]:
-                    continue
-                pair = index, tuple(beyond)
-                cells = [np.ravel_multi_index(p, self.n_cells_) for p in pair]
-                for share in along:
-                    place = np.array(index) + share
-                    place[axis] = beyond[axis]
-                    points.append(self._low + place / counts * self._width)
-                    sides.append(cells)
-        if len(points) > MOST_CONTROL_POINTS:
-            raise ValueError(
-                f"cell_size={self.cell_size} and n_control={self.n_control} make "
-                f"{len(points)} control points, more than {MOST_CONTROL_POINTS}. "
-                "Choose larger cells, or fewer points on each border."
-            )
-        both = np.array(sides, dtype=np.intp).reshape(-1, 2)
-        return np.array(points).reshape(-1, d), both
+    def _make_tie(self, cell) -> Tie:
+        """What gives a cell the agreed values at its control points."""
+        shift = self.control_values_[cell.control] - cell.means
+        if not len(shift):
+            return Tie(shift, energy_of(cell))
+        kernel, _ = self._in_units(self.control_points_[:1], self._grid.low)
+        rho = self._similarity(kernel, cell, cell.B, cell.K_xB, cell.half)
+        L, _ = cholesky(rho, "A border's matrix")
+        coefficients = solve_cholesky(L, shift)
+        for _ in range(REFINEMENTS):
+            coefficients += solve_cholesky(L, shift - rho @ coefficients)
+        return Tie(coefficients, energy_of(cell))
 
-    def _predict_rows(self, X, return_std, noise=True):
-        mean = np.empty((len(X), self.n_outputs_))
-        latent = np.empty(len(X))
-        for start in range(0, len(X), CHUNK):
-            block = X[start : start + CHUNK].astype(np.float64)
-            owner = self._cell_of(block)
-            for j in np.unique(owner):
-                rows = np.flatnonzero(owner == j)
-                posterior = self._answer(self.cells_[j], block[rows])
-                mean[start + rows], latent[start + rows] = posterior
-        if not return_std:
-            return Prediction(mean + self._Y_mean, None)
-        latent = np.maximum(latent, LEAST_VARIANCE)
-        return self._predicted(mean, latent, self._amplitude_sq, noise)
+    def _similarity(self, kernel, cell, Q, K_xq, half):
+        """Similarities of the control points and the queries Q of one cell."""
+        if self.extension == "cosine" and len(cell.A):
+            unit_B, unit_Q = (unit_columns(K, cell.noise) for K in (cell.K_xB, K_xq))
+            return unit_B.T @ unit_Q
+        return kernels.cross(kernel, cell.B, Q) - cell.half.T @ half
 
-    def _answer(self, cell, X):
-        """Latent mean and variance of queries in one cell."""
-        kernel, Q = self._in_units(X, self._low)
-        half = solve_lower(cell.L, kernels.cross(kernel, cell.A, Q))
-        mean = half.T @ cell.whitened
-        variance = kernels.diagonal(kernel, Q) - np.einsum("ij,ij->j", half, half)
+    def _answer(self, j, kernel, Q):
+        cell, tie = self.cells_[j], self._ties[j]
+        K_xq, half, mean, variance = ask(cell, kernel, Q)
         if not len(cell.control):
             return mean, variance
-        c = kernels.cross(kernel, cell.B, Q) - cell.half.T @ half
-        w = solve_cholesky(cell.L_control, c)
-        mean += w.T @ (self.control_values_[cell.control] - cell.means)
-        spread = self._spread[np.ix_(cell.control, cell.control)]
-        variance -= np.einsum("ij,ij->j", c, w)
-        return mean, variance + np.einsum("ij,ij->j", w, spread @ w)
+        shift = self._similarity(kernel, cell, Q, K_xq, half).T @ tie.coefficients
+        # Outputs that are zero in the whole cell are not shifted.
+        energy = np.where(tie.energy > 0, tie.energy, np.inf)
+        return mean + shift, variance[:, None] + shift**2 / energy
 
     def _check_options(self, n_features):
-        check_count("cell_size", self.cell_size, 1, "500 suits most data.")
-        check_count("n_control", self.n_control, 1, "5 suits most data.")
-        if n_features > MOST_FEATURES:
-            raise ValueError(
-                f"X has {n_features} features, but this method allows at most "
-                f"{MOST_FEATURES}: borders would need far too many control points. Use "
-                "OverlappingCoverRegressor(), which has no borders."
-            )
+        super()._check_options(n_features)
+        check_choice("extension", self.extension, EXTENSIONS)
 
 
-def make_cell(kernel, A, Y, row_noise, control, B) -> Cell:
-    """Fit the GP of one cell, with centred Y; a cell without rows keeps its prior."""
-    L = np.empty((0, 0))
-    whitened, half = Y, np.empty((0, len(B)))
-    if len(A):
-        L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), row_noise))
-        whitened = solve_lower(L, Y)
-        half = solve_lower(L, kernels.cross(kernel, A, B)) if len(B) else half
-        half = half.reshape(len(A), len(B))
-    L_control = np.empty((0, 0))
-    if len(B):
-        C = kernels.gram(kernel, B) - half.T @ half
-        L_control, _ = cholesky(add_to_diagonal(C, CONTROL_JITTER), "A border's matrix")
-    return Cell(A, L, whitened, control, B, half, half.T @ whitened, L_control)
+def energy_of(cell):
+    """``y^T A^-1 y`` of each output, shape (n_outputs,)."""
+    return np.sum(cell.whitened**2, axis=0)
 
 
-def agree(cells, n_points, n_outputs):
-    """The most likely values at all control points, and their covariance."""
-    weighted, precision = np.zeros((n_points, n_outputs)), np.zeros((n_points,) * 2)
-    if not n_points:
-        return weighted, precision
-    for cell in cells:
-        C_inv = solve_cholesky(cell.L_control, np.eye(len(cell.control)))
-        precision[np.ix_(cell.control, cell.control)] += C_inv
-        weighted[cell.control] += C_inv @ cell.means
-    L, _ = cholesky(precision, "The borders' matrix")
-    return solve_cholesky(L, weighted), solve_cholesky(L, np.eye(n_points))
+def agreed_values(cells, sides, n_outputs):
+    """The values at all control points, shape (n_points, n_outputs)."""
+    means = np.zeros((*sides.shape, n_outputs))
+    for j, cell in enumerate(cells):
+        side = np.argmax(sides[cell.control] == j, axis=1)
+        means[cell.control, side] = cell.means
+    # The weights 1 / e, times the energies of both cells.
+    weights = np.array([energy_of(cell) for cell in cells])[sides[:, ::-1]]
+    has_rows = np.array([len(cell.A) > 0 for cell in cells])[sides][..., None]
+    # A cell without rows has no energy either, but must not count.
+    no_weights = ~has_rows.all(axis=1, keepdims=True) | (weights == 0).all(
+        axis=1, keepdims=True
+    )
+    weights = np.where(no_weights, has_rows, weights)
+    total = weights.sum(axis=1)
+    return np.sum(weights * means, axis=1) / np.where(total > 0, total, 1.0)
+
+
+def unit_columns(K, noise):
+    """Columns of kernel values as unit vectors; a zero column stays zero.
+
+    A row that stands for w equal rows has the w-th part of their noise, and counts as w
+    components.
+    """
+    columns = K * np.sqrt(noise.min() / noise)[:, None]
+    # Squares of tiny values would vanish, so that the largest value comes first.
+    for norm in (np.inf, 2):
+        length = np.linalg.norm(columns, norm, axis=0)
+        columns = columns / np.where(length > 0, length, 1.0)
+    return columns

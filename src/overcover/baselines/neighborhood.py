@@ -16,14 +16,21 @@ their weights and m their mean output, one forward substitution
 
 with :math:`s_j^2` the amplitude that maximises the neighbours' marginal likelihood.
 
-Notation: the paper's M is ``n_neighbors``.
+Importance weights need targets, inputs like those of queries. One density ratio serves
+all rows, or every query has its own: of its M nearest rows, and its nearest targets.
+
+Notation: the paper's M is ``n_neighbors``, its M_tst ``n_targets``.
 """
+
+import warnings
+from copy import copy
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from .._neighbors import BruteIndex
+from .._notes import noted
 from .._parallel import run_tasks
 from .._validation import all_or_nothing, check_count, check_training_data
 from ..machines import Prediction, Predictor, TakesMachine, make_machine
@@ -76,6 +83,11 @@ class NeighborhoodRegressor(
     n_neighbors : int, default=800
         The paper's M: the number of rows that train one machine, nearest in its metric;
         all rows if there are fewer.
+    n_targets : int or None, default=None
+        The paper's M_tst, for a machine that weighs rows by the ``X_target`` of `fit`:
+        every query weighs its neighbours by as many targets, those nearest to it; all
+        targets if there are fewer. None is one ratio of densities for all rows, which
+        takes much less time.
 
     Attributes
     ----------
@@ -106,10 +118,17 @@ class NeighborhoodRegressor(
     """
 
     def __init__(
-        self, machine=None, n_neighbors=800, *, n_jobs=None, random_state=None
+        self,
+        machine=None,
+        n_neighbors=800,
+        *,
+        n_targets=None,
+        n_jobs=None,
+        random_state=None,
     ):
         self.machine = machine
         self.n_neighbors = n_neighbors
+        self.n_targets = n_targets
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -129,11 +148,19 @@ class NeighborhoodRegressor(
             self, X, y, sample_weight, merge=machine.takes_weights
         )
         check_count("n_neighbors", self.n_neighbors, 1, "800 suits most data.")
+        if self.n_targets is not None:
+            check_count("n_targets", self.n_targets, 1, "800 is the paper's, or None.")
         size = min(self.n_neighbors, len(X))
         rng = check_random_state(self.random_state)
+        given = weight
         weight = machine.weigh(X, weight, X_target, rng)
         machine.tune(X, Y, weight, size, rng, self.n_jobs)
         self.length_scales_ = machine.length_scales(X)
+        self._targets, self._n_targets = X[:0].copy(), self.n_targets
+        if X_target is not None and self.n_targets is not None:
+            self._targets = np.array(X_target, dtype=np.float64)
+            self._target_index = make_index(self._targets / self.length_scales_)
+            weight = given  # queries weigh their own neighbours
         self._index = make_index(X / self.length_scales_)
         # Copies, because the user may change X and Y later.
         self._X, self._Y, self._weight = X.copy(), Y.copy(), weight
@@ -145,13 +172,20 @@ class NeighborhoodRegressor(
         size = min(self.n_neighbors, len(self._X))
 
         def answer_block(queries):
-            near = self._index.nearest(queries / self.length_scales_, size)
-            return [answer_one(*pair) for pair in zip(queries, near)]
+            asked = queries / self.length_scales_
+            near = self._index.nearest(asked, size)
+            targets = np.empty((len(queries), 0), dtype=np.intp)
+            if len(self._targets):
+                n_targets = min(self._n_targets, len(self._targets))
+                targets = self._target_index.nearest(asked, n_targets)
+            return [answer_one(*parts) for parts in zip(queries, near, targets)]
 
-        def answer_one(query, near):
+        def answer_one(query, near, targets):
             weight = None if self._weight is None else self._weight[near]
-            rows = self._X[near], self._Y[near], weight
-            return self.machine_.answer_once(*rows, query[None], return_std)
+            X, Y = self._X[near], self._Y[near]
+            if len(targets):
+                weight = self._weigh(X, weight, self._targets[targets])
+            return self.machine_.answer_once(X, Y, weight, query[None], return_std)
 
         step = int(np.clip(BLOCK_DISTANCES // len(self._X), 1, MOST_QUERIES))
         blocks = ((X[i : i + step],) for i in range(0, len(X), step))
@@ -164,3 +198,10 @@ class NeighborhoodRegressor(
             [answer.variance if noise else answer.function for answer in answers]
         )
         return Prediction(mean, np.sqrt(variance))
+
+    def _weigh(self, X, weight, targets):
+        """Weights of some rows by these targets; those of the fit stay as they are."""
+        with warnings.catch_warnings(), noted():
+            # The nearest targets of one query seldom resemble its neighbours.
+            warnings.simplefilter("ignore", UserWarning)
+            return copy(self.machine_).weigh(X, weight, targets, 0)

@@ -1,0 +1,124 @@
+r"""Patchwork kriging: local GPs on a grid, conditioned to agree on common borders.
+
+    X, Y -> metric -> cells of a regular grid -> a GP on each -> values at the borders
+    -> prediction by the query's cell
+
+The method of Park and Apley (2018). A cell trains on its own rows only, and the
+functions of two cells have independent priors. On every border between two cells lie
+*control points* :math:`B`, where both functions are observed to be equal. With
+:math:`\mu_j, C_j` the posterior mean and covariance of cell j at its control points,
+their common values r have the mean and the covariance
+
+.. math:: r = \arg\min_r \sum_j (r_j - \mu_j)^\top C_j^{-1} (r_j - \mu_j), \qquad
+    \Sigma_r^{-1} = \sum_j P_j^\top C_j^{-1} P_j ,
+
+where :math:`P_j` picks the control points of cell j. A query in cell j has the
+posterior of this cell, conditioned on these values: with
+:math:`c = \operatorname{cov}_j(x, B_j)` and :math:`w = C_j^{-1} c`,
+
+.. math:: \mu(x) = \mu_j(x) + w^\top (r_j - \mu_j), \qquad
+    s^2(x) = s_j^2(x) - c^\top w + w^\top [\Sigma_r]_{jj} w .
+
+Means and variances of neighbouring cells are equal at the control points, and nearly
+equal between them. The price of two independent priors: a border that both count has
+too small a variance where there are few rows, half of the prior's where there are none
+(docs/methods.md). The number of control points on a border grows with the power d - 1,
+and the number of cells with the power d, so there may be one or two inputs only.
+"""
+
+import numpy as np
+
+from .. import kernels
+from .._linalg import add_to_diagonal, cholesky, solve_cholesky
+from ._cells import CellsGP, ask
+
+# For control points that nearly determine each other.
+CONTROL_JITTER = 1e-10
+
+
+class PatchworkGP(CellsGP):
+    """Local GPs on a regular grid that are conditioned to agree on their borders.
+
+    A baseline for comparisons, for one or two inputs; it refuses more. See
+    `overcover.baselines.patchwork`. Its variances are continuous too, which those of
+    `DomainDecompositionGP` are not. Memory: the factors, ``8 * N * cell_size`` bytes,
+    and the square of the number of control points.
+
+    Parameters
+    ----------
+    machine : GP or None, default=None
+        Kernel and hyperparameters, shared by all cells; None is ``GP()``.
+    cell_size : int, default=500
+        Mean number of rows per cell. Cells have equal volume, so their numbers of rows
+        differ.
+    n_control : int, default=5
+        Control points on each border of two cells; one for a single input.
+    n_jobs, random_state
+        As in `overcover.OverlappingCoverRegressor`.
+
+    Attributes
+    ----------
+    machine_ : GP
+        With its tuned hyperparameters.
+    cells_ : list of Cell
+    n_cells_ : tuple of int
+        Cells along each axis.
+    control_points_ : ndarray of shape (n_control_points, n_features_in_)
+    control_values_ : ndarray of shape (n_control_points, n_outputs_)
+        Differences from the mean output.
+    n_features_in_, n_outputs_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover import GP
+    >>> from overcover.baselines import PatchworkGP
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (600, 2))
+    >>> y = np.sin(X[:, 0]) * np.cos(X[:, 1])
+    >>> model = PatchworkGP(GP(length_scale=2.0, noise=1e-4), cell_size=150).fit(X, y)
+    >>> model.n_cells_
+    (2, 2)
+    >>> bool(abs(model.predict([[0.5, 0.5]])[0] - np.sin(0.5) * np.cos(0.5)) < 0.05)
+    True
+    """
+
+    def _tie(self, sides):
+        kernel, _ = self._in_units(self.control_points_, self._grid.low)
+        self._factors = [control_factor(kernel, cell) for cell in self.cells_]
+        self.control_values_, self._spread = agree(
+            self.cells_, self._factors, len(self.control_points_), self.n_outputs_
+        )
+
+    def _answer(self, j, kernel, Q):
+        cell, L_control = self.cells_[j], self._factors[j]
+        _, half, mean, variance = ask(cell, kernel, Q)
+        if not len(cell.control):
+            return mean, variance
+        c = kernels.cross(kernel, cell.B, Q) - cell.half.T @ half
+        w = solve_cholesky(L_control, c)
+        mean += w.T @ (self.control_values_[cell.control] - cell.means)
+        spread = self._spread[np.ix_(cell.control, cell.control)]
+        variance -= np.einsum("ij,ij->j", c, w)
+        return mean, variance + np.einsum("ij,ij->j", w, spread @ w)
+
+
+def control_factor(kernel, cell):
+    """Cholesky factor of a cell's posterior covariance at its control points."""
+    if not len(cell.B):
+        return np.empty((0, 0))
+    C = kernels.gram(kernel, cell.B) - cell.half.T @ cell.half
+    return cholesky(add_to_diagonal(C, CONTROL_JITTER), "A border's matrix")[0]
+
+
+def agree(cells, factors, n_points, n_outputs):
+    """The most likely values at all control points, and their covariance."""
+    weighted, precision = np.zeros((n_points, n_outputs)), np.zeros((n_points,) * 2)
+    if not n_points:
+        return weighted, precision
+    for cell, L_control in zip(cells, factors):
+        C_inv = solve_cholesky(L_control, np.eye(len(cell.control)))
+        precision[np.ix_(cell.control, cell.control)] += C_inv
+        weighted[cell.control] += C_inv @ cell.means
+    L, _ = cholesky(precision, "The borders' matrix")
+    return solve_cholesky(L, weighted), solve_cholesky(L, np.eye(n_points))
