@@ -11,9 +11,12 @@ from overcover import (
     AnyRegressor,
     CommitteeGP,
     DomainDecompositionGP,
+    LocalProbabilisticRegression,
+    MixtureGP,
     NeighborhoodRegressor,
     OverlappingCoverRegressor,
     SparseGP,
+    TreeGP,
     TwinGP,
 )
 
@@ -23,6 +26,9 @@ TAKERS = [
     CommitteeGP,
     SparseGP,
     DomainDecompositionGP,
+    MixtureGP,
+    TreeGP,
+    LocalProbabilisticRegression,
 ]
 each_taker = pytest.mark.parametrize("taker", TAKERS)
 each_form = pytest.mark.parametrize("form", [None, "gp", GP()], ids=repr)

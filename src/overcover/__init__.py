@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from .baselines import (
         CommitteeGP,
         DomainDecompositionGP,
+        LocalProbabilisticRegression,
+        MixtureGP,
         NeighborhoodRegressor,
         SparseGP,
         StructuredNeighbors,
+        TreeGP,
     )
     from .density_ratio import RelativeDensityRatio
     from .machines import (
@@ -45,6 +48,7 @@ __all__ += ["GP", "AnyRegressor", "ImportanceWeightedTwinGP", "SharmaMittalTwinG
 __all__ += ["EqualSizeKMeans", "RecursiveProjection", "TwinGP", "TwoLevelKMeans"]
 __all__ += ["CommitteeGP", "RelativeDensityRatio", "SparseGP", "TableEncoder"]
 __all__ += ["DomainDecompositionGP", "NeighborhoodRegressor", "StructuredNeighbors"]
+__all__ += ["LocalProbabilisticRegression", "MixtureGP", "TreeGP"]
 # Where the names come from, those first that need the others least.
 _HOMES: tuple[str, ...] = ("tables", "partition", "machines", "density_ratio")
 _HOMES += ("regressor", "planning", "store", "baselines")

@@ -9,9 +9,12 @@ from overcover import (
     GP,
     CommitteeGP,
     DomainDecompositionGP,
+    LocalProbabilisticRegression,
+    MixtureGP,
     NeighborhoodRegressor,
     SparseGP,
     StructuredNeighbors,
+    TreeGP,
 )
 
 FIXED = GP(length_scale=1.5, noise=0.01)
@@ -19,6 +22,9 @@ BASELINES = [
     CommitteeGP(FIXED, expert_size=60, random_state=0),
     DomainDecompositionGP(FIXED, cell_size=60, random_state=0),
     NeighborhoodRegressor(FIXED, n_neighbors=40),
+    MixtureGP(FIXED, expert_size=60, random_state=0),
+    TreeGP(FIXED, leaf_size=60, random_state=0),
+    LocalProbabilisticRegression(FIXED, n_neighbors=40),
     SparseGP(FIXED, n_inducing=40, random_state=0),
     SparseGP(FIXED, method="pic", n_inducing=40, random_state=0),
     StructuredNeighbors(n_neighbors=10, random_state=0),
