@@ -73,9 +73,9 @@ ESTIMATORS = [
     SparseGP(GP(length_scale=8.0), n_inducing=20, tuning="bound"),
     MixtureGP(GP(**FIXED)),
     MixtureGP(GP(**FIXED), expert_size=40, assignment="soft", random_state=0),
-    TreeGP(GP(**FIXED), random_state=0),
-    TreeGP(GP(**FIXED), leaf_size=40, splits="projections", random_state=0),
-    LocalProbabilisticRegression(GP(**FIXED)),
+    TreeGP(GP(**FIXED), n_trees=1, random_state=0),
+    TreeGP(GP(**FIXED), leaf_size=40, splits="projections", n_trees=2, random_state=0),
+    LocalProbabilisticRegression(GP(**FIXED), n_neighbors=40),
     StructuredNeighbors(),
     StructuredNeighbors("hsic", random_state=0),
 ]

@@ -46,7 +46,7 @@ SHARPNESSES = (1.0, 100.0, 10000.0)
 LEAST_SHARE = 0.01
 # An expert has at most so many times the rows that it starts with.
 MOST_GROWTH = 2
-# Residuals are no smaller than this share of the outputs' variance.
+# Variances are no smaller than this share of the outputs': an expert's may be equal.
 LEAST_VARIANCE = 1e-12
 
 
@@ -199,15 +199,16 @@ class MixtureGP(PartsGP):
         if len(experts) == 1:
             return Round(self.states_, gates[0], shares, np.zeros(shares.shape), 0.0)
         is_asked = gates[0].shares(Z) > 0
+        least = LEAST_VARIANCE * Y.var(axis=0) + 1e-300
 
         def log_densities(k):
             others = np.flatnonzero(is_asked[:, k] & (shares[:, k] == 0))
             column, state = np.full(len(X), -np.inf), self.states_[k]
-            column[rows_of[k]] = left_out_log_density(state, Y[rows_of[k]])
+            column[rows_of[k]] = left_out_log_density(state, least)
             if len(others):
                 answer = self.machine_.answer(state, X[others], variance=True)
                 errors_sq = (Y[others] - answer.mean) ** 2
-                column[others] = gaussian_log_density(errors_sq, answer.variance)
+                column[others] = log_density(errors_sq, answer.variance, least)
             return column
 
         densities = np.array(list(run_tasks(log_densities, zip(experts), self.n_jobs)))
@@ -237,25 +238,28 @@ class MixtureGP(PartsGP):
         return self._gate.shares(X / self.length_scales_)
 
 
-def gaussian_log_density(errors_sq, variances):
-    """Log density of rows, summed over outputs, up to a constant; shape (n_rows,)."""
+def log_density(errors_sq, variances, least):
+    """Log Gaussian density of rows, summed over outputs, up to a constant; (n_rows,).
+
+    Variances are at least `least`, shape (n_outputs,).
+    """
+    variances = np.maximum(variances, least)
     return -0.5 * np.sum(np.log(variances) + errors_sq / variances, axis=1)
 
 
-def left_out_log_density(state, Y):
+def left_out_log_density(state, least):
     r"""The same of an expert's own rows, each predicted by the others.
 
     The variance of a row left out, :math:`1 / [A^{-1}]_{ii}`, has the noise of a row of
     its weight; the density is that of an observation of weight one.
     """
-    precision = packed_column_norms_sq(state.factor[0], np.eye(len(Y)))
+    precision = packed_column_norms_sq(state.factor[0], np.eye(len(state.X)))
     left_out, noise = 1.0 / precision, np.exp(state.theta[0, -1])
     variances = np.maximum(left_out + noise * (1.0 - 1.0 / state.weights), noise)
     counts = evidence_of(state.weights)
     scale = np.average(state.residuals_sq, axis=0, weights=counts)
-    scale = np.maximum(scale, LEAST_VARIANCE * state.Y_variance + 1e-300)
     errors_sq = state.residuals_sq * left_out[:, None]
-    return gaussian_log_density(errors_sq, np.outer(variances, scale))
+    return log_density(errors_sq, np.outer(variances, scale), least)
 
 
 def finite(values):

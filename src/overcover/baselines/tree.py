@@ -92,7 +92,9 @@ class Grower:
     """
 
     def __init__(self, X, Y, weights, machine, leaf_size, splits):
-        self.X, self.Y, self.weights, self.machine = X, Y, weights, machine
+        # A kernel object may care where the origin is; a named one does not.
+        center = 0.0 if kernels.is_object(machine.used_kernel_) else center_of(X)
+        self.X, self.Y, self.weights, self.machine = X - center, Y, weights, machine
         self.leaf_size, self.splits = leaf_size, splits
         self.Z = X / machine.length_scales(X)
         spread = np.average((Y - Y.mean(axis=0)) ** 2, axis=0)
@@ -187,8 +189,7 @@ def log_likelihood(kernel, theta, X, Y, weights, least=0.0):
     for every division of the rows. No amplitude is less than `least`.
     """
     counts, noise = evidence_of(weights), np.exp(theta[-1])
-    center = 0.0 if kernels.is_object(kernel) else center_of(X)
-    kernel, A = kernels.in_units(kernel, theta, X - center)
+    kernel, A = kernels.in_units(kernel, theta, X)
     L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))
     Y = Y - np.average(Y, axis=0, weights=weights)
     n, n_outputs = counts.sum(), Y.shape[1]
