@@ -19,8 +19,9 @@ The gate is a multinomial logistic regression on inputs in units of the length s
 It is convex, so it needs no start and no random numbers; it is smooth in the query; and
 the cells of the first partition have linear borders, so it starts out right. A Gaussian
 for every expert has wider borders, and votes of neighbours make predictions jump. How
-sharp borders are is chosen by the same left-out density: wide ones average the experts
-of a smooth function, narrow ones suit a jump.
+sharp borders are is chosen by the same left-out density, in which the gate of each half
+of the rows is fitted to the other half: wide ones average the experts of a smooth
+function, narrow ones suit a jump.
 """
 
 import warnings
@@ -70,12 +71,29 @@ class Gate:
         """Shape (n_rows, n_experts); shares below `LEAST_SHARE` are zero."""
         if self.n_experts == 1:
             return np.ones((len(Z), 1))
+        shares = np.zeros((len(Z), self.n_experts))
         with one_thread_per_worker():
-            shares = self.classifier.predict_proba(Z)
+            shares[:, self.classifier.classes_] = self.classifier.predict_proba(Z)
         # With many experts, the largest share may be small too.
         least = np.minimum(LEAST_SHARE, shares.max(axis=1, keepdims=True))
         shares = np.where(shares < least, 0.0, shares)
         return shares / shares.sum(axis=1, keepdims=True)
+
+
+def held_out_shares(Z, shares, weights, sharpness):
+    """Shares of every row by a gate that only knows the other half of the rows.
+
+    The outputs of a row decided its expert. A gate that knows this expert would make
+    any assignment look predictable, and rounds would go on to chase noise.
+    """
+    result = np.zeros(shares.shape)
+    for half in (slice(0, None, 2), slice(1, None, 2)):
+        others = shares.copy()
+        others[half] = 0.0
+        if np.count_nonzero(others.any(axis=0)) < 2:  # too few rows for halves
+            others = shares
+        result[half] = Gate(Z, others, weights, sharpness).shares(Z[half])
+    return result
 
 
 class Round(NamedTuple):
@@ -198,7 +216,9 @@ class MixtureGP(PartsGP):
         gates = [Gate(Z, shares, weights, sharpness) for sharpness in SHARPNESSES]
         if len(experts) == 1:
             return Round(self.states_, gates[0], shares, np.zeros(shares.shape), 0.0)
-        is_asked = gates[0].shares(Z) > 0
+        options = Z, shares, weights
+        held_out = [held_out_shares(*options, sharpness) for sharpness in SHARPNESSES]
+        is_asked = held_out[0] > 0
         least = LEAST_VARIANCE * Y.var(axis=0) + 1e-300
 
         def log_densities(k):
@@ -213,9 +233,9 @@ class MixtureGP(PartsGP):
 
         densities = np.array(list(run_tasks(log_densities, zip(experts), self.n_jobs)))
         rounds = []
-        for gate in gates:
+        for gate, gate_shares in zip(gates, held_out):
             with np.errstate(divide="ignore"):
-                scores = np.log(gate.shares(Z)) + densities.T
+                scores = np.log(gate_shares) + densities.T
             total = float(evidence_of(all_weights) @ finite(logsumexp(scores, axis=1)))
             rounds.append(Round(self.states_, gate, shares, scores, total))
         return max(rounds, key=lambda one: one.total)
