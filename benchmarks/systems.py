@@ -18,10 +18,13 @@ from _common import note, print_table
 from overcover import (
     GP,
     CommitteeGP,
+    LocalProbabilisticRegression,
+    MixtureGP,
     NeighborhoodRegressor,
     OverlappingCoverRegressor,
     SparseGP,
     StructuredNeighbors,
+    TreeGP,
 )
 from overcover.baselines.committee import RULES
 from overcover.metrics import interval_coverage
@@ -63,10 +66,13 @@ def contenders(machine, size, n_jobs=2):
         )
     for rule in RULES:
         systems[rule] = CommitteeGP(machine, rule=rule, expert_size=size, **options)
+    systems["mixture of GPs"] = MixtureGP(machine, expert_size=size, **options)
+    systems["tree of GPs"] = TreeGP(machine, leaf_size=size, **options)
+    systems["LPR"] = LocalProbabilisticRegression(machine, size, **options)
     return systems
 
 
-SLOW = {"NN scheme", *RULES}
+SLOW = {"NN scheme", "LPR", *RULES}
 
 
 # -- one table -------------------------------------------------------------------------

@@ -38,9 +38,14 @@ def estimators(seed):
         "NeighborhoodRegressor": overcover.NeighborhoodRegressor(
             n_neighbors=40, **seeded
         ),
+        "LocalProbabilisticRegression": overcover.LocalProbabilisticRegression(
+            n_neighbors=40, **seeded
+        ),
+        "MixtureGP": overcover.MixtureGP(expert_size=40, **seeded),
         "SparseGP": overcover.SparseGP(n_inducing=20, **seeded),
         "SparseGP, pic": overcover.SparseGP(n_inducing=20, method="pic", **seeded),
         "StructuredNeighbors": overcover.StructuredNeighbors(**seeded),
+        "TreeGP": overcover.TreeGP(leaf_size=40, **seeded),
     }
 
 

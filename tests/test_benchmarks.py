@@ -168,6 +168,7 @@ def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, cap
     written = sections(tmp_path)
     errors = {row["method"]: row["rmse"] for row in written["systems_table"]["rows"]}
     assert errors["cover, p=.9"] < 0.3 and errors["FIC"] < 0.3
+    assert {"mixture of GPs", "tree of GPs", "LPR"} < set(errors)
     assert {row["tuning"] for row in written["systems_learned"]["rows"]} == {
         "local",
         "bound",

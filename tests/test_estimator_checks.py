@@ -19,6 +19,8 @@ from overcover import (
     DomainDecompositionGP,
     EqualSizeKMeans,
     ImportanceWeightedTwinGP,
+    LocalProbabilisticRegression,
+    MixtureGP,
     NeighborhoodRegressor,
     OverlappingCoverRegressor,
     PatchworkGP,
@@ -26,6 +28,7 @@ from overcover import (
     SharmaMittalTwinGP,
     SparseGP,
     StructuredNeighbors,
+    TreeGP,
     TwinGP,
     TwoLevelKMeans,
 )
@@ -69,6 +72,11 @@ ESTIMATORS = [
     SparseGP(),
     SparseGP(n_inducing=20, method="pic"),
     SparseGP(GP(length_scale=8.0), n_inducing=20, tuning="bound"),
+    MixtureGP(GP(**FIXED)),
+    MixtureGP(GP(**FIXED), expert_size=40, assignment="soft", random_state=0),
+    TreeGP(GP(**FIXED), n_trees=1, random_state=0),
+    TreeGP(GP(**FIXED), leaf_size=40, splits="projections", n_trees=2, random_state=0),
+    LocalProbabilisticRegression(GP(**FIXED), n_neighbors=40),
     StructuredNeighbors(),
     StructuredNeighbors("hsic", random_state=0),
 ]

@@ -11,10 +11,13 @@ from overcover import (
     AnyRegressor,
     CommitteeGP,
     DomainDecompositionGP,
+    LocalProbabilisticRegression,
+    MixtureGP,
     NeighborhoodRegressor,
     OverlappingCoverRegressor,
     PatchworkGP,
     SparseGP,
+    TreeGP,
     TwinGP,
 )
 
@@ -25,6 +28,9 @@ TAKERS = [
     SparseGP,
     DomainDecompositionGP,
     PatchworkGP,
+    MixtureGP,
+    TreeGP,
+    LocalProbabilisticRegression,
 ]
 each_taker = pytest.mark.parametrize("taker", TAKERS)
 each_form = pytest.mark.parametrize("form", [None, "gp", GP()], ids=repr)

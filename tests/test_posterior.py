@@ -13,9 +13,12 @@ from overcover import GP, AnyRegressor, OverlappingCoverRegressor, TwinGP, load
 from overcover.baselines import (
     CommitteeGP,
     DomainDecompositionGP,
+    LocalProbabilisticRegression,
+    MixtureGP,
     NeighborhoodRegressor,
     PatchworkGP,
     SparseGP,
+    TreeGP,
 )
 from overcover.consult import consult, panel_of
 
@@ -233,6 +236,9 @@ def test_the_function_is_more_certain_than_an_observation_by_the_noise(rows, que
         CommitteeGP(GP(**FIXED), expert_size=60),
         DomainDecompositionGP(GP(**FIXED), cell_size=100),
         PatchworkGP(GP(**FIXED), cell_size=100),
+        MixtureGP(GP(**FIXED), expert_size=100),
+        TreeGP(GP(**FIXED), leaf_size=100),
+        LocalProbabilisticRegression(GP(**FIXED), n_neighbors=50),
     ],
     ids=lambda model: type(model).__name__,
 )

@@ -15,6 +15,8 @@ from overcover import (
     CommitteeGP,
     DomainDecompositionGP,
     EqualSizeKMeans,
+    LocalProbabilisticRegression,
+    MixtureGP,
     NeighborhoodRegressor,
     OverlappingCoverRegressor,
     PatchworkGP,
@@ -22,6 +24,7 @@ from overcover import (
     RelativeDensityRatio,
     SparseGP,
     StructuredNeighbors,
+    TreeGP,
     TwinGP,
     TwoLevelKMeans,
     metrics,
@@ -39,6 +42,9 @@ REGRESSORS = [
     DomainDecompositionGP(GP(**FIXED), cell_size=20),
     PatchworkGP(GP(**FIXED), cell_size=20),
     SparseGP(GP(**FIXED), n_inducing=10, random_state=0),
+    MixtureGP(GP(**FIXED), expert_size=20, random_state=0),
+    TreeGP(GP(**FIXED), leaf_size=20, random_state=0),
+    LocalProbabilisticRegression(GP(**FIXED), n_neighbors=20),
     StructuredNeighbors(random_state=0),
 ]
 CLUSTERERS = [EqualSizeKMeans(2), RecursiveProjection(2), TwoLevelKMeans(2)]

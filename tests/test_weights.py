@@ -23,9 +23,12 @@ from overcover._weights import (
 from overcover.baselines import (
     CommitteeGP,
     DomainDecompositionGP,
+    LocalProbabilisticRegression,
+    MixtureGP,
     NeighborhoodRegressor,
     PatchworkGP,
     SparseGP,
+    TreeGP,
 )
 
 few = settings(deadline=None, max_examples=30)
@@ -42,6 +45,9 @@ ESTIMATORS = {
     "committee": CommitteeGP(expert_size=30, random_state=0),
     "domains": DomainDecompositionGP(cell_size=30, random_state=0),
     "patchwork": PatchworkGP(cell_size=30, random_state=0),
+    "mixture": MixtureGP(expert_size=30, random_state=0),
+    "tree": TreeGP(leaf_size=30, random_state=0),
+    "modes": LocalProbabilisticRegression(n_neighbors=30, random_state=0),
     "fic": SparseGP(n_inducing=15, random_state=0),
     "vfe": SparseGP(method="dtc", n_inducing=15, tuning="bound", random_state=0),
 }

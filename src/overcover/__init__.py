@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from .baselines import (
         CommitteeGP,
         DomainDecompositionGP,
+        LocalProbabilisticRegression,
+        MixtureGP,
         NeighborhoodRegressor,
         PatchworkGP,
         SparseGP,
         StructuredNeighbors,
+        TreeGP,
     )
     from .density_ratio import RelativeDensityRatio
     from .machines import (
@@ -46,7 +49,7 @@ __all__ += ["GP", "AnyRegressor", "ImportanceWeightedTwinGP", "SharmaMittalTwinG
 __all__ += ["EqualSizeKMeans", "RecursiveProjection", "TwinGP", "TwoLevelKMeans"]
 __all__ += ["CommitteeGP", "RelativeDensityRatio", "SparseGP", "TableEncoder"]
 __all__ += ["DomainDecompositionGP", "NeighborhoodRegressor", "StructuredNeighbors"]
-__all__ += ["PatchworkGP"]
+__all__ += ["LocalProbabilisticRegression", "MixtureGP", "PatchworkGP", "TreeGP"]
 # Where the names come from, those first that need the others least.
 _HOMES: tuple[str, ...] = ("tables", "partition", "machines", "density_ratio")
 _HOMES += ("regressor", "planning", "store", "baselines")

@@ -9,10 +9,13 @@ from overcover import (
     GP,
     CommitteeGP,
     DomainDecompositionGP,
+    LocalProbabilisticRegression,
+    MixtureGP,
     NeighborhoodRegressor,
     PatchworkGP,
     SparseGP,
     StructuredNeighbors,
+    TreeGP,
 )
 
 FIXED = GP(length_scale=1.5, noise=0.01)
@@ -21,6 +24,9 @@ BASELINES = [
     DomainDecompositionGP(FIXED, cell_size=60, random_state=0),
     PatchworkGP(FIXED, cell_size=60, random_state=0),
     NeighborhoodRegressor(FIXED, n_neighbors=40),
+    MixtureGP(FIXED, expert_size=60, random_state=0),
+    TreeGP(FIXED, leaf_size=60, random_state=0),
+    LocalProbabilisticRegression(FIXED, n_neighbors=40),
     SparseGP(FIXED, n_inducing=40, random_state=0),
     SparseGP(FIXED, method="pic", n_inducing=40, random_state=0),
     StructuredNeighbors(n_neighbors=10, random_state=0),

@@ -1,4 +1,4 @@
-"""The base of the GP baselines: one kernel for all rows, tuned as for a cover."""
+"""The bases of the GP baselines, whose kernels are tuned as for a cover."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -10,10 +10,10 @@ from .._weights import evidence_of
 from ..machines import GP, Prediction, Predictor, TakesMachine, make_machine
 
 
-class SharedKernelGP(
+class GPBaseline(
     TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
-    """A baseline whose parts share the hyperparameters of one GP."""
+    """A baseline that is made of GPs; a subclass gives `_check_options` and `_fit`."""
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
@@ -39,6 +39,10 @@ class SharedKernelGP(
         self.machine_ = machine
         self._Y_mean = np.average(Y, axis=0, weights=weights)
         return rng
+
+
+class SharedKernelGP(GPBaseline):
+    """A baseline whose parts share the hyperparameters of one GP."""
 
     def _in_units(self, X, center):
         """The kernel, and rows in its units; only a named kernel allows a centre."""

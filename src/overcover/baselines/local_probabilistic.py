@@ -1,0 +1,233 @@
+r"""Local probabilistic regression: neighbours of a query, divided by their outputs.
+
+    X, Y -> metric -> neighbours of each query -> modes of their outputs -> a GP on each
+    -> the most probable mode
+
+Where one input has several outputs, such as a pose that is seen from the front or from
+behind, the mean of all neighbours is none of them. So the outputs of the neighbours are
+divided into k clusters, the *modes*, and each has a GP of its own, with the
+hyperparameters of all rows and its own mean and amplitude. With n neighbours, n_m of
+them in mode m, k is the number up to ``n_modes`` with the largest
+
+.. math:: \sum_{m=1}^{k} \Bigl( \log p_m + n_m \log \tfrac{n_m}{n} - d_Y \log n_m
+    \Bigr),
+
+where :math:`p_m` is the marginal likelihood of the mode's rows, the second term is the
+price of saying which mode a row is in, and the third that of two more numbers for each
+of the :math:`d_Y` outputs. One Gaussian cloud of noise is never worth two modes. A mode
+answers with the mean and variance of its GP, and has the probability
+
+.. math:: \pi_m(q) \propto \sum_{i \in m} w_i \, k(q, x_i) .
+
+The prediction is the mean of the most probable mode, and the standard deviation is that
+of this mode too: it says how far an output of the mode may be from its mean, not which
+mode it is in. Where modes compete, intervals hold the output only as often as the mode
+is right. Urtasun and Darrell (2008) start a mode from each of the nearest rows instead.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import kernels
+from .._linalg import add_to_diagonal, cholesky, solve_lower
+from .._parallel import run_tasks
+from .._validation import check_count
+from .._weights import evidence_of
+from ..machines import Prediction
+from ._shared import SharedKernelGP
+from .neighborhood import BLOCK_DISTANCES, MOST_QUERIES, make_index
+
+# A mode has at least so many rows, and this share of the neighbours.
+LEAST_ROWS, LEAST_SHARE = 5, 0.05
+# Rounds in which rows change clusters.
+MOST_ROUNDS = 20
+# Amplitudes and posterior variances are no smaller than these shares.
+LEAST_AMPLITUDE, LEAST_VARIANCE = 1e-12, 1e-15
+
+
+class Mode(NamedTuple):
+    """The answer of one mode to one query, and how it explains its own rows."""
+
+    mean: np.ndarray  # shape (n_outputs,)
+    posterior: float  # variance of the function, kernel scale
+    amplitude_sq: np.ndarray  # shape (n_outputs,)
+    log_likelihood: float
+    closeness: float  # the sum of the similarities of its rows to the query
+
+
+class LocalProbabilisticRegression(SharedKernelGP):
+    """A local GP for every query and every mode of its neighbours' outputs.
+
+    A baseline for comparisons. Choose it over `NeighborhoodRegressor` where one input
+    has several outputs; a `overcover.TwinGP` finds a mode too, for less in each query.
+    `predict_interval` and `log_density` are those of the predicted mode alone.
+
+    `fit` only tunes the kernel. A query costs :math:`O(M^3)` for M neighbours, once for
+    every number of modes that is tried. Memory is twice that of the rows.
+
+    Parameters
+    ----------
+    machine : GP or None, default=None
+        Its kernel and hyperparameters are those of all modes; None is ``GP()``.
+    n_neighbors : int, default=200
+        M: rows that answer a query, nearest in the metric of the kernel; all rows if
+        there are fewer.
+    n_modes : int, default=3
+        The most modes; 1 is `NeighborhoodRegressor`.
+    n_jobs, random_state
+        As in `overcover.OverlappingCoverRegressor`.
+
+    Attributes
+    ----------
+    machine_ : GP
+        With its tuned hyperparameters.
+    length_scales_ : ndarray of shape (n_features_in_,)
+        The metric: distances are those in ``X / length_scales_``.
+    n_features_in_, n_outputs_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Hyperparameters "auto" minimise the error of a mean over all modes, so that much
+    looks like noise. Where modes are apart, give the noise within a mode.
+
+    Examples
+    --------
+    The mean of two branches is zero, and neither of them:
+
+    >>> import numpy as np
+    >>> from overcover import GP
+    >>> from overcover.baselines import LocalProbabilisticRegression
+    >>> X = np.linspace(0, 1, 90)[:, None]
+    >>> y = np.where(np.arange(90) % 3 == 0, -1.0, 1.0)
+    >>> model = LocalProbabilisticRegression(GP(length_scale=0.5, noise=0.01), 60)
+    >>> model.fit(X, y).predict([[0.5]]).round(2).tolist()
+    [1.0]
+    """
+
+    def __init__(
+        self,
+        machine=None,
+        n_neighbors=200,
+        *,
+        n_modes=3,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.machine = machine
+        self.n_neighbors = n_neighbors
+        self.n_modes = n_modes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_options(self, n_features):
+        check_count("n_neighbors", self.n_neighbors, 1, "200 suits most data.")
+        check_count("n_modes", self.n_modes, 1, "3 suits most data.")
+
+    def _fit(self, X, Y, weights):
+        self._tune(X, Y, weights, self.n_neighbors)
+        self.length_scales_ = self.machine_.length_scales(X)
+        self._index = make_index(X / self.length_scales_)
+        # Copies, because the user may change X and Y later.
+        self._X, self._Y = X.copy(), Y.copy()
+        self._weights = np.ones(len(X)) if weights is None else weights
+        self._output_scale = Y.std(axis=0)
+
+    def _predict_rows(self, X, return_std, noise=True):
+        X = X.astype(np.float64, copy=False)
+        size = min(self.n_neighbors, len(self._X))
+
+        def answer_block(queries):
+            near = self._index.nearest(queries / self.length_scales_, size)
+            return [self._best_mode(*pair) for pair in zip(queries, near)]
+
+        step = int(np.clip(BLOCK_DISTANCES // len(self._X), 1, MOST_QUERIES))
+        blocks = ((X[i : i + step],) for i in range(0, len(X), step))
+        parts = run_tasks(answer_block, blocks, self.n_jobs)
+        modes = [mode for part in parts for mode in part]
+        mean = np.array([mode.mean for mode in modes])
+        if not return_std:
+            return Prediction(mean, None)
+        variances = [
+            mode.amplitude_sq * (mode.posterior + noise * self._noise) for mode in modes
+        ]
+        return Prediction(mean, np.sqrt(variances))
+
+    def _best_mode(self, query, near) -> Mode:
+        """The most probable mode among some neighbours."""
+        Y, weights = self._Y[near], self._weights[near]
+        kernel, rows = self._in_units(np.vstack([self._X[near], query]), query)
+        A, q = rows[:-1], rows[-1:]
+        counts = evidence_of(weights)
+        # Rows of outputs that do not vary anywhere are all in one place.
+        scale = np.where(self._output_scale > 0, self._output_scale, np.inf)
+        least = max(LEAST_ROWS, int(np.ceil(LEAST_SHARE * len(near))))
+        best, best_score = [], -np.inf
+        for k in range(1, self.n_modes + 1):
+            labels = clusters_in(Y / scale, k) if k > 1 else np.zeros(len(Y), int)
+            sizes = np.bincount(labels, minlength=k)
+            if k > 1 and sizes.min() < least:
+                continue
+            chosen = [labels == m for m in range(k)]
+            modes = [
+                answer_mode(
+                    kernel, A[i], Y[i], weights[i], q, self._noise, self._output_scale
+                )
+                for i in chosen
+            ]
+            n = np.array([counts[i].sum() for i in chosen])
+            price = n * np.log(n.sum() / n) + Y.shape[1] * np.log(np.maximum(n, 1.0))
+            score = sum(mode.log_likelihood for mode in modes) - price.sum()
+            if score > best_score:
+                best, best_score = modes, score
+        return max(best, key=lambda mode: mode.closeness)
+
+
+def answer_mode(kernel, A, Y, weights, q, noise, output_scale) -> Mode:
+    r"""Fit a GP to the rows of a mode, in units of the kernel, and answer one query.
+
+    One Cholesky factor and one substitution, as in
+    `overcover.baselines.neighborhood`.
+    """
+    mean = np.average(Y, axis=0, weights=weights)
+    K_xq, counts = kernels.cross(kernel, A, q), evidence_of(weights)
+    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))
+    z_y, z_q = np.split(solve_lower(L, np.hstack([Y - mean, K_xq])), [len(mean)], 1)
+    n, n_outputs = counts.sum(), len(mean)
+    amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / n
+    least = LEAST_AMPLITUDE * output_scale**2 + 1e-300
+    value = -0.5 * n * np.log(np.maximum(amplitude_sq, least)).sum()
+    value -= n_outputs * np.log(np.diag(L)).sum()
+    if noise > 0:  # without noise, weights make no difference
+        value -= 0.5 * n_outputs * (n - len(A)) * np.log(noise)
+    unexplained = float(kernels.diagonal(kernel, q)[0] - np.sum(z_q**2))
+    closeness = float(weights @ kernels.similarity(kernel, K_xq, A, q)[:, 0])
+    answer = mean + z_q[:, 0] @ z_y
+    posterior = max(unexplained, LEAST_VARIANCE)
+    return Mode(answer, posterior, amplitude_sq, value, closeness)
+
+
+def clusters_in(Y, n_clusters):
+    """Clusters of outputs by k-means, from the row at one end and those farthest away.
+
+    Without random numbers: every query must be answered the same way every time.
+
+    >>> clusters_in(np.array([[0.0], [9.0], [1.0], [8.0]]), 2).tolist()
+    [0, 1, 0, 1]
+    """
+    # The row that is farthest from the mean, then the farthest from all so far.
+    centers = Y.mean(axis=0)[None]
+    for k in range(n_clusters):
+        dist_sq = np.min(np.sum((Y[:, None] - centers) ** 2, axis=2), axis=1)
+        far = Y[np.argmax(dist_sq)][None]
+        centers = far if k == 0 else np.vstack([centers, far])
+    labels = np.full(len(Y), -1)
+    for _ in range(MOST_ROUNDS):
+        nearest = np.argmin(np.sum((Y[:, None] - centers) ** 2, axis=2), axis=1)
+        if np.array_equal(nearest, labels):
+            break
+        labels = nearest
+        for k in np.unique(labels):
+            centers[k] = Y[labels == k].mean(axis=0)
+    return labels
