@@ -13,6 +13,7 @@ from overcover._linalg import cholesky, inverse_factor
 from overcover._validation import DataWarning, warn_of_bounds
 from overcover.advice import advise
 from overcover.tuning._bounds import at_bounds
+from overcover.tuning._outliers import lie_together
 from overcover.tuning._problem import Candidate, standardize
 
 
@@ -150,6 +151,26 @@ def test_robust_true_makes_contradicted_rows_light_whatever_is_given():
     X_new = draw(200, seed=2)[0]
     assert rmse(robust, X_new, waves(X_new)) < 1.2 * rmse(clean, X_new, waves(X_new))
     assert rmse(trusting, X_new, waves(X_new)) > 3 * rmse(robust, X_new, waves(X_new))
+
+
+def test_noise_of_one_place_is_not_taken_for_outliers():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (900, 2))
+    noise = np.where(X.min(axis=1) > 1.2, 3.0, 0.03)
+    y = waves(X) + noise * rng.normal(size=900)
+    model = GP(random_state=0).fit(X[:500], y[:500])
+    assert not model.is_robust_
+    low, high = model.predict_interval(X[500:])
+    assert np.mean((low <= y[500:]) & (y[500:] <= high)) > 0.92
+
+
+def test_marked_rows_lie_together_only_if_they_are_neighbours():
+    X, rng = draw(500)[0], np.random.default_rng(3)
+    scattered = rng.uniform(size=500) < 0.03
+    assert not lie_together(X, scattered)
+    assert lie_together(X, X.min(axis=1) > 1.4)
+    assert not lie_together(X, np.zeros(500, dtype=bool))
+    assert not lie_together(X[:1], np.ones(1, dtype=bool))
 
 
 # -- many outputs -------------------------------------------------------------------
