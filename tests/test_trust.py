@@ -153,6 +153,19 @@ def test_robust_true_makes_contradicted_rows_light_whatever_is_given():
     assert rmse(trusting, X_new, waves(X_new)) > 3 * rmse(robust, X_new, waves(X_new))
 
 
+def test_outliers_are_found_where_rows_explain_the_function_in_part():
+    """Usual errors are large there, and outliers only some times as large."""
+    rng = np.random.default_rng(0)
+    X = 1.2 * rng.uniform(-2, 2, (600, 4))
+    truth = np.sin(X[:, 0] * X[:, 1]) + np.cos(X[:, 2] + X[:, 3] * X[:, 0])
+    X, y, X_new = X[:300], truth[:300], X[300:]
+    clean = GP(random_state=0).fit(X, y)
+    with pytest.warns(DataWarning, match="look like outliers"):
+        model = GP(random_state=0).fit(X, with_outliers(y, 3.0)[0])
+    errors = [rmse(one, X_new, truth[300:]) for one in (clean, model)]
+    assert errors[1] < 1.1 * errors[0] and errors[0] > 0.2 * truth.std()
+
+
 def test_noise_of_one_place_is_not_taken_for_outliers():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (900, 2))

@@ -26,10 +26,11 @@ from .prediction_loss import HeldOut
 # many and this share of the rows, or if one is this many deviations of the outputs. (At
 # a jump of the function a row or two are contradicted.) Errors of fewer deviations are
 # none of them.
-GROSS, LEAST_COUNT, LEAST_SHARE, EXTREME = 10.0, 3, 0.003, 6.0
+SUSPECT, LEAST_COUNT, LEAST_SHARE, EXTREME = 6.0, 3, 0.003, 6.0
 LEAST_ERROR = 1.5
-# If gross errors are so many times as many as merely large ones, they are no tail.
-APART, LARGE = 2.0, 4.0
+# If gross errors are so many times as many as merely large ones, they are no tail; both
+# in usual errors.
+APART, LARGE, GROSS = 2.0, 4.0, 10.0
 # Gross errors lie together if among so many nearest rows there are so many times as
 # many as anywhere, and not by chance.
 N_NEAR, CROWDED = 10, 2.0
@@ -61,7 +62,7 @@ def has_outliers(held_out, Y):
 def gross_sizes(held_out, Y):
     """Errors out of proportion, in usual deviations of Y; zero of the other rows."""
     z = held_out.errors / np.sqrt(held_out.variances)[:, None]
-    is_gross = np.abs(z) > GROSS * np.maximum(usual_size(z), 1e-300)
+    is_gross = np.abs(z) > SUSPECT * np.maximum(usual_size(z), 1e-300)
     sizes = np.where(is_gross, np.abs(held_out.errors) / usual_deviation(Y), 0.0)
     return sizes.max(axis=1)
 
