@@ -256,6 +256,16 @@ def test_waves_of_a_few_rows_are_found(n_samples, period):
     assert rmse(model, time[1::2], truth[1::2]) < 0.25
 
 
+def test_waves_along_one_column_of_several_are_found():
+    """All length scales as short as the waves would leave every row alone."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (700, 4))
+    y = np.sin(12 * X[:, 1]) + 0.5 * X[:, 2]
+    noisy = y + 0.1 * rng.normal(size=700)
+    model = GP(random_state=0).fit(X[:400], noisy[:400])
+    assert rmse(model, X[400:], y[400:]) < 0.2
+
+
 def test_the_shortest_length_scale_is_trouble_where_a_shorter_one_predicts_better():
     x = np.linspace(0, 1, 200)
     X = np.column_stack([np.full(200, 7.0), x])
