@@ -13,6 +13,7 @@ from overcover._linalg import cholesky, inverse_factor
 from overcover._validation import DataWarning, warn_of_bounds
 from overcover.advice import advise
 from overcover.tuning._bounds import at_bounds
+from overcover.tuning._outliers import lie_together
 from overcover.tuning._problem import Candidate, standardize
 
 
@@ -152,6 +153,39 @@ def test_robust_true_makes_contradicted_rows_light_whatever_is_given():
     assert rmse(trusting, X_new, waves(X_new)) > 3 * rmse(robust, X_new, waves(X_new))
 
 
+def test_outliers_are_found_where_rows_explain_the_function_in_part():
+    """Usual errors are large there, and outliers only some times as large."""
+    rng = np.random.default_rng(0)
+    X = 1.2 * rng.uniform(-2, 2, (600, 4))
+    truth = np.sin(X[:, 0] * X[:, 1]) + np.cos(X[:, 2] + X[:, 3] * X[:, 0])
+    X, y, X_new = X[:300], truth[:300], X[300:]
+    clean = GP(random_state=0).fit(X, y)
+    with pytest.warns(DataWarning, match="look like outliers"):
+        model = GP(random_state=0).fit(X, with_outliers(y, 3.0)[0])
+    errors = [rmse(one, X_new, truth[300:]) for one in (clean, model)]
+    assert errors[1] < 1.1 * errors[0] and errors[0] > 0.2 * truth.std()
+
+
+def test_noise_of_one_place_is_not_taken_for_outliers():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (900, 2))
+    noise = np.where(X.min(axis=1) > 1.2, 3.0, 0.03)
+    y = waves(X) + noise * rng.normal(size=900)
+    model = GP(random_state=0).fit(X[:500], y[:500])
+    assert not model.is_robust_
+    low, high = model.predict_interval(X[500:])
+    assert np.mean((low <= y[500:]) & (y[500:] <= high)) > 0.92
+
+
+def test_marked_rows_lie_together_only_if_they_are_neighbours():
+    X, rng = draw(500)[0], np.random.default_rng(3)
+    scattered = rng.uniform(size=500) < 0.03
+    assert not lie_together(X, scattered)
+    assert lie_together(X, X.min(axis=1) > 1.4)
+    assert not lie_together(X, np.zeros(500, dtype=bool))
+    assert not lie_together(X[:1], np.ones(1, dtype=bool))
+
+
 # -- many outputs -------------------------------------------------------------------
 
 
@@ -220,6 +254,16 @@ def test_waves_of_a_few_rows_are_found(n_samples, period):
     y = truth + 0.1 * np.random.default_rng(0).normal(size=n_samples)
     model = GP(random_state=0).fit(time[::2], y[::2])
     assert rmse(model, time[1::2], truth[1::2]) < 0.25
+
+
+def test_waves_along_one_column_of_several_are_found():
+    """All length scales as short as the waves would leave every row alone."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (700, 4))
+    y = np.sin(12 * X[:, 1]) + 0.5 * X[:, 2]
+    noisy = y + 0.1 * rng.normal(size=700)
+    model = GP(random_state=0).fit(X[:400], noisy[:400])
+    assert rmse(model, X[400:], y[400:]) < 0.2
 
 
 def test_the_shortest_length_scale_is_trouble_where_a_shorter_one_predicts_better():

@@ -1,5 +1,6 @@
 """Input: every kind of numbers is taken alike; everything else is refused by place."""
 
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -30,6 +31,7 @@ from overcover import (
     metrics,
 )
 from overcover._numbers import numbers_of
+from overcover._validation import DataWarning, warn_of_codes
 
 FIXED = {"length_scale": 1.5, "noise": 0.05}
 REGRESSORS = [
@@ -315,3 +317,34 @@ def test_weights_of_any_magnitude_give_finite_answers(scale, table):
         if has_fit_parameter(model, "sample_weight"):
             fitted = clone(model).fit(X, y, sample_weight=weights)
             assert np.isfinite(answers_of(fitted, X)).all()
+
+
+# -- codes for missing values -------------------------------------------------------
+
+
+def coded(share, code=-9999.0):
+    """Rows whose first column has a code in place of some numbers, and outputs."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 2))
+    y = np.sin(X[:, 1])
+    X[: int(share * 60), 0] = code
+    return X, y
+
+
+@pytest.mark.parametrize("code", [-9999.0, 99.0])
+@pytest.mark.parametrize("make", [GP, OverlappingCoverRegressor])
+def test_a_code_for_missing_values_is_spoken_of(make, code):
+    with pytest.warns(DataWarning, match=f"Column 0 .* holds {code:g} in 10 %"):
+        make(random_state=0).fit(*coded(0.1, code))
+
+
+def test_numbers_that_are_no_codes_are_not_spoken_of():
+    """One outlier, a flag, an amount that is often zero, and skewed numbers."""
+    rng = np.random.default_rng(0)
+    skewed = np.exp(2 * rng.normal(size=60))
+    amounts = np.where(rng.random(60) < 0.5, 0.0, skewed)
+    flag = 1000.0 * (rng.random(60) < 0.1)
+    X = np.column_stack([coded(1 / 60)[0], amounts, flag, skewed])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_codes(X)

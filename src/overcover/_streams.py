@@ -10,6 +10,10 @@ BLOCK_NUMBERS = 2**21
 # At most this share of a column's cells are outliers, if they make the standard
 # deviation so many times as large as it is without them.
 FEW_CELLS, OUTWEIGHED = 0.005, 5.0
+# A number is a code, such as -9999 for a missing value, if at least so many cells of a
+# sample and this share are equal to it, if it is so many ranges of the other cells
+# away from them, and if these have so many different values.
+LEAST_CODED, LEAST_CODED_SHARE, CODE_RANGES, LEAST_VALUES = 3, 0.001, 5.0, 10
 # Queries are clipped at this many length scales from zero: squares stay finite.
 FARTHEST = 1e140
 # Standard deviations from the mean to which `without_far_cells` moves outliers.
@@ -89,18 +93,16 @@ def typical_moments_of(X) -> Moments:
     """
     plain, farthest = _measure(X)
     mean, deviation = plain.mean.copy(), plain.deviation.copy()
-    n_sampled = min(len(X), max(LEAST_SAMPLED, rows_per_block(X.shape[1])))
-    if n_sampled < LEAST_JUDGED:
+    if len(X) < LEAST_JUDGED:
         return plain
     # Without a cell beyond this distance, no column can have outliers.
     reach = 0.8 / np.sqrt(max(FEW_CELLS, 1.0 / len(X)))
     suspects = np.flatnonzero((farthest > reach * deviation) & ~plain.is_constant)
     if not len(suspects):
         return plain
-    sampled = np.linspace(0, len(X) - 1, n_sampled).astype(np.intp)
-    sample = np.asarray(X[sampled], dtype=np.float64)[:, suspects]
+    sample = sample_of(X)[:, suspects]
     offsets = np.abs(sample - np.median(sample, axis=0))
-    n_kept = n_sampled - max(1, int(FEW_CELLS * n_sampled))
+    n_kept = len(sample) - max(1, int(FEW_CELLS * len(sample)))
     near = np.argpartition(offsets, n_kept - 1, axis=0)[:n_kept]
     inner = moments_of(np.take_along_axis(sample, near, axis=0))
     is_outweighed = deviation[suspects] > OUTWEIGHED * inner.deviation
@@ -108,6 +110,36 @@ def typical_moments_of(X) -> Moments:
     mean[suspects[replaced]] = inner.mean[replaced]
     deviation[suspects[replaced]] = inner.deviation[replaced]
     return Moments(mean, deviation, plain.is_constant)
+
+
+def sample_of(X) -> np.ndarray:
+    """Evenly spaced rows, at most a block of numbers or `LEAST_SAMPLED` rows."""
+    n_sampled = min(len(X), max(LEAST_SAMPLED, rows_per_block(X.shape[1])))
+    sampled = np.linspace(0, len(X) - 1, n_sampled).astype(np.intp)
+    return np.asarray(X[sampled], dtype=np.float64)
+
+
+def codes_of(sample) -> np.ndarray:
+    """For each column the number that looks like a code, NaN if there is none.
+
+    It is the least or the largest of its column, occurs again and again, and is far
+    away from all other cells.
+
+    >>> X = np.append(np.arange(20.0), [-9999.0] * 4)
+    >>> codes_of(np.column_stack([X, np.sort(X) ** 2, X > 3.0])).tolist()
+    [-9999.0, 99980001.0, nan]
+    """
+    codes = np.full(sample.shape[1], np.nan)
+    least = max(LEAST_CODED, LEAST_CODED_SHARE * len(sample))
+    for ends in (sample.min(axis=0), sample.max(axis=0)):
+        is_end = sample == ends
+        for j in np.flatnonzero(is_end.sum(axis=0) >= least):
+            others = np.unique(sample[~is_end[:, j], j])
+            if len(others) >= LEAST_VALUES:
+                distance = np.abs(others - ends[j]).min()
+                if distance > CODE_RANGES * np.ptp(others):
+                    codes[j] = ends[j]
+    return codes
 
 
 def center_of(rows) -> np.ndarray:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from . import _notes as notes
 from ._numbers import EITHER_FLOAT, FLOAT64, numbers_of
+from ._streams import codes_of, sample_of
 from ._weights import comparable
 
 # With fewer rows, the coverage of 95 % intervals can be as low as 88 %.
@@ -136,6 +137,27 @@ def warn_of_bounds(outputs, n_outputs, columns):
             "twentieth of the column's deviation. If it is a time, add columns for "
             "what repeats (hour, weekday, season); or give GP(length_scale=...), one "
             "number for each column, with a shorter one for it.",
+            DataWarning,
+            stacklevel=5,
+        )
+
+
+def warn_of_codes(X):
+    """Say that a number looks like a code for missing values, in columns of numbers."""
+    if len(X) < FEW_ROWS:
+        return
+    sample = sample_of(X)
+    codes = codes_of(sample)
+    columns = np.flatnonzero(~np.isnan(codes))
+    if len(columns):
+        first = columns[0]
+        share = np.mean(sample[:, first] == codes[first])
+        others = f" (so do {len(columns) - 1} others)" if len(columns) > 1 else ""
+        notes.warn(
+            f"Column {first} (counted from 0) of X holds {codes[first]:g} in "
+            f"{100 * share:.2g} % of its rows, far away from all its other "
+            f"numbers{others}. If it stands for a missing value, put NaN there and "
+            "give X as a DataFrame: gaps are filled, and the model knows where.",
             DataWarning,
             stacklevel=5,
         )

@@ -231,8 +231,8 @@ def about_inputs(model, X):
     if severity:
         yield (
             f"{severity}: {percent(share, 0)} of the rows repeat the inputs of another "
-            "row: a subdomain then holds less than its size suggests. Give a larger "
-            "subdomain_size."
+            "row: a subdomain then holds less than its size suggests."
+            + (" Give a larger subdomain_size." if model.n_subdomains_ > 1 else "")
         )
 
 

@@ -19,6 +19,7 @@ from ._validation import (
     check_groups,
     check_training_data,
     take_names,
+    warn_of_codes,
     warn_of_few_rows,
 )
 from .cover import (
@@ -268,6 +269,7 @@ high) or transformer, default="identity"
         else:
             data = data._replace(Y=target.forward(data.Y))
         warn_of_few_rows(len(data.X))
+        warn_of_codes(data.X)
         recipe = self._recipe(data, runner.in_memory, budget)
         recipe = recipe._replace(target=target, input_scales=scales)
         fit = Fit(recipe, data, X_target, groups)

@@ -33,6 +33,20 @@ def test_quantiles_of_skewed_residuals_are_theirs():
         assert_allclose(found.quantile(q), [true], atol=0.06 + 0.04 * true)
 
 
+def test_rare_large_errors_on_one_side_leave_the_ends_where_residuals_are():
+    """Most are tiny: an interval is widened by what it lacks, never multiplied."""
+    rng = np.random.default_rng(0)
+    is_large = rng.uniform(size=(2000, 1)) < 0.03
+    z = np.where(is_large, 4.5 + rng.normal(size=(2000, 1)), -0.2)
+    z += 0.02 * rng.normal(size=(2000, 1))
+    found = calibrated(z)
+    below, above = found.ends(0.95)
+    assert 0.1 < below < 1.3
+    assert_allclose(above, np.quantile(z, 0.975), atol=0.3)
+    for coverage in (0.05, 0.3, 0.5, 0.9):
+        assert sum(found.ends(coverage)) < sum(found.ends(0.99)) < 10.0
+
+
 def test_symmetric_residuals_have_symmetric_ends():
     """Mirrored, so that their signs say nothing."""
     z = np.random.default_rng(0).normal(size=(500, 2))

@@ -36,6 +36,7 @@ from .._validation import (
     all_or_nothing,
     check_groups,
     check_training_data,
+    warn_of_codes,
     warn_of_few_rows,
 )
 from ..cover import KEPT_BYTES
@@ -311,6 +312,7 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         groups = groups if groups is None or rows is None else groups[rows]
         warn_of_few_rows(len(X))
+        warn_of_codes(X)
         self._check_alone(len(X))
         rng = check_random_state(getattr(self, "random_state", None))
         sample_weight = self.weigh(X, sample_weight, X_target, rng)

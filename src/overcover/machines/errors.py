@@ -134,16 +134,12 @@ class Calibrated(Residuals, Errors):
         # A wider interval goes at least as far, also where the least width counts.
         n_less = np.searchsorted(LEVELS, coverage)
         levels = np.append(LEVELS[:n_less], coverage)
-        half, below, above = (
-            np.vstack([values[:n_less], _at(coverage, values)])
-            for values in (self.quantiles, *self.sides)
+        below, above = (
+            np.vstack([side[:n_less], _at(coverage, side)]) for side in self.sides
         )
         least = LEAST_WIDTH * norm.ppf(0.5 + 0.5 * levels)[:, None]
-        stretch = np.maximum(least / np.maximum(half, np.finfo(float).tiny), 1.0)
-        below, above = (
-            np.max(np.where(end > 0, end * stretch, end), axis=0)
-            for end in (below, above)
-        )
+        lack = np.maximum(least - 0.5 * (below + above), 0.0)
+        below, above = (np.max(end + lack, axis=0) for end in (below, above))
         return tuple(self._widened(end, coverage, std) for end in (below, above))
 
     def _widened(self, end, coverage, std):

@@ -8,6 +8,7 @@ the data thinned out; that of neighbourhoods drives the noise to zero where rows
 repeat; one length scale per column is too many for wide inputs. So there are candidates
 
 - *isotropic*: one length scale in units of the column deviations;
+- *one column*: a shorter one along one column, if little is explained otherwise;
 - *plain*: one length scale, columns as they are;
 - *columns*: from the better of these, one length scale per column;
 - the other kernels, each with the best length scales so far times a common factor;
@@ -38,6 +39,7 @@ from ._problem import NOISE_BOUNDS as NOISE_BOUNDS
 from ._problem import Candidate, Problem, standardize
 from ._search import LikelihoodSearch, PredictionSearch, Search, by_likelihood
 from ._serial import run_length_of
+from ._starts import explains_little, shorter_alone, shorter_starts
 
 # Neighbourhoods whose likelihood is climbed, and their rows.
 N_LOCAL_SETS, LOCAL_SIZE = 3, 400
@@ -55,8 +57,6 @@ ROWS_FOR_KERNELS = 30
 IRRELEVANT = 30.0
 # What a candidate must gain to be worth a step, and a round along columns another one.
 LEAST_GAIN, ROUND_GAIN = 1e-3, 0.02
-# Factors by which the first length scales may be shorter.
-SHORTER = (1.0, 4.0, 16.0, 64.0)
 # Losses this close are as good as equal: about half a percent of the error.
 TIE = 0.02
 # Logs of factors on length scales and noise that the winner is moved by; and those of a
@@ -267,6 +267,10 @@ def search_all(tools, start):
         return best
 
     candidates["isotropic"] = tied(judge.best(shorter_starts(problem, start)))
+    if explains_little(judge, candidates["isotropic"]):
+        alone = min([start, *shorter_alone(problem, start)], key=judge.score)
+        if alone is not start:
+            candidates["one column"] = tied(alone)
     lengths, plain = (x[:-1][problem.free[:-1]] for x in (start.theta, problem.plain))
     if len(plain) > 1 and np.ptp(lengths) == 0 and np.ptp(plain) > np.log(ALIKE):
         theta = np.where(problem.free, start.theta + problem.plain, start.theta)
@@ -296,17 +300,6 @@ def search_all(tools, start):
         theta = by_likelihood(local, best.theta, sets, 10)
         candidates["likelihood"] = Candidate(best.kernel, theta)
     return candidates, best.kernel
-
-
-def shorter_starts(problem, start):
-    """The start, and the same with shorter length scales, which waves may need.
-
-    From a length scale of many waves, a search along the slope finds nothing but noise.
-    """
-    low, _ = problem.bounds()
-    step = np.where(problem.free, np.append(np.ones(len(low) - 1), 0.0), 0.0)
-    starts = (start.theta - np.log(factor) * step for factor in SHORTER)
-    return [start._replace(theta=theta) for theta in starts if np.all(theta >= low)]
 
 
 def search_columns(tools, best):

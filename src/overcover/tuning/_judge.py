@@ -51,6 +51,9 @@ class Judge:
         self._measured: dict[int, tuple] = {}
         self.limits = limits_of(self.predict(start, 0).errors)
 
+    rows: list[np.ndarray]
+    """Numbers of the rows that are held out, in order; parts may have several."""
+
     def predict(self, candidate, part) -> HeldOut:
         """Errors and variances of one part of the rows."""
         raise NotImplementedError
@@ -126,7 +129,7 @@ class Spots(Judge):
     def __init__(self, problem, start, random_state):
         spots = choose_spots(problem, start.theta, N_SPOTS, N_HELD, random_state)
         n_first = min(N_FIRST, max(1, len(spots) // 2))
-        self.parts = spots[:n_first], spots[n_first:]
+        self.parts, self.rows = (spots[:n_first], spots[n_first:]), spots
         super().__init__(problem, start)
 
     def predict(self, candidate, part):
@@ -150,6 +153,7 @@ class LeaveOut(Judge):
     def __init__(self, problem, start, random_state):
         self.X = problem.X[:]
         self.own_weights = problem.weights_of(np.arange(len(self.X)))
+        self.rows = [np.flatnonzero(are_judged(self.own_weights))]
         super().__init__(problem, start)
 
     def predict(self, candidate, part=0):
@@ -166,7 +170,7 @@ class LeaveOut(Judge):
         # As observations of their own weight, whatever they count in the fit.
         least = noise / self.own_weights
         variances = np.maximum(variances - noise / weights + least, least)
-        judged = np.flatnonzero(are_judged(self.own_weights))
+        judged = self.rows[0]
         parts = np.arange(len(judged)) * N_PARTS // len(judged)
         return HeldOut(errors[judged], variances[judged], parts)
 
@@ -178,7 +182,7 @@ class LeaveOut(Judge):
         halves over the old one, and their squared errors over variances, relative to
         those of `new`.
         """
-        judged = np.flatnonzero(are_judged(self.own_weights))
+        judged = self.rows[0]
         before, now = self.predict(old), self.predict(new)
         errors, variances = before.errors.copy(), before.variances.copy()
         for rows, candidate in halves:

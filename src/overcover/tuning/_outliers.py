@@ -5,10 +5,12 @@ held-out errors show some that are out of all proportion, hyperparameters are so
 again with contradicted rows made light. They stay light if held-out rows are then
 predicted better. The gross errors count in full in this comparison, because the tail of
 a distribution must not be taken for errors; unless there are hardly any errors between
-usual and gross ones, so that they cannot be a tail.
+usual and gross ones, so that they cannot be a tail. Gross errors that lie together are
+none of a sensor: there the outputs have more noise, or a jump.
 """
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from .. import kernels
 from .._left_out import (
@@ -24,10 +26,14 @@ from .prediction_loss import HeldOut
 # many and this share of the rows, or if one is this many deviations of the outputs. (At
 # a jump of the function a row or two are contradicted.) Errors of fewer deviations are
 # none of them.
-GROSS, LEAST_COUNT, LEAST_SHARE, EXTREME = 10.0, 3, 0.003, 6.0
+SUSPECT, LEAST_COUNT, LEAST_SHARE, EXTREME = 6.0, 3, 0.003, 6.0
 LEAST_ERROR = 1.5
-# If gross errors are so many times as many as merely large ones, they are no tail.
-APART, LARGE = 2.0, 4.0
+# If gross errors are so many times as many as merely large ones, they are no tail; both
+# in usual errors.
+APART, LARGE, GROSS = 2.0, 4.0, 10.0
+# Gross errors lie together if among so many nearest rows there are so many times as
+# many as anywhere, and not by chance.
+N_NEAR, CROWDED = 10, 2.0
 # What the loss must gain, about four percent of the error.
 LEAST_GAIN = 0.15
 
@@ -46,14 +52,31 @@ def screened_weights(candidate, X, Y, weights):
 
 def has_outliers(held_out, Y):
     """Whether errors of held-out rows are out of all proportion to the outputs Y."""
-    z = held_out.errors / np.sqrt(held_out.variances)[:, None]
-    is_gross = np.abs(z) > GROSS * np.maximum(usual_size(z), 1e-300)
-    sizes = np.where(is_gross, np.abs(held_out.errors) / usual_deviation(Y), 0.0)
-    worst = sizes.max(axis=1)
+    worst = gross_sizes(held_out, Y)
     n_gross = np.sum(worst > LEAST_ERROR)
     return bool(
-        n_gross >= max(LEAST_COUNT, LEAST_SHARE * len(z)) or worst.max() > EXTREME
+        n_gross >= max(LEAST_COUNT, LEAST_SHARE * len(worst)) or worst.max() > EXTREME
     )
+
+
+def gross_sizes(held_out, Y):
+    """Errors out of proportion, in usual deviations of Y; zero of the other rows."""
+    z = held_out.errors / np.sqrt(held_out.variances)[:, None]
+    is_gross = np.abs(z) > SUSPECT * np.maximum(usual_size(z), 1e-300)
+    sizes = np.where(is_gross, np.abs(held_out.errors) / usual_deviation(Y), 0.0)
+    return sizes.max(axis=1)
+
+
+def lie_together(X, is_gross):
+    """Whether marked rows of X have more marked rows around them than others have."""
+    n_near, share = min(N_NEAR, len(X) - 1), is_gross.mean()
+    marked = np.flatnonzero(is_gross)
+    if not len(marked) or n_near < 1:
+        return False
+    near = KDTree(X).query(X[marked], n_near + 1)[1]
+    n_marked = np.sum(is_gross[near]) - len(marked)
+    expected = n_near * share * len(marked)
+    return bool(n_marked > CROWDED * expected + 3.0 * np.sqrt(2.0 * expected))
 
 
 def screen(problem, best, is_local):
@@ -79,6 +102,12 @@ def is_better_screened(judge, best, screened_judge, screened_best):
     limits = screened_judge.limits
     losses = [one.sums(limits).losses().mean() for one in (before, after)]
     if not losses[0] - losses[1] > LEAST_GAIN:
+        return False
+    # A row may be held out at several spots. Before, outliers spoiled the predictions
+    # of rows around them.
+    rows, first = np.unique(np.concatenate(judge.rows), return_index=True)
+    is_gross = gross_sizes(after, judge.problem.Y)[first] > 0
+    if lie_together(judge.problem.X[rows], is_gross):
         return False
     z = after.errors / np.sqrt(after.variances)[:, None]
     sizes = np.max(np.abs(z) / np.maximum(usual_size(z), 1e-300), axis=1)
