@@ -226,7 +226,7 @@ def packed_factor(kernel, A, row_noise, dtype):
     return pack_lower(inverse_factor(L), dtype)
 
 
-def rounding_of_variance(group):
+def rounding_of_variance(group, rounded_factor):
     """The largest share by which float32 changes variances halfway between two rows.
 
     Of the least variance at a row left out, where a variance is less than that: see
@@ -243,10 +243,9 @@ def rounding_of_variance(group):
     near[probes, np.arange(len(probes))] = -np.inf
     B = 0.5 * (A[probes] + A[near.argmax(axis=0)])
     K_xq = kernels.cross(kernel, A, B)
-    exact, rounded = (
-        packed_column_norms_sq(pack_lower(group.L_inv, dtype), K_xq)
-        for dtype in (np.float64, np.float32)
-    )
+    half = group.L_inv @ K_xq
+    exact = np.einsum("ij,ij->j", half, half)
+    rounded = packed_column_norms_sq(rounded_factor, K_xq)
     unexplained = np.maximum(kernels.diagonal(kernel, B) - exact, LEAST_VARIANCE)
     least, reach = 1.0 / columns_sq.max(), group.left_out[1]
     variances = np.maximum(unexplained + noise, least)
