@@ -123,7 +123,7 @@ def cholesky(A, name="The kernel matrix"):
     The jitter, nearly always 0, is added to the diagonal. Only the lower triangle of A
     is read; `name` is its name in the error message.
     """
-    scale = float(np.mean(np.diag(A)))
+    scale = float(A.trace() / len(A)) if len(A) else 0.0
     if np.isfinite(scale) and scale > 0:
         for step in JITTERS:
             jitter = step * scale

@@ -286,7 +286,7 @@ def answer_group(kernel, state, g, outputs, offsets, calibrated) -> Answer:
     limit = np.maximum(np.outer(prior, state.amplitude_sq[outputs]), spread)
     variance = calibration.variances_at(eta, scale, reach, prior, limit)
     steps = gaps.steps_of(eta - noise, reach - noise, prior - noise)
-    far = np.flatnonzero(steps > -gaps.RAMP)
+    far = (steps > -gaps.RAMP).nonzero()[0]
     if len(far):
         growth = gaps.growth_at(steps[far], calibrated.growth[:, outputs])
         wide = np.minimum(growth * scale[far] * eta[far, None], limit[far])
@@ -309,7 +309,7 @@ def posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
     """
     unexplained = kernels.diagonal(kernel, B) - packed_column_norms_sq(factor, K_xq)
     if factor.dtype == np.float32:
-        near = np.flatnonzero(unexplained < least - noise)
+        near = (unexplained < least - noise).nonzero()[0]
         if len(near):
             queries = B[near], K_xq[:, near], unexplained[near]
             unexplained[near] = unexplained_near(kernel, A, *queries, factor, row_noise)
