@@ -15,7 +15,7 @@ def solve_all(A, Y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``L^-1, A^-1 Y, A^-1 1``; only the lower triangle of A, with noise, is read."""
     L, _ = cholesky(A)
     solved = solve_cholesky(L, np.column_stack([Y, np.ones(len(Y))]))
-    return inverse_factor(L), solved[:, :-1].copy(), solved[:, -1]
+    return inverse_factor(L, overwrite=True), solved[:, :-1].copy(), solved[:, -1]
 
 
 def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):

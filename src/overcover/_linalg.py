@@ -5,7 +5,7 @@ rows of one machine, ``n_queries`` that of a batch of queries.
 """
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from ._compiled import compiled_loosely, read_only
 
@@ -21,6 +21,9 @@ BLOCK = 64
 FEW_COLUMNS = 60
 # This many columns fit in cache beside four rows of the factor.
 CACHED_COLUMNS = 128
+
+# Up to this many rows LAPACK inverts a triangle faster than products of its halves.
+SMALL_TRIANGLE = 128
 
 # From this many columns on, a matrix product is faster than differences.
 WIDE = 12
@@ -120,7 +123,7 @@ def cholesky(A, name="The kernel matrix"):
     The jitter, nearly always 0, is added to the diagonal. Only the lower triangle of A
     is read; `name` is its name in the error message.
     """
-    scale = float(np.mean(np.diag(A)))
+    scale = float(A.trace() / len(A)) if len(A) else 0.0
     if np.isfinite(scale) and scale > 0:
         for step in JITTERS:
             jitter = step * scale
@@ -163,15 +166,36 @@ def inverse_from_cholesky(L):
     return lower + np.tril(lower, -1).T
 
 
-def inverse_factor(L):
+def inverse_factor(L, overwrite=False):
     """``L^-1`` of a lower triangular L; its columns give ``diag((L L^T)^-1)``.
 
     Machines keep it instead of L: its columns give the leave-one-out variances, and a
     product with its packed blocks is as fast as a triangular solve, with half the
-    bytes.
+    bytes. It may take the place of L.
     """
-    inverse, _ = lapack.dtrtri(L.T, lower=0)
-    return inverse.T
+    if len(L) <= SMALL_TRIANGLE:
+        return lapack.dtrtri(L.T, lower=0)[0].T
+    U = L.T if overwrite else L.T.copy(order="F")
+    _invert_upper(U)
+    return U.T
+
+
+def _invert_upper(U):
+    """Invert an upper triangle in place, by products of its halves.
+
+    Those come near the rate of a large matrix product; LAPACK's ``trtri`` reaches half
+    of it.
+    """
+    n = len(U)
+    if n <= SMALL_TRIANGLE:
+        U[:] = lapack.dtrtri(U, lower=0)[0]
+        return
+    half = n // 2
+    left, corner, right = U[:half, :half], U[:half, half:], U[half:, half:]
+    _invert_upper(left)
+    _invert_upper(right)
+    product = blas.dtrmm(-1.0, left, corner)
+    corner[:] = blas.dtrmm(1.0, right, product, side=1, overwrite_b=1)
 
 
 def pack_lower(A, dtype=np.float64):

@@ -22,21 +22,41 @@ def block_rows(n_columns: int) -> int:
     return max(1, BLOCK_ELEMENTS // max(1, n_columns))
 
 
+# Entries of a row that are compared with the last one kept, all at once.
+CHUNK = 64
+
+
 @compiled
-def _keep_nearest(row, ids, dist_sq):
-    """The smallest entries of `row`, in order; of equal ones the lower index first."""
-    n_kept, last = 0, len(ids) - 1
-    for k in range(len(row)):
-        if n_kept > last and row[k] >= dist_sq[last]:
+def _keep_nearest(row, ids, dist_sq, n_before):
+    """The smallest entries of `row`, in order; of equal ones the lower index first.
+
+    They join those of `n_before` entries that were seen before, and are numbered on
+    from these.
+    """
+    n_kept, last, bound = n_before, len(ids) - 1, np.inf
+    if n_kept > last:
+        bound = dist_sq[last]
+    for start in range(0, len(row), CHUNK):
+        stop = min(start + CHUNK, len(row))
+        # Most chunks hold nothing near; vector instructions tell.
+        n_near = 0
+        for k in range(start, stop):
+            n_near += row[k] < bound
+        if n_near == 0 and n_kept > last:
             continue
-        slot = min(n_kept, last)
-        while slot > 0 and dist_sq[slot - 1] > row[k]:
-            dist_sq[slot] = dist_sq[slot - 1]
-            ids[slot] = ids[slot - 1]
-            slot -= 1
-        dist_sq[slot] = row[k]
-        ids[slot] = k
-        n_kept += 1
+        for k in range(start, stop):
+            if n_kept > last and row[k] >= bound:
+                continue
+            slot = min(n_kept, last)
+            while slot > 0 and dist_sq[slot - 1] > row[k]:
+                dist_sq[slot] = dist_sq[slot - 1]
+                ids[slot] = ids[slot - 1]
+                slot -= 1
+            dist_sq[slot] = row[k]
+            ids[slot] = n_before + k
+            n_kept += 1
+            if n_kept > last:
+                bound = dist_sq[last]
 
 
 @compiled
@@ -50,14 +70,14 @@ def _nearest_narrow(X, centers_t, ids, dist_sq):
             for k in range(len(row)):
                 difference = X[i, f] - centers_t[f, k]
                 row[k] += difference * difference
-        _keep_nearest(row, ids[i], dist_sq[i])
+        _keep_nearest(row, ids[i], dist_sq[i], 0)
 
 
 @compiled
-def _nearest_wide(scores, ids, dist_sq):
+def _nearest_wide(scores, ids, dist_sq, n_before):
     """From a matrix product: squared distances without the ||x||^2 of their row."""
     for i in range(len(scores)):
-        _keep_nearest(scores[i], ids[i], dist_sq[i])
+        _keep_nearest(scores[i], ids[i], dist_sq[i], n_before)
 
 
 def nearest_centers(
@@ -94,7 +114,7 @@ def nearest_centers(
             return
         block = block - origin
         lifted = np.column_stack([block, np.ones(len(block))])
-        _nearest_wide(lifted @ lifted_t, nearest, dist)
+        _nearest_wide(lifted @ lifted_t, nearest, dist, 0)
         dist += np.einsum("ij,ij->i", block, block)[:, None]
         np.maximum(dist, 0.0, out=dist)
 
@@ -136,19 +156,12 @@ def nearest_rows(
         # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of rows.
         return lifted_q @ lifted.T
 
-    ids, scores = np.empty((len(B), 0), dtype=np.intp), np.empty((len(B), 0))
+    shape = len(B), min(n_neighbors, n_rows)
+    ids, scores = np.empty(shape, dtype=np.int32), np.empty(shape)
     blocks = list(slices_of(n_rows, max(len(B), X.shape[1])))
     for block, more in zip(blocks, run_tasks(scores_of, zip(blocks), n_jobs)):
-        # Numbers stay ascending, because blocks do.
-        scores = np.hstack([scores, more])
-        columns = smallest_columns(scores, min(n_neighbors, scores.shape[1]))
-        scores = np.take_along_axis(scores, columns, axis=1)
-        more_ids = np.broadcast_to(np.arange(block.start, block.stop), more.shape)
-        ids = np.take_along_axis(np.hstack([ids, more_ids]), columns, axis=1)
-    if not in_order:
-        return ids
-    order = np.argsort(scores, axis=1, kind="stable")
-    return np.take_along_axis(ids, order, axis=1)
+        _nearest_wide(more, ids, scores, block.start)
+    return ids if in_order else np.sort(ids, axis=1)
 
 
 class BruteIndex:

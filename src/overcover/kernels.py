@@ -43,7 +43,7 @@ def apply(name, dist_sq):
     if name == "matern32":
         polynomial = 1.0 - r
     else:
-        polynomial = r / 3.0
+        polynomial = r * (1.0 / 3.0)
         polynomial -= 1.0
         polynomial *= r
         polynomial += 1.0

@@ -239,11 +239,11 @@ def variances_at(eta, scale, reach, prior, limit):
     [1e-06, 0.001, 1.0]
     """
     variances = scale * eta[:, None]
-    far = np.flatnonzero(eta > reach)
+    far = (eta > reach).nonzero()[0]
     if len(far):
         t = np.log(eta[far] / reach) / np.log(prior[far] / reach)
         t = np.minimum(t, 1.0)[:, None]
-        limit = np.broadcast_to(limit, scale.shape)[far]
+        limit = limit[far] if len(limit) == len(scale) else limit
         line = (scale[far] * reach) ** (1.0 - t) * limit**t
         variances[far] = np.maximum(variances[far], line)
     return variances

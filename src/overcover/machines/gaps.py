@@ -40,7 +40,7 @@ def steps_of(unexplained, reach_unexplained, prior):
     >>> steps_of(np.array([1e-4, 1e-2, 1.0]), 1e-4, 1.0).tolist()
     [0.0, 4.0, 8.0]
     """
-    least = np.clip(reach_unexplained, LEAST_UNEXPLAINED, 0.5 * prior)
+    least = np.minimum(np.maximum(reach_unexplained, LEAST_UNEXPLAINED), 0.5 * prior)
     u = np.log(np.maximum(unexplained, LEAST_UNEXPLAINED) / least)
     return N_STEPS * u / np.log(prior / least)
 

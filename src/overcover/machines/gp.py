@@ -172,9 +172,9 @@ class GP(TunedGP):
         Y = Y - Y_mean
         alpha = self._in_order([fit.alpha for fit in fits])
         residuals_sq = self._in_order([fit.residuals_sq for fit in fits])
-        dtype = self._dtype_for(fits, n_owned)
-        nothing = np.empty(0, dtype)
-        factors = [pack_lower(fit.L_inv, dtype) if keep else nothing for fit in fits]
+        factors = self._pack(fits, n_owned)
+        if not keep:
+            factors = [np.empty(0, factor.dtype) for factor in factors]
         return GPState(
             X=X,
             center=center,
@@ -213,15 +213,20 @@ class GP(TunedGP):
         ]
         return np.unique(np.concatenate(rows))
 
-    def _dtype_for(self, fits, n_owned):
-        """Of factors: float32 by "auto", where it changes hardly any variance."""
+    def _pack(self, fits, n_owned):
+        """Factors: in float32 by "auto", where it changes hardly any variance."""
+
+        def packed_as(dtype):
+            return [pack_lower(fit.L_inv, dtype) for fit in fits]
+
         if not tuning.is_auto(self.factor_dtype):
-            return np.dtype(self.factor_dtype)
+            return packed_as(np.dtype(self.factor_dtype))
         # A machine that owns all its rows is an exact model, and says so exactly.
-        is_shared = n_owned < len(fits[0].A)
-        if is_shared and max(map(rounding_of_variance, fits)) <= MOST_ROUNDING:
-            return np.float32
-        return np.float64
+        if n_owned < len(fits[0].A):
+            factors = packed_as(np.float32)
+            if max(map(rounding_of_variance, fits, factors)) <= MOST_ROUNDING:
+                return factors
+        return packed_as(np.float64)
 
     def _outputs_of(self, group):
         """The outputs of a group: a slice of all, or their numbers."""

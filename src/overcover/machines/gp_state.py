@@ -226,7 +226,7 @@ def packed_factor(kernel, A, row_noise, dtype):
     return pack_lower(inverse_factor(L), dtype)
 
 
-def rounding_of_variance(group):
+def rounding_of_variance(group, rounded_factor):
     """The largest share by which float32 changes variances halfway between two rows.
 
     Of the least variance at a row left out, where a variance is less than that: see
@@ -243,10 +243,9 @@ def rounding_of_variance(group):
     near[probes, np.arange(len(probes))] = -np.inf
     B = 0.5 * (A[probes] + A[near.argmax(axis=0)])
     K_xq = kernels.cross(kernel, A, B)
-    exact, rounded = (
-        packed_column_norms_sq(pack_lower(group.L_inv, dtype), K_xq)
-        for dtype in (np.float64, np.float32)
-    )
+    half = group.L_inv @ K_xq
+    exact = np.einsum("ij,ij->j", half, half)
+    rounded = packed_column_norms_sq(rounded_factor, K_xq)
     unexplained = np.maximum(kernels.diagonal(kernel, B) - exact, LEAST_VARIANCE)
     least, reach = 1.0 / columns_sq.max(), group.left_out[1]
     variances = np.maximum(unexplained + noise, least)
@@ -287,7 +286,7 @@ def answer_group(kernel, state, g, outputs, offsets, calibrated) -> Answer:
     limit = np.maximum(np.outer(prior, state.amplitude_sq[outputs]), spread)
     variance = calibration.variances_at(eta, scale, reach, prior, limit)
     steps = gaps.steps_of(eta - noise, reach - noise, prior - noise)
-    far = np.flatnonzero(steps > -gaps.RAMP)
+    far = (steps > -gaps.RAMP).nonzero()[0]
     if len(far):
         growth = gaps.growth_at(steps[far], calibrated.growth[:, outputs])
         wide = np.minimum(growth * scale[far] * eta[far, None], limit[far])
@@ -310,7 +309,7 @@ def posterior_of(kernel, A, B, K_xq, factor, noise, row_noise, least):
     """
     unexplained = kernels.diagonal(kernel, B) - packed_column_norms_sq(factor, K_xq)
     if factor.dtype == np.float32:
-        near = np.flatnonzero(unexplained < least - noise)
+        near = (unexplained < least - noise).nonzero()[0]
         if len(near):
             queries = B[near], K_xq[:, near], unexplained[near]
             unexplained[near] = unexplained_near(kernel, A, *queries, factor, row_noise)
