@@ -21,7 +21,7 @@ import numpy as np
 
 from . import targets
 from ._records import finite, not_negative, record
-from ._streams import Rows, rows_per_block
+from ._streams import Rows, sample_of
 
 AUTO = "auto"
 CHOICES = (AUTO, "identity")
@@ -153,10 +153,3 @@ def scale_of(column) -> tuple[float, float]:
     else:
         return 0.0, 0.0
     return (float(center), float(width)) if width > 0 else (0.0, 0.0)
-
-
-def sample_of(X):
-    """Evenly spaced rows, at most a block of them."""
-    n_sampled = min(len(X), max(1000, rows_per_block(X.shape[1])))
-    rows = np.linspace(0, len(X) - 1, n_sampled).astype(np.intp)
-    return np.asarray(X[rows], dtype=np.float64)
