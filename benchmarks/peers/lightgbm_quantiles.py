@@ -1,0 +1,46 @@
+"""LightGBM: boosted trees for the mean, and for both ends of the interval."""
+
+from .contender import OnePerOutput, Prediction, held_out
+
+MOST_TREES, PATIENCE = 2000, 50
+ENDS = (0.025, 0.975)
+
+
+class LightGBM(OnePerOutput):
+    name = "LightGBM"
+    packages = ("lightgbm",)
+    settings = (
+        f"A rate of 0.05 and at most {MOST_TREES:,} trees; their number is settled by "
+        f"early stopping on a tenth of the rows, with a patience of {PATIENCE} trees; "
+        "one more ensemble for each end of the interval, by the quantile objective."
+    )
+
+    def fit_one(self, X, y):
+        means = self.trees(X, y)
+        ends = [self.trees(X, y, objective="quantile", alpha=end) for end in ENDS]
+        return [means, *ends]
+
+    def trees(self, X, y, **options):
+        """An ensemble that has stopped early."""
+        return stopped_early(X, y, self.n_threads, self.seed, **options)
+
+    def predict_one(self, model, X):
+        mean, low, high = (trees.predict(X) for trees in model)
+        return Prediction(mean, None, low, high)
+
+
+def stopped_early(X, y, n_threads, seed, **options):
+    """Trees as LightGBM's guide advises: a small rate, many trees, early stopping."""
+    from lightgbm import LGBMRegressor, early_stopping
+
+    X, y, X_decide, y_decide = held_out(X, y, 0.1, seed)
+    trees = LGBMRegressor(
+        n_estimators=MOST_TREES,
+        learning_rate=0.05,
+        n_jobs=n_threads,
+        random_state=seed,
+        verbose=-1,
+        **options,
+    )
+    stop = early_stopping(PATIENCE, verbose=False)
+    return trees.fit(X, y, eval_set=[(X_decide, y_decide)], callbacks=[stop])
