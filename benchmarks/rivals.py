@@ -1,6 +1,6 @@
 """overcover beside other packages: accuracy, intervals, time and memory.
 
-    python benchmarks/rivals.py [--data kin40k,rf1] [--only overcover,LightGBM] [--quick]
+    python benchmarks/rivals.py [--data kin40k,rf1] [--only LightGBM,CatBoost] [--quick]
 
 Prints a table per data set and writes benchmarks/results/peers.json. Contenders are in
 `peers`; each runs in a process of its own, with the same rows and the same number of
@@ -199,7 +199,7 @@ def main(arguments=None):
         print_table(f"{name}, {options.threads} threads", part, COLUMNS)
         rows += part
     # A part of the run must not overwrite published numbers.
-    is_full = not (options.quick or options.rows)
+    is_full = settings == FULL and len(rows) == len(NAMES) * len(peers.CONTENDERS)
     folder = options.results or (_common.RESULTS if is_full else None)
     if folder:
         print(f"-> {_common.write_json('peers', rows, folder)}", flush=True)

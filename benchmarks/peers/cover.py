@@ -14,9 +14,7 @@ class Cover(Contender):
     def fit(self, X, Y):
         from overcover import OverlappingCoverRegressor
 
-        model = OverlappingCoverRegressor(
-            n_jobs=self.n_threads, random_state=self.seed
-        )
+        model = OverlappingCoverRegressor(n_jobs=self.n_threads, random_state=self.seed)
         self.model = model.fit(X, Y)
 
     def predict(self, X):
