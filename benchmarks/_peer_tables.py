@@ -86,7 +86,7 @@ def full(result):
         )
     threads = result["rows"][0]["n_threads"]
     return "\n\n".join(
-        [*texts, f"{BOLD}{threads} threads for every method. {made_by(result)}"]
+        [*texts, f"{BOLD}Threads of every method: {threads}. {made_by(result)}"]
     )
 
 

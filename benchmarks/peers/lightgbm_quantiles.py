@@ -1,5 +1,7 @@
 """LightGBM: boosted trees for the mean, and for both ends of the interval."""
 
+import numpy as np
+
 from .contender import OnePerOutput, Prediction, held_out
 
 MOST_TREES, PATIENCE = 2000, 50
@@ -12,7 +14,8 @@ class LightGBM(OnePerOutput):
     settings = (
         f"A rate of 0.05 and at most {MOST_TREES:,} trees; their number is settled by "
         f"early stopping on a tenth of the rows, with a patience of {PATIENCE} trees; "
-        "one more ensemble for each end of the interval, by the quantile objective."
+        "one more ensemble for each end of the interval, by the quantile objective, "
+        "exchanged where they cross."
     )
 
     def fit_one(self, X, y):
@@ -25,8 +28,9 @@ class LightGBM(OnePerOutput):
         return stopped_early(X, y, self.n_threads, self.seed, **options)
 
     def predict_one(self, model, X):
-        mean, low, high = (trees.predict(X) for trees in model)
-        return Prediction(mean, None, low, high)
+        mean, *ends = (trees.predict(X) for trees in model)
+        # Ensembles that know nothing of each other may cross.
+        return Prediction(mean, None, np.minimum(*ends), np.maximum(*ends))
 
 
 def stopped_early(X, y, n_threads, seed, **options):
