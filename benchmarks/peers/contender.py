@@ -47,7 +47,9 @@ class OnePerOutput(Contender):
     """A contender of a package for one output: it has a model for each."""
 
     def fit(self, X, Y):
-        self.models = [self.fit_one(X, y) for y in Y.T]
+        # A package in another language may read a column's memory without its strides.
+        columns = np.ascontiguousarray(Y.T)
+        self.models = [self.fit_one(X, y) for y in columns]
 
     def predict(self, X):
         parts = [self.predict_one(model, X) for model in self.models]
