@@ -52,6 +52,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/rounding.py
 	$(BIN)/python benchmarks/posterior.py
 	$(BIN)/python benchmarks/stream.py
+	$(BIN)/python benchmarks/rivals.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache demo \

@@ -293,10 +293,11 @@ def describe_run(command=None):
         "command": command or " ".join(["python", *sys.argv]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _git("rev-parse", "HEAD"),
+        "source": _git("rev-parse", "HEAD:src/overcover"),
         "dirty": bool(_git("--no-optional-locks", "status", "--porcelain", *CODE)),
         "seed": SEED,
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {name: version(name) for name in PACKAGES},
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
     }
@@ -312,6 +313,13 @@ def write_json(name, rows, folder=RESULTS, command=None):
     return path
 
 
+def source_of(run):
+    """The git tree of src/overcover behind a run; old records name only a commit."""
+    commit = run.get("commit")
+    known = run.get("source")
+    return known or (commit and _git("rev-parse", f"{commit}:src/overcover"))
+
+
 def _git(*arguments):
     try:
         done = subprocess.run(
@@ -322,7 +330,8 @@ def _git(*arguments):
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _version(package):
+def version(package):
+    """The installed version of a package, or None."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -1,10 +1,12 @@
 """Write measured numbers into README and docs, between their begin and end marks.
 
-    python benchmarks/publish.py [--check]
+    python benchmarks/publish.py [--check] [--mixed]
 
 Tables come from benchmarks/results/*.json, the output of README's example from running
 it. A mark is a pair of comments, ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->``.
 With ``--check`` nothing is written, and the exit code says whether anything would be.
+Results of different versions of the package, or of a changed checkout, are refused;
+``--mixed`` publishes them nevertheless. Every table names its commit.
 """
 
 import argparse
@@ -15,6 +17,8 @@ import re
 import sys
 from pathlib import Path
 
+import _common
+import _peer_tables
 import _posterior_tables
 import _precision_tables
 import _scale_tables
@@ -24,7 +28,7 @@ import _trust_tables
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 TABLES = _tables.TABLES | _scale_tables.TABLES | _precision_tables.TABLES
-TABLES |= _trust_tables.TABLES | _posterior_tables.TABLES
+TABLES |= _trust_tables.TABLES | _posterior_tables.TABLES | _peer_tables.TABLES
 PAGES = ("README.md", "docs/how-it-works.md", "docs/routing.md", "docs/choosing.md")
 PAGES += ("docs/methods.md", "docs/pose.md", "docs/store-format.md")
 PAGES += (
@@ -35,6 +39,7 @@ PAGES += (
     "docs/trust.md",
     "docs/posterior.md",
     "docs/learning-on.md",
+    "docs/peers.md",
 )
 
 
@@ -67,11 +72,49 @@ def filled(page):
     return re.sub(mark, fill, page, flags=re.S)
 
 
+def objection(folder):
+    """Why the published results do not belong together, or None.
+
+    They must come from one version of the package, the git tree of src/overcover, and
+    from checkouts without changes.
+    """
+    by_source: dict[str, list[str]] = {}
+    changed = []
+    for name in sorted({source for source, _ in TABLES.values()}):
+        path = folder / f"{name}.json"
+        if not path.exists():
+            continue
+        run = json.loads(path.read_text())["run"]
+        source = _common.source_of(run) or f"unknown, of {path.name}"
+        text = f"{path.name} (commit {(run.get('commit') or 'unknown')[:7]})"
+        by_source.setdefault(source, []).append(text)
+        if run.get("dirty"):
+            changed.append(text)
+    parts = []
+    if len(by_source) > 1:
+        lines = [f"  {source[:12]}: {', '.join(t)}" for source, t in by_source.items()]
+        lines.insert(0, "Results come from different versions of src/overcover:")
+        parts.append("\n".join(lines))
+    if changed:
+        parts.append(f"Results come from changed checkouts: {', '.join(changed)}.")
+    if not parts:
+        return None
+    remedy = "Run these benchmarks again on one commit, or publish with --mixed."
+    return "\n".join([*parts, remedy])
+
+
 def main(arguments=None):
     """Fill in all pages."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
+    parser.add_argument(
+        "--mixed", action="store_true", help="publish results of different versions"
+    )
     options = parser.parse_args(arguments)
+    reason = None if options.mixed else objection(RESULTS)
+    if reason:
+        print(reason, file=sys.stderr)
+        return 2
     stale = []
     for name in PAGES:
         path = ROOT / name
