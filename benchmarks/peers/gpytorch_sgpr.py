@@ -13,7 +13,7 @@ class SGPR(OnePerOutput):
     name = "GPyTorch SGPR"
     packages = ("gpytorch", "torch")
     settings = (
-        f"{N_INDUCING} inducing points, a Matern-5/2 kernel with a length scale for "
+        f"{N_INDUCING} inducing points, an RBF kernel with a length scale for "
         "each input, Adam with a rate of 0.1; 80 steps on at most 10,000 random rows "
         "or, for several outputs, 40 steps on at most 20,000 rows divided by their "
         "number, because all rows would take too long."
@@ -66,7 +66,7 @@ def _exact(X, y, likelihood):
     """The tutorial's model."""
     import torch
     from gpytorch.distributions import MultivariateNormal
-    from gpytorch.kernels import InducingPointKernel, MaternKernel, ScaleKernel
+    from gpytorch.kernels import InducingPointKernel, RBFKernel, ScaleKernel
     from gpytorch.means import ConstantMean
     from gpytorch.models import ExactGP
 
@@ -76,7 +76,7 @@ def _exact(X, y, likelihood):
         def __init__(self):
             super().__init__(X, y, likelihood)
             self.mean_module = ConstantMean()
-            full = ScaleKernel(MaternKernel(nu=2.5, ard_num_dims=X.shape[1]))
+            full = ScaleKernel(RBFKernel(ard_num_dims=X.shape[1]))
             self.covar_module = InducingPointKernel(
                 full, inducing_points=inducing, likelihood=likelihood
             )

@@ -11,7 +11,7 @@ class SVGP(OnePerOutput):
     packages = ("gpytorch", "torch")
     settings = (
         f"{N_INDUCING} inducing points, batches of {BATCH:,} rows and Adam with a rate "
-        "of 0.01, as in the tutorial; a Matern-5/2 kernel with a length scale for each "
+        "of 0.01, as in the tutorial; an RBF kernel with a length scale for each "
         f"input; {N_STEPS:,} steps, shared between the outputs, but at most "
         f"{MOST_EPOCHS} passes over the rows; the last quarter of the steps has a "
         "tenth of the rate."
@@ -65,7 +65,7 @@ class SVGP(OnePerOutput):
 def _approximate(inducing):
     """The tutorial's model."""
     from gpytorch.distributions import MultivariateNormal
-    from gpytorch.kernels import MaternKernel, ScaleKernel
+    from gpytorch.kernels import RBFKernel, ScaleKernel
     from gpytorch.means import ConstantMean
     from gpytorch.models import ApproximateGP
     from gpytorch.variational import (
@@ -81,7 +81,7 @@ def _approximate(inducing):
             )
             super().__init__(strategy)
             self.mean_module = ConstantMean()
-            kernel = MaternKernel(nu=2.5, ard_num_dims=inducing.shape[1])
+            kernel = RBFKernel(ard_num_dims=inducing.shape[1])
             self.covar_module = ScaleKernel(kernel)
 
         def forward(self, X):
