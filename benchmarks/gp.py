@@ -176,11 +176,19 @@ def peer_row(peer, data, cover, settings):
     model = peer.make(machine, settings.n_neighbors, settings.n_trees, settings.n_jobs)
     most = settings.n_scheme_rows if peer.IS_SLOW else len(data.X_test)
     tested = data.some_test_rows(most)
-    row, _ = assessed(peer.NAME, model, data, tested)
+    row, _ = assessed(peer.NAME, model, on_scale_of(cover, data), tested)
     if len(tested) < len(data.X_test):
         row["note"] = f"{len(tested)} random test rows"
     mean = cover.predict(data.X_test[tested])
     return row | {"cover_rmse": float(_common.rmse(data.Y_test[tested], mean).mean())}
+
+
+def on_scale_of(cover, data):
+    """The data on the scale of inputs that the hyperparameters of a cover are for."""
+    if not hasattr(cover, "input_scales_"):
+        return data
+    forward = cover.input_scales_.forward
+    return data._replace(X_train=forward(data.X_train), X_test=forward(data.X_test))
 
 
 # -- against the NN scheme -------------------------------------------------------------
