@@ -173,12 +173,12 @@ def quantiles_of(z, n_learned=0):
     The next residual is as likely to fall between any two of n as between any others,
     so that a share L of them lies below number L (n + 1); beyond the largest, quantiles
     go on as those of a Student t with n - 1 degrees of freedom, less the number of
-    hyperparameters that the same rows determined. z of shape (n, n_outputs), not
-    negative.
+    hyperparameters that the same rows determined, and less two more for the mean and
+    the amplitude. z of shape (n, n_outputs), not negative.
     """
     n = len(z)
     inside = np.quantile(z, LEVELS, axis=0, method="weibull")
-    top, freedom = n / (n + 1), max(1, n - 1 - n_learned)
+    top, freedom = n / (n + 1), max(1, n - 3 - n_learned)
     levels = np.clip(LEVELS, top, max(top, 0.9999))
     beyond = student.ppf(0.5 + 0.5 * levels, freedom)
     return inside * (beyond / beyond[0])[:, None]
