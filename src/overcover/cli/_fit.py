@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from .. import planning, store
 from .._markup import duration, number, percent
-from ..advice import findings, with_notes
+from ..advice import advise, with_notes
 from ..planning.choice import plan_within
 from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
 from ..tables import encode_training
@@ -77,7 +77,7 @@ def fit_table(model, X, Y, out, budget=None, resume=True, replace=False):
         fit_into_store(model, X, y, out, resume, notes)
     seconds = time.perf_counter() - start
     model = model if is_new else store.load(out)
-    return model, with_notes(model, findings(model, X, Y)), seconds, is_new
+    return model, with_notes(model, advise(model, X, Y)), seconds, is_new
 
 
 def fit_into_store(model, X, y, out, resume, notes):

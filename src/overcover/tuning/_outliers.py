@@ -62,7 +62,9 @@ def has_outliers(held_out, Y):
 def gross_sizes(held_out, Y):
     """Errors out of proportion, in usual deviations of Y; zero of the other rows."""
     z = held_out.errors / np.sqrt(held_out.variances)[:, None]
-    is_gross = np.abs(z) > SUSPECT * np.maximum(usual_size(z), 1e-300)
+    # Each of many outputs is another chance of a large error.
+    least = SUSPECT if z.shape[1] == 1 else GROSS
+    is_gross = np.abs(z) > least * np.maximum(usual_size(z), 1e-300)
     sizes = np.where(is_gross, np.abs(held_out.errors) / usual_deviation(Y), 0.0)
     return sizes.max(axis=1)
 
