@@ -12,6 +12,9 @@ from ..tuning.cost import TuningCost, searches_for, tuning_cost
 from .calibration import MOST_LEARNED, CalibratedMachine
 from .gp_options import check_gp_groups, check_gp_options
 
+# Outputs with less noise, relative to the signal, count alike in the common metric.
+LITTLE_NOISE = 1e-3
+
 
 class TunedGP(CalibratedMachine):
     """Learns kernel, length scales and noise; its parameters are those of `GP`."""
@@ -137,9 +140,18 @@ class TunedGP(CalibratedMachine):
         return tuning.is_auto(self.length_scale) and not kernels.is_object(self.kernel)
 
     def length_scales(self, X):
-        """One metric for all outputs: the mean of their inverse squares."""
+        """One metric for all outputs: the mean of their inverse squares.
+
+        Outputs with less noise count more: their errors depend most on which rows are
+        near a query.
+        """
         if kernels.is_object(self.kernel):
             return super().length_scales(X)
-        precision = np.mean(np.exp(-2.0 * self.theta_[:, :-1]), axis=0)
+        inverse_sq, noises = (
+            np.exp(-2.0 * self.theta_[:, :-1]),
+            np.exp(self.theta_[:, -1]),
+        )
+        weights = 1.0 / (noises + LITTLE_NOISE)
+        precision = np.average(inverse_sq, axis=0, weights=weights)
         with np.errstate(divide="ignore"):  # no output uses the column
             return 1.0 / np.sqrt(precision)
