@@ -190,6 +190,10 @@ def main(arguments=None):
     settings = QUICK if options.quick else FULL
     if options.rows:
         settings = settings._replace(n_train=options.rows)
+    # A part of the run must not overwrite published numbers.
+    is_full = settings == FULL and {*options.data} == {*NAMES}
+    is_full &= {*options.only} == {*peers.CONTENDERS}
+    folder = options.results or (_common.RESULTS if is_full else None)
     rows = []
     for name in options.data:
         part = []
@@ -198,11 +202,8 @@ def main(arguments=None):
             part.append(in_own_process(name, method, settings, options.threads))
         print_table(f"{name}, {options.threads} threads", part, COLUMNS)
         rows += part
-    # A part of the run must not overwrite published numbers.
-    is_full = settings == FULL and len(rows) == len(NAMES) * len(peers.CONTENDERS)
-    folder = options.results or (_common.RESULTS if is_full else None)
-    if folder:
-        print(f"-> {_common.write_json('peers', rows, folder)}", flush=True)
+        if folder:  # after every data set, so that an interruption costs little
+            print(f"-> {_common.write_json('peers', rows, folder)}", flush=True)
 
 
 def listed(text):
