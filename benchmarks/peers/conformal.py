@@ -1,7 +1,7 @@
 """MAPIE: split conformal intervals around LightGBM."""
 
 from .contender import OnePerOutput, Prediction, held_out
-from .lightgbm_quantiles import stopped_early
+from .lightgbm_quantiles import most_trees, stopped_early
 
 
 class Conformal(OnePerOutput):
@@ -13,11 +13,15 @@ class Conformal(OnePerOutput):
         "width."
     )
 
+    def fit(self, X, Y):
+        self.n_trees = most_trees(Y)
+        super().fit(X, Y)
+
     def fit_one(self, X, y):
         from mapie.regression import SplitConformalRegressor
 
         X, y, X_rest, y_rest = held_out(X, y, 0.2, self.seed)
-        trees = stopped_early(X, y, self.n_threads, self.seed)
+        trees = stopped_early(X, y, self.n_trees, self.n_threads, self.seed)
         model = SplitConformalRegressor(trees, confidence_level=0.95, prefit=True)
         return model.conformalize(X_rest, y_rest)
 
