@@ -11,7 +11,12 @@ import reference
 from overcover import GP, OverlappingCoverRegressor, tuning
 from overcover._validation import DataWarning
 from overcover.tuning import _judge, _search
-from overcover.tuning._problem import LENGTH_BOUNDS, NOISE_BOUNDS, standardize
+from overcover.tuning._problem import (
+    LENGTH_BOUNDS,
+    NOISE_BOUNDS,
+    Candidate,
+    standardize,
+)
 from overcover.tuning.likelihood import negative_log_likelihood
 
 # Found to three decimals of a logarithm.
@@ -346,6 +351,22 @@ def test_independent_rows_are_no_sequence():
     assert tune(X, y).run_length_ == 1
     ordered = np.argsort(X[:, 0])
     assert tune(X[ordered], y[ordered]).run_length_ == 1
+
+
+@pytest.mark.parametrize("descent", ["descend", "descend_columns"])
+@each_size
+def test_what_halves_of_the_rows_measured_survives_another_descent(n_samples, descent):
+    # Another kernel starts from length scales whose variances were found too small.
+    X, y = make_data(n_samples)
+    theta = np.full(X.shape[1] + 1, np.nan)
+    problem, start, _ = standardize("rbf", X, y[:, None], None, theta, None)
+    is_small = n_samples <= _judge.FEW_ROWS
+    make = _search.LikelihoodSearch if is_small else _search.PredictionSearch
+    search = make(problem, start, np.random.RandomState(0))
+    candidate = Candidate("matern52", start, inflation=1.5)
+    moved = getattr(search, descent)(candidate)
+    assert moved.inflation == 1.5 and moved.kernel == "matern52"
+    assert not np.array_equal(moved.theta, start)
 
 
 def test_standard_units_can_be_undone():

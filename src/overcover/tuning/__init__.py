@@ -286,7 +286,7 @@ def search_all(tools, start):
         best = judge.best([best, columns])
     for name in names:
         if name != first:
-            candidates[name] = tied(Candidate(name, best.theta), 8)
+            candidates[name] = tied(best._replace(kernel=name), 8)
     best = smoothest(
         [best, *(candidates[name] for name in names if name != first)], judge
     )

@@ -81,7 +81,8 @@ class PredictionSearch(Search):
         def loss(moved):
             return _safely(tied_loss, moved[0], moved[1], *options)
 
-        return Candidate(kernel, descend_tied(self.problem, theta, loss, max_iter))
+        theta = descend_tied(self.problem, theta, loss, max_iter)
+        return candidate._replace(theta=theta)
 
     def descend_columns(self, candidate):
         """Better length scales of every column, and noise; a `Candidate`."""
@@ -98,7 +99,7 @@ class PredictionSearch(Search):
 
         directions = directions_along(self.problem, theta, loss)
         theta = descend(self.problem, theta, loss, directions, max_iter)
-        return Candidate(kernel, theta)
+        return candidate._replace(theta=theta)
 
     def _limits(self):
         return self.limits if self.outputs is None else self.limits[self.outputs]
@@ -169,7 +170,8 @@ class LikelihoodSearch(Search):
         problem = self.problem._replace(kernel=kernel)
         if self.outputs is not None:
             problem = problem._replace(Y=problem.Y[:, self.outputs])
-        return Candidate(kernel, by_likelihood(problem, theta, [rows], max_iter, tied))
+        theta = by_likelihood(problem, theta, [rows], max_iter, tied)
+        return candidate._replace(theta=theta)
 
 
 def limits_of(errors, are_gross=False):
