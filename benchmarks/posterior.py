@@ -119,7 +119,9 @@ def one_fit(kind, n_rows, seed, n_test=2000):
     rng = np.random.default_rng([n_rows, seed])
     X = rng.uniform(-2, 2, (n_rows + n_test, 2))
     y = KINDS[kind](waves(X), rng)
-    model = OverlappingCoverRegressor(random_state=seed).fit(X[:n_rows], y[:n_rows])
+    model = OverlappingCoverRegressor(target="identity", random_state=seed).fit(
+        X[:n_rows], y[:n_rows]
+    )
     X, y = X[n_rows:], y[n_rows:]
     mean, std = model.predict(X, return_std=True)
     low, high = model.predict_interval(X, 0.95)

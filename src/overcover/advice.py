@@ -208,8 +208,8 @@ def about_scale(model):
     short, long = np.sort(model.errors_.ends(COVERAGE), axis=0)
     if np.any(long > SKEWED * short):
         yield (
-            "note: Errors reach much farther on one side than on the other. Try "
-            "target='auto', which looks for a scale where they are alike."
+            "note: Errors reach much farther on one side than on the other. Try another "
+            "scale of the outputs, such as target='log' or target='yeo-johnson'."
         )
 
 

@@ -113,13 +113,14 @@ def choose(data, groups, judge) -> InputScales | None:
         return None
     some = targets.some_rows(data, MOST_JUDGED)
     groups = None if groups is None else groups[some.rows]
-    plain = targets.joined([("identity", ())] * data.Y.shape[1])
     before, after = (
-        targets.held_out(some._replace(X=X), plain, groups, judge)[0].mean(axis=1)
+        targets.held_out(
+            some._replace(X=X), targets.Unchanged(), groups, judge
+        ).density.mean(axis=1)
         for X in (some.X, scales.forward(some.X))
     )
     gain = after - before
-    doubt = np.std(gain) / np.sqrt(len(gain))
+    doubt = targets.standard_error(gain)
     return scales if np.mean(gain) > max(LEAST_GAIN, targets.SURE * doubt) else None
 
 

@@ -43,7 +43,7 @@ from .planning.choice import plan_within
 from .planning.findings import warn_of_budget, warn_of_poor_choices
 from .planning.result import describe_fit
 from .tables import encode_training
-from .targets import Unchanged, check_target, fit_target
+from .targets import AUTO, Unchanged, check_target, fit_target
 
 # The machine by which "auto" chooses scales of outputs and inputs: one kernel, and
 # hyperparameters that all outputs share, are enough to compare scales.
@@ -99,14 +99,15 @@ default="auto"
         How several answers become one; see `overcover.combination`. "auto" is
         "certainty" with the router "variance" and ``n_consulted=1``: candidates that
         are about equally certain share the answer. Else it is "inverse-distance".
-    target : {"identity", "auto", "log", "logit", "yeo-johnson"}, ("logit", low, \
-high) or transformer, default="identity"
+    target : {"auto", "identity", "log", "logit", "yeo-johnson"}, ("logit", low, \
+high) or transformer, default="auto"
         The scale on which outputs are modelled, each column alone; all answers are in
         units of y. "log" is for positive outputs, "logit" for outputs between 0 and 1,
         or between bounds, "yeo-johnson" for skewed ones and counts. "auto" chooses for
-        each output the scale on which held-out rows are likeliest, "identity" if in
-        doubt. A transformer of scikit-learn must be increasing and have an
-        `inverse_transform`. See `overcover.targets`.
+        each skewed output the scale on which held-out rows are likeliest, "identity" if
+        in doubt or if the machine does not learn its own metric. A transformer of
+        scikit-learn must be increasing and have an `inverse_transform`. See
+        `overcover.targets`.
     input_scale : {"auto", "identity"}, default="auto"
         "auto" looks for columns of X with long tails, such as incomes or areas, and
         models them on a scale that is a logarithm in the tail, if held-out rows are
@@ -188,7 +189,7 @@ high) or transformer, default="identity"
         partition="kmeans",
         router="variance",
         combine="auto",
-        target="identity",
+        target="auto",
         input_scale="auto",
         encoder=None,
         n_jobs=None,
@@ -258,7 +259,7 @@ high) or transformer, default="identity"
         if scales is not None:
             self.input_scales_ = scales
         on_scale = inputs.on_scale(scales, data.X)
-        target = fit_target(self.target, data._replace(X=on_scale), groups, GP(**JUDGE))
+        target = self._choose_target(data._replace(X=on_scale), groups)
         if not isinstance(target, Unchanged):
             self.target_ = target
         if hasattr(self, "encoder_") and np.any(target.is_changed):
@@ -324,6 +325,13 @@ high) or transformer, default="identity"
         if self.input_scale != inputs.AUTO or not machine.learns_metric:
             return None
         return inputs.choose(data, groups, GP(**JUDGE))
+
+    def _choose_target(self, data, groups):
+        """The scale of the outputs; "auto" is for machines that learn a metric."""
+        is_auto = isinstance(self.target, str) and self.target == AUTO
+        if is_auto and not make_machine(self.machine).learns_metric:
+            return Unchanged()
+        return fit_target(self.target, data, groups, GP(**JUDGE))
 
     def _recipe(self, data, in_memory, budget=None) -> Recipe:
         """What the stages need besides the rows; refuses wrong parameters."""

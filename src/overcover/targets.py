@@ -39,11 +39,16 @@ WEIGHTS = _DENSITY / (1.0 + 2.0 * _DENSITY.sum())
 LAST_OBSERVED = 2.0
 # "auto" looks at so many rows at most, and needs so many; each of so many parts of them
 # is predicted from the others.
-MOST_JUDGED, LEAST_JUDGED, N_PARTS = 1000, 30, 3
+MOST_JUDGED, LEAST_JUDGED, N_PARTS = 600, 30, 3
+# It looks at outputs of which one tail is so many times as long as the other.
+LOPSIDED = 1.5
 # A scale must be better than the one before by so many standard errors.
 SURE = 2.0
 # Unless more intervals than this share cross a bound that the scale has.
 MOST_CROSSED = 0.05
+# What a scale may add to mean squared errors: densities gain where rows are many and
+# alike, means may lose where they are few and far.
+MOST_LOST = 0.02
 
 
 class Unchanged:
@@ -201,6 +206,23 @@ class Outcomes(NamedTuple):
             np.where(changed, np.sqrt(variance), std),
         )
 
+    def covariances(self, covariances):
+        """Covariances on the scale of the model, (n_outputs, n, n), in units of y.
+
+        Correlations are those on the scale, standard deviations those of `moments`.
+        """
+        stretch = np.divide(
+            self.moments()[1], self.std, out=np.zeros_like(self.std), where=self.std > 0
+        )
+        return covariances * stretch.T[:, :, None] * stretch.T[:, None, :]
+
+    def slopes(self):
+        """How means in units of y change with those on the scale, std held constant."""
+        step = np.where(self.std > 0, 1e-3 * self.std, 1e-6)
+        ends = (self._replace(mean=self.mean + sign * step) for sign in (-1, 1))
+        low, high = (end.moments()[0] for end in ends)
+        return np.where(self.target.is_changed, (high - low) / (2.0 * step), 1.0)
+
     def _nodes(self):
         """Errors in standard deviations, and their weights; without the median."""
         longest = self.errors.ends(2.0 * ndtr(LAST_OBSERVED) - 1.0, self.std)
@@ -306,36 +328,58 @@ def joined(learned):
 def choose(data, groups, judge):
     """For each output the scale on which rows held out are likeliest, in units of y.
 
-    A scale must be better than those before it in `SCALES` beyond doubt: ties go to the
-    first, "identity". Any gain is enough where intervals so far cross bounds that the
-    scale has. Work and memory do not grow with the number of rows.
+    A scale must be better than those before it in `SCALES` beyond doubt, and its means
+    hardly worse: ties go to the first, "identity". Any gain is enough where intervals
+    so far cross bounds that the scale has. Only outputs with one long tail, or between
+    0 and 1, are looked at. Work and memory do not grow with the number of rows.
     """
     n_rows, n_outputs = data.Y.shape
     kept = [("identity", ())] * n_outputs
-    if n_rows < LEAST_JUDGED:
-        return joined(kept)
     some = some_rows(data, MOST_JUDGED)
     groups = None if groups is None else groups[some.rows]
-    varies = np.flatnonzero(np.ptp(some.Y, axis=0) > 0).tolist()
-    best, ends, judge = held_out(some, joined(kept), groups, judge)
+    columns = [j for j, y in enumerate(some.Y.T) if is_lopsided(y)]
+    if n_rows < LEAST_JUDGED or not columns:
+        return Unchanged()
+    best = held_out(some, Unchanged(), groups, judge)
     for name in list(SCALES)[1:]:
         # All rows must allow it, not just these.
-        allowed = [j for j in varies if SCALES[name].is_allowed(data.Y[:, j])]
+        allowed = [j for j in columns if SCALES[name].is_allowed(data.Y[:, j])]
         if not allowed:
             continue
         trial = list(kept)
         for j in allowed:
             trial[j] = learn(name, data, j)
-        density, new_ends, _ = held_out(some, joined(trial), groups, judge)
+        new = held_out(some, joined(trial), groups, best.judge)
         for j in allowed:
             low, high = SCALES[name].bounds(trial[j][1])
-            crossed = np.mean((ends[0][:, j] < low) | (ends[1][:, j] > high))
-            gain = density[:, j] - best[:, j]
-            doubt = np.std(gain) / np.sqrt(len(gain))
-            if np.mean(gain) > (0.0 if crossed > MOST_CROSSED else SURE * doubt):
-                kept[j], best[:, j] = trial[j], density[:, j]
-                ends[:, :, j] = new_ends[:, :, j]
-    return joined(kept)
+            crossed = np.mean((best.low[:, j] < low) | (best.high[:, j] > high))
+            gain = new.density[:, j] - best.density[:, j]
+            least = 0.0 if crossed > MOST_CROSSED else SURE * standard_error(gain)
+            most = (1.0 + MOST_LOST) * best.squares[:, j].mean()
+            if np.mean(gain) > least and new.squares[:, j].mean() < most:
+                kept[j] = trial[j]
+                for before, after in zip(best[:-1], new[:-1]):
+                    before[:, j] = after[:, j]
+    chosen = joined(kept)
+    return chosen if chosen.is_changed.any() else Unchanged()
+
+
+def is_lopsided(y):
+    """Whether an output has one long tail, or lies between 0 and 1: most have neither.
+
+    >>> rng = np.random.default_rng(0)
+    >>> is_lopsided(rng.normal(size=500)), is_lopsided(rng.lognormal(size=500))
+    (False, True)
+    """
+    low, middle, high = np.quantile(y, [0.05, 0.5, 0.95])
+    tails = sorted((middle - low, high - middle))
+    is_between = np.all((y > 0) & (y < 1))
+    return bool(tails[1] > LOPSIDED * tails[0] or (is_between and tails[1] > 0))
+
+
+def standard_error(values):
+    """Of the mean of some values."""
+    return np.std(values) / np.sqrt(len(values))
 
 
 def some_rows(data, most):
@@ -349,30 +393,46 @@ def some_rows(data, most):
     )
 
 
-def held_out(data, target, groups, judge):
-    """Log densities and 95 % intervals of all rows, each predicted from other parts.
+class HeldOut(NamedTuple):
+    """How rows are predicted from others, in units of y, each (n_rows, n_outputs)."""
 
-    Also a machine that has the length scales which were found: they hardly differ
-    between scales, and take most of the time.
-    """
+    density: np.ndarray
+    """Log densities."""
+
+    squares: np.ndarray
+    """Squared errors."""
+
+    low: np.ndarray
+    high: np.ndarray
+    """The ends of 95 % intervals."""
+
+    judge: Any
+    """A machine with the length scales that predicted: they hardly differ between
+    scales, and take most of the time."""
+
+
+def held_out(data, target, groups, judge) -> HeldOut:
+    """All rows predicted, each from the parts that it does not belong to."""
     X, weights, judge = data.X, data.weights, clone(judge)
     Z = target.forward(data.Y)
     part = (np.arange(len(X)) if groups is None else groups) % N_PARTS
-    density, ends = np.empty(Z.shape), np.empty((2, *Z.shape))
+    density, squares, low, high = np.empty((4, *Z.shape))
     with noted(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rng = np.random.RandomState(0)
         judge.tune(X, Z, weights, len(X), rng, None, groups)
         for k in np.unique(part):
-            seen, asked = part != k, part == k
-            left = None if groups is None else groups[seen]
-            left = judge.groups_to_leave_out(left, np.flatnonzero(seen))
-            own = None if weights is None else weights[seen]
-            state = judge.fit_state(X[seen], Z[seen], own, groups=left)
+            others, own = part != k, part == k
+            left = None if groups is None else groups[others]
+            left = judge.groups_to_leave_out(left, np.flatnonzero(others))
+            w = None if weights is None else weights[others]
+            state = judge.fit_state(X[others], Z[others], w, groups=left)
             judge.calibrate([state])
-            answer = judge.answer(state, X[asked], variance=True)
+            answer = judge.answer(state, X[own], variance=True)
             parts = answer.mean, np.sqrt(answer.variance), judge.errors_, target
             outcomes = Outcomes(*parts)
-            density[asked] = outcomes.log_density(data.Y[asked])
-            ends[:, asked] = outcomes.interval(0.95)
-    return density, ends, clone(judge).set_params(length_scale=judge.length_scale_)
+            density[own] = outcomes.log_density(data.Y[own])
+            squares[own] = (outcomes.moments()[0] - data.Y[own]) ** 2
+            low[own], high[own] = outcomes.interval(0.95)
+    judge = clone(judge).set_params(length_scale=judge.length_scale_)
+    return HeldOut(density, squares, low, high, judge)

@@ -14,7 +14,7 @@ from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
 from ..explain import names_of_features
 from ..machines import NAMED
 from ..tables import TableEncoder, writing_table
-from ..targets import CHOICES
+from ..targets import AUTO, CHOICES
 from . import _app as option
 from ._app import app
 from ._columns import read_table, split_names
@@ -61,7 +61,7 @@ def fit(
             metavar=f"[{'|'.join(CHOICES)}|logit:LOW:HIGH]",
             help="Scale on which outputs are modelled; answers are in their units.",
         ),
-    ] = "identity",
+    ] = AUTO,
     drop: option.Drop = None,
     words: option.Words = None,
     missing: option.FitGaps = option.InFit.fill,

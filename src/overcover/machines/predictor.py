@@ -85,7 +85,8 @@ class Predictor:
             Also return covariances between the queries, of GP machines. Those of a GP
             alone are exact. In a cover they are exact between queries that the same
             subdomains answer with the same weights, smaller the more the weights
-            differ, and zero where no subdomain answers both queries. Memory:
+            differ, and zero where no subdomain answers both queries. Where `target` is
+            another scale, correlations are those on this scale. Memory:
             ``8 * n_queries**2`` bytes for every output, and once more for each thread.
         noise : bool, default=True
             Whether these are of a new observation, or of the function without the
@@ -123,8 +124,11 @@ n_outputs)
             self._check_variance()
         if return_cov:
             self._check_posterior("covariances")
-            self._check_scale("Covariances", "Draw from sample_y")
             mean, cov = self._covariance_rows(X, noise)
+            if np.any(self.target_.is_changed):
+                std = np.sqrt(np.diagonal(cov, axis1=1, axis2=2).T)
+                outcomes = self._outcomes(Prediction(mean, std), noise)
+                mean, cov = outcomes.moments()[0], outcomes.covariances(cov)
             cov = np.moveaxis(cov, 0, -1)
             return as_training_shape(self, mean), as_training_shape(self, cov)
         if return_std and not noise:
@@ -162,15 +166,6 @@ n_outputs)
                 f"{machine!r} has no predictive variance, so it can give neither "
                 "std nor intervals. Predict without return_std, or use GP(), whose "
                 "variance is exact."
-            )
-
-    def _check_scale(self, wanted, remedy):
-        """Refuse what is known on the scale of the outputs alone."""
-        if np.any(self.target_.is_changed):
-            raise ValueError(
-                f"{wanted} are not known where target= models outputs on another scale "
-                f"({', '.join(dict.fromkeys(self.target_.names))}). {remedy}, or fit "
-                "with target='identity'."
             )
 
     def _check_posterior(self, wanted):
@@ -313,7 +308,8 @@ class FullModel(Predictor):
         their answers, and these weights held constant: where subdomains take turns, the
         mean of a cover changes a little besides. The kernel "matern12" has a peak at
         every training row; exactly there the answer is the mean of the slopes on
-        either side. Those of a kernel object are central differences.
+        either side. Those of a kernel object are central differences. Where `target` is
+        another scale, they are slopes of the mean with its variance held constant.
 
         Parameters
         ----------
@@ -335,8 +331,10 @@ class FullModel(Predictor):
         check_is_fitted(self)
         X = check_queries(self, X)
         self._check_posterior("gradient")
-        self._check_scale("Slopes of the mean", "Take differences of predict")
-        return as_training_shape(self, self._gradient_rows(X))
+        slopes = self._gradient_rows(X)
+        if np.any(self.target_.is_changed):
+            slopes *= self._outcomes(self._predict_rows(X, True)).slopes()[:, None]
+        return as_training_shape(self, slopes)
 
     def explain(self, X, n_neighbors=5):
         """Say why: which subdomains answered, with which weights; which rows are near.
