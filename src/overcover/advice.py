@@ -208,8 +208,9 @@ def about_scale(model):
     short, long = np.sort(model.errors_.ends(COVERAGE), axis=0)
     if np.any(long > SKEWED * short):
         yield (
-            "note: Errors reach much farther on one side than on the other. Try another "
-            "scale of the outputs, such as target='log' or target='yeo-johnson'."
+            "note: Errors reach much farther on one side than on the other. Try "
+            "another scale of the outputs, such as target='log' or "
+            "target='yeo-johnson'."
         )
 
 

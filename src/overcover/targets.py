@@ -211,13 +211,14 @@ class Outcomes(NamedTuple):
 
         Correlations are those on the scale, standard deviations those of `moments`.
         """
-        stretch = np.divide(
-            self.moments()[1], self.std, out=np.zeros_like(self.std), where=self.std > 0
-        )
+        (_, std), before = self.moments(), self.std
+        assert std is not None and before is not None, "covariances have variances"
+        stretch = np.divide(std, before, out=np.zeros_like(std), where=before > 0)
         return covariances * stretch.T[:, :, None] * stretch.T[:, None, :]
 
     def slopes(self):
         """How means in units of y change with those on the scale, std held constant."""
+        assert self.std is not None, "a machine with slopes has variances"
         step = np.where(self.std > 0, 1e-3 * self.std, 1e-6)
         ends = (self._replace(mean=self.mean + sign * step) for sign in (-1, 1))
         low, high = (end.moments()[0] for end in ends)
