@@ -19,7 +19,7 @@ from overcover import (
     PatchworkGP,
 )
 
-N_POINTS = 4001
+N_POINTS = 2001
 
 
 def boundaries(settings):

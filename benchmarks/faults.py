@@ -38,7 +38,7 @@ class Settings(NamedTuple):
     n_cuts: int
 
 
-FULL = Settings(8000, 200, 30, 5000, 1000)
+FULL = Settings(8000, 200, 12, 2000, 500)
 QUICK = Settings(400, 40, 2, 60, 20)
 NOISES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
