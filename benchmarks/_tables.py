@@ -293,7 +293,7 @@ def boundaries(result):
     head += ["largest jump on any line", "RMS difference from the full GP"]
     text = (
         "A jump is a second difference of the predictive mean. Each line crosses a "
-        "plane of 6,000 rows in 2,000 steps; M = 200, and the standard deviation of "
+        "plane of 4,000 rows in 2,000 steps; M = 200, and the standard deviation of "
         "the noise is 0.1. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"

@@ -38,12 +38,15 @@ class Settings(NamedTuple):
     """Test rows that slow methods predict."""
 
     n_train: int | None
+    names: tuple[str, ...]
+    """Data sets."""
+
     n_lines: int
     """Lines along which `boundaries` measures jumps."""
 
 
-FULL = Settings(800, 300, 12_000, 20)
-QUICK = Settings(80, 30, 400, 3)
+FULL = Settings(800, 300, 12_000, ("kin40k", "protein"), 20)
+QUICK = Settings(80, 30, 400, ("kin40k",), 2)
 
 
 def contenders(machine, size, n_jobs=2):
@@ -81,7 +84,7 @@ SLOW = {"NN scheme", "LPR", *RULES}
 def table(settings):
     """Error, log density, coverage and seconds of all systems."""
     rows = []
-    for name in ("kin40k", "protein"):
+    for name in settings.names:
         data = _common.load(name).first(settings.n_train, None)
         note(f"table: {name}, hyperparameters")
         machine = GP(per_output=False)
@@ -191,7 +194,7 @@ N_INDUCING = 200
 def learned(settings):
     """Sparse GPs with the cover's hyperparameters, and with those of their bound."""
     rows = []
-    for name in ("kin40k",):
+    for name in settings.names[:1]:
         data = _common.load(name).first(settings.n_train, None)
         for method in ("fic", "dtc"):
             for tuning in ("local", "bound"):

@@ -44,10 +44,11 @@ class Settings(NamedTuple):
     subdomain_size: int
     n_repeats: int
     n_seeds: int
+    names: tuple[str, ...] = ("poserlike", "sarcos_small")
 
 
 FULL = Settings((400, 800, 1600), 2000, 60, 6000, 800, 3, 10)
-QUICK = Settings((30, 60), 40, 5, 200, 60, 1, 1)
+QUICK = Settings((30, 60), 40, 5, 160, 40, 1, 1, ("poserlike",))
 
 
 @cache
@@ -238,7 +239,7 @@ def error_of(data, mean):
 def tuning(settings):
     """ "auto" on real data, beside GP, neighbours and ridge; coverage."""
     rows = []
-    for name in ("poserlike", "sarcos_small"):
+    for name in settings.names:
         rows += tuning_rows(name, settings)
     print_table("Hyperparameters learned from training rows", rows)
     return rows

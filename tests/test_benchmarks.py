@@ -84,7 +84,7 @@ def test_plans_are_held_against_fits(benchmark_module, tmp_path, capsys):
     planning = benchmark_module("planning")
     planning.main(["--quick", "--results", str(tmp_path)])
     rows = sections(tmp_path)["planning"]["rows"]
-    assert [row["into_store"] for row in rows] == [False, True]
+    assert [row["into_store"] for row in rows] == [True]
     for row in rows:
         # Factors are planned for in float64, and may do in float32.
         assert 0.8 < row["disk_ratio"] < 2.2
