@@ -277,12 +277,21 @@ def test_a_section_that_fails_or_takes_too_long_stops_no_other(
     assert "ZeroDivisionError" in (tmp_path / "ill.log").read_text()
 
 
-def test_every_benchmark_is_run_by_the_driver(driver):
-    sections = {**driver.ALONE, **driver.BESIDE, **driver.LARGE}
-    assert len(sections) == len(driver.ALONE) + len(driver.BESIDE) + len(driver.LARGE)
-    run = {Path(section.command.split()[0]).name for section in sections.values()}
-    commands = {p.name for p in FOLDER.glob("*.py") if "def main(" in p.read_text()}
-    assert commands - run == {"publish.py", "everything.py"}
+def test_every_section_of_every_benchmark_is_run(driver, benchmark_module):
+    sections = [*driver.ALONE.items(), *driver.BESIDE.items(), *driver.LARGE.items()]
+    assert len(dict(sections)) == len(sections)
+    run: dict[str, set] = {}
+    for _, section in sections:
+        script, *options = section.command.removeprefix("-m ").split()
+        names = options[-1].split(",") if options and options[-1][:2] != "--" else []
+        run.setdefault(Path(script).stem, set()).update(names)
+    commands = {p.stem for p in FOLDER.glob("*.py") if "def main(" in p.read_text()}
+    assert commands | {"experiments"} == set(run) | {"publish", "everything"}
+    for script, names in run.items():
+        if names and script != "experiments":
+            assert names == set(benchmark_module(script).SECTIONS)
+    pages = benchmark_module("publish").experiments.page.SECTIONS
+    assert run["experiments"] == set(pages)
 
 
 def test_an_unknown_section_is_refused(benchmark_module, capsys):
