@@ -46,7 +46,6 @@ ALONE = {
     "planning": Section("benchmarks/planning.py", 240),
     "budgets": Section("benchmarks/planning.py --budgets", 120),
     "simulate": Section("benchmarks/simulate.py", 60),
-    "pose": Section("benchmarks/pose.py", 300),
     "compare": Section("benchmarks/compare.py", 300),
     "frames": Section("benchmarks/frames.py", 180),
     "rounding": Section("benchmarks/rounding.py", 180),
@@ -68,6 +67,7 @@ BESIDE = {
     "learned": Section("benchmarks/systems.py --section agreement,learned", 300),
     "constants": Section("benchmarks/constants.py", 300),
     "faults": Section("benchmarks/faults.py", 300),
+    "pose": Section("benchmarks/pose.py", 300),
     "boundaries": Section("benchmarks/boundaries.py", 300),
 }
 LARGE = {

@@ -48,7 +48,9 @@ class Settings(NamedTuple):
     """Training rows where one option after the other changes."""
 
 
-FULL = Settings(None, None, 800, 400, 500, 3, 10, (10**4, 10**5, 10**6), 2, 3, 12_000)
+FULL = Settings(
+    None, None, 800, 400, 500, 3, 10, (10**4, 10**5, 3 * 10**5), 2, 3, 12_000
+)
 QUICK = Settings(600, 200, 100, 50, 50, 1, 2, (500, 1000), 2, 2, 600)
 
 OVERLAPS = (0.0, 0.5, 0.9, 0.95)
