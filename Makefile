@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Made again only when the declared dependencies change.
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs bench bench-large clean
 
 demo: $(READY)
 	$(BIN)/python examples/pose.py
@@ -31,28 +31,12 @@ docs: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-# The published numbers: prints tables, writes benchmarks/results/*.json.
-bench: $(READY)
+# The published numbers and the pages that show them, from one commit: 40 minutes on two
+# quiet cores. `make bench-large` has what takes hours; its tables may be older.
+bench bench-large: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
-	$(BIN)/python benchmarks/partition.py
-	$(BIN)/python benchmarks/gp.py
-	$(BIN)/python benchmarks/constants.py
-	$(BIN)/python benchmarks/trust.py
-	$(BIN)/python benchmarks/twin.py
-	$(BIN)/python benchmarks/systems.py
-	$(BIN)/python benchmarks/boundaries.py
-	$(BIN)/python benchmarks/scaling.py
-	$(BIN)/python benchmarks/planning.py
-	$(BIN)/python benchmarks/planning.py --budgets
-	$(BIN)/python benchmarks/simulate.py
-	$(BIN)/python benchmarks/pose.py
-	$(BIN)/python benchmarks/compare.py
-	$(BIN)/python benchmarks/frames.py
-	$(BIN)/python benchmarks/faults.py
-	$(BIN)/python benchmarks/rounding.py
-	$(BIN)/python benchmarks/posterior.py
-	$(BIN)/python benchmarks/stream.py
-	$(BIN)/python benchmarks/rivals.py
+	$(BIN)/python benchmarks/everything.py $(if $(filter bench-large,$@),--large)
+	$(BIN)/python benchmarks/publish.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache demo \

@@ -1,7 +1,5 @@
 """How each record of results becomes a table of a page; used by `publish.py`."""
 
-NAMES = {"cover": "**overcover**", "NN-GP": "GP on 400 neighbours"}
-
 
 def table(head, rows):
     """A markdown table; numbers are formatted by the caller."""
@@ -28,51 +26,10 @@ def made_by(result):
     )
 
 
-def accuracy(result):
-    rows = []
-    for row in result["rows"]:
-        if "rmse" not in row:
-            continue
-        is_scheme = row["method"] == "NN-GP"
-        rmse = number(row["rmse"])
-        if is_scheme:
-            rmse += f" ({number(row['cover_rmse'])})"
-        rows.append(
-            [
-                row["data"],
-                NAMES.get(row["method"], row["method"]),
-                rmse,
-                number(row["nlpd"]),
-                number(row.get("nlpd_own")),
-                f"{row['coverage_95']:.1%}" if row["coverage_95"] else "-",
-                "-" if is_scheme else number(row["fit_s"]),
-                number(row["us_std"] or row["us_mean"]),
-            ]
-        )
-    head = ["data", "method", "RMSE", "NLPD", "NLPD, Student"]
-    head += ["coverage of 95 % intervals", "fit, s", "us per query"]
-    text = (
-        "All methods use their defaults. RMSE is the root mean squared error on the "
-        "test rows, in standardised units: each output is divided by its standard "
-        "deviation, and the table shows the mean over outputs. NLPD is the mean "
-        "negative log predictive density of the test rows, once with a Gaussian and "
-        "once with a Student t; lower is better. Coverage is the share of test rows "
-        "inside their 95 % interval. Query times include standard deviations, where "
-        "the method has them. GP on 400 neighbours uses the hyperparameters of "
-        "overcover and predicts at most 1,000 random test rows; the number in brackets "
-        "is overcover's error on these rows. On rf1 one corrupted test value, 177 "
-        "standard deviations from the mean, causes most of the error; the Student t "
-        "shows the density without its dominance. Test rows are drawn at random. "
-        "Coverage may be lower for rows from later times or other places. "
-    )
-    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
-
-
 def nn(result):
     rows = [
         [
             row["data"],
-            str(row["overlap"]),
             f"{row['speed_up']:.1f}x",
             f"{row['speed_up_large']:.1f}x",
             f"{row['rmse_ratio']:.3f} ({min(row['rmse_ratios']):.3f} to "
@@ -82,14 +39,14 @@ def nn(result):
         ]
         for row in result["rows"]
     ]
-    head = ["data", "overlap", "speed-up on the test set"]
+    head = ["data", "speed-up on the test set"]
     head += ["speed-up on ten times as many queries", "RMSE ratio"]
     head += ["share of the GEMM rate, training", "share of the GEMM rate, prediction"]
     text = (
         "The cover against `NeighborhoodRegressor`, a GP on the 400 nearest rows of "
         "each query. Both predict means and standard deviations with the same "
         "hyperparameters, in one run, with one thread each. The RMSE ratio is the "
-        "cover's error over that of `NeighborhoodRegressor`: the mean of five "
+        "cover's error over that of `NeighborhoodRegressor`: the mean of three "
         "partitions, with the least and the largest in brackets. The GEMM rate is the "
         "speed at which this computer multiplies large matrices, which is the upper "
         "limit for all methods here. "
@@ -98,9 +55,10 @@ def nn(result):
 
 
 def partition(result):
+    found = result["rows"]
     names = ("refined", "assign", "imda", "rpc", "flow")
-    by_key = {(row["K"], row["contender"]): row for row in result["quality"]}
-    counts = sorted({row["K"] for row in result["quality"]})
+    by_key = {(row["K"], row["contender"]): row for row in found["quality"]}
+    counts = sorted({row["K"] for row in found["quality"]})
     rows = [
         [str(K)]
         + [
@@ -113,18 +71,18 @@ def partition(result):
     large = "; ".join(
         f"{r['n_samples']:,} x {r['n_features']} into {r['K']:,} clusters: "
         f"{r['seconds']:.0f} s, peak {r['peak_gb']:.1f} GB"
-        for r in result["scale"]
+        for r in found["scale"]
     )
     sharded = "".join(
         f"{r['n_samples']:,} x {r['n_features']} into {r['K']:,} clusters in "
         f"{r['n_shards']} shards (one thread): {r['ratio']:.3f} times the J of "
         f"`EqualSizeKMeans`, in {r['seconds']:.0f} s instead of "
         f"{r['seconds_at_once']:.0f} s. "
-        for r in result.get("two_level", [])
+        for r in found["two_level"]
     )
     return (
         f"{table(head, rows)}\n\nJ, the sum of squared distances to the cluster means, "
-        "and seconds; 10,000 points in the unit disc, mean of ten seeds, one thread. "
+        "and seconds; 10,000 points in the unit disc, mean of five seeds, one thread. "
         f"Larger data on two cores: {large}. {sharded}{made_by(result)}"
     )
 
@@ -182,11 +140,6 @@ def overlap(result):
         rows = [row for row in changed if row["router"] == router]
         parts.append(f"Routed by {router}:\n\n{varied(rows, 'overlap')}")
     return "\n\n".join([*parts, made_by(result)])
-
-
-def spread(result):
-    rows = [row for row in result["rows"] if row["method"].startswith("spread")]
-    return f"{varied(rows, 'spread')}\n\n{made_by(result)}"
 
 
 def constants(result):
@@ -264,13 +217,13 @@ def twin_cover(result):
     text = (
         f"Twin GPs on {result['rows'][0]['n_train']:,} synthetic rows that resemble "
         "poses. All three use the same hyperparameters and one thread; times include "
-        "routing. "
+        f"routing, errors are those on {result['rows'][0]['n_compared']} test rows. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
 
 def twin_tuning(result):
-    """Twin GPs beside other systems on real data, and the regret of their tuning."""
+    """Twin GPs beside other systems on real data."""
     rows = [
         [
             r["data"],
@@ -278,11 +231,10 @@ def twin_tuning(result):
             number(r["error"]),
             f"{r['coverage_95']:.1%}" if r.get("coverage_95") else "-",
             number(r["fit_s"]),
-            f"{r['regret']:+.1%}" if "regret" in r else "-",
         ]
         for r in result["rows"]
     ]
-    head = ["data", "method", "error", "coverage of 95 % intervals", "fit, s", "regret"]
+    head = ["data", "method", "error", "coverage of 95 % intervals", "fit, s"]
     text = (
         "The error on poserlike is the mean absolute difference of angles in degrees, "
         "on sarcos_small the RMSE in standard deviations of the outputs. TwinGP and GP "
@@ -322,7 +274,8 @@ def systems_table(result):
     ]
     head = ["data", "system", "RMSE", "NLPD", "coverage of Gaussian 95 % intervals"]
     head += ["fit, s", "us per query", "negative variances"]
-    return f"{table(head, rows)}\n\n{made_by(result)}"
+    text = f"{result['rows'][0]['n_train']:,} training rows. "
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
 
 def boundaries(result):
@@ -340,7 +293,7 @@ def boundaries(result):
     head += ["largest jump on any line", "RMS difference from the full GP"]
     text = (
         "A jump is a second difference of the predictive mean. Each line crosses a "
-        "plane of 6,000 rows in 4,000 steps; M = 200, and the standard deviation of "
+        "plane of 4,000 rows in 2,000 steps; M = 200, and the standard deviation of "
         "the noise is 0.1. "
     )
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
@@ -462,14 +415,12 @@ def frames(result):
 
 
 TABLES = {
-    "accuracy": ("gp_accuracy", accuracy),
     "nn": ("gp_nn", nn),
     "partition": ("partition", partition),
-    "scaling": ("scaling", scaling),
+    "scaling": ("complexity", scaling),
     "memory": ("gp_memory", memory),
     "routers": ("gp_routers", routers),
     "overlap": ("gp_overlap", overlap),
-    "spread": ("gp_overlap", spread),
     "constants": ("constants", constants),
     "twin-search": ("twin_search", twin_search),
     "twin-cover": ("twin_cover", twin_cover),

@@ -210,5 +210,6 @@ TABLES = {
     "trust-weights": ("trust_weights", weights),
     "trust-outliers": ("trust_outliers", outliers),
     "trust-pose": ("trust_pose", pose),
+    "trust-poses": ("trust_poses", pose),
     "trust-surprises": ("trust_surprises", surprises),
 }

@@ -19,13 +19,13 @@ from overcover import (
     PatchworkGP,
 )
 
-N_POINTS = 4001
+N_ROWS, N_POINTS = 4000, 2001
 
 
 def boundaries(settings):
     """Steps of the predictive mean along lines through a plane."""
     rng = np.random.default_rng(_common.SEED)
-    n_train = settings.n_train or 6000
+    n_train = min(settings.n_train, N_ROWS)
     X = rng.uniform(0, 1, (n_train, 2))
     y = np.sin(8 * X[:, 0]) * np.cos(6 * X[:, 1]) + 0.1 * rng.normal(size=n_train)
     machine = GP(kernel="rbf", length_scale=0.15, noise=0.02)

@@ -1,23 +1,13 @@
-"""The store under stress: fits killed at random moments, damaged files, precision.
+"""Single precision in the store against double.
 
-    python benchmarks/faults.py [--section kills,damage,precision] [--quick]
+    python benchmarks/faults.py [--quick]
 
-Kills: SIGKILL ends fits into a store at random moments, and they start again until they
-are complete. Every model must equal that of an undisturbed fit. Damage: random bytes
-flip and files lose their ends. Every damage must cause an error that names the file, or
-change nothing. Precision: the errors that float32 causes, by the noise of the data.
-Prints tables and writes benchmarks/results/faults_*.json.
+The errors that float32 causes, by the noise of the data. Prints a table and writes
+benchmarks/results/faults_precision.json.
 """
 
-import os
-import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 import warnings
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -33,13 +23,10 @@ class Settings(NamedTuple):
 
     n_rows: int
     size: int
-    n_kills: int
-    n_flips: int
-    n_cuts: int
 
 
-FULL = Settings(8000, 200, 30, 5000, 1000)
-QUICK = Settings(400, 40, 2, 60, 20)
+FULL = Settings(8000, 200)
+QUICK = Settings(400, 40)
 NOISES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
 
@@ -52,134 +39,11 @@ def problem(n_rows, noise=0.1):
     return X[:n_rows], Y[:n_rows], X[n_rows:]
 
 
-def make_model(settings, machine=None):
-    """A model with a fixed seed."""
-    machine = GP(noise=0.01) if machine is None else machine
+def make_model(settings, machine):
+    """A cover with a fixed seed."""
     return OverlappingCoverRegressor(
         machine, subdomain_size=settings.size, overlap=0.8, random_state=0, n_jobs=2
     )
-
-
-# -- kills -----------------------------------------------------------------------------
-
-
-def fit_alone(path, n_rows, size):
-    """The fit that a process runs until it is killed."""
-    settings = FULL._replace(n_rows=int(n_rows), size=int(size))
-    X, Y, _ = problem(settings.n_rows)
-    store.fit_into(make_model(settings), X, Y, path)
-
-
-def kills(settings):
-    """One row per fit: the number of kills, and whether the model is the same."""
-    X, Y, queries = problem(settings.n_rows)
-    expected = make_model(settings).fit(X, Y)
-    answers = np.array(expected.predict(queries, return_std=True))
-    rng = np.random.default_rng(_common.SEED)
-    rows, n_kills = list[dict](), 0
-    with tempfile.TemporaryDirectory() as folder:
-        while n_kills < settings.n_kills:
-            path = Path(folder) / f"{len(rows)}.ocm"
-            count, n_files_at_kills = 0, list[int]()
-            while n_kills + count < settings.n_kills:
-                note(f"fit {len(rows)}, kill {n_kills + count}")
-                if not killed(path, settings, rng):
-                    break
-                count += 1
-                n_files_at_kills.append(n_files(path))
-            X, Y, _ = problem(settings.n_rows)
-            store.fit_into(make_model(settings), X, Y, path)
-            results = overcover.load(path).predict(queries, return_std=True)
-            store.verify(path)
-            same = bool(np.array_equal(results, answers))
-            rows.append(
-                {"kills": count, "files_at_kills": n_files_at_kills, "same_model": same}
-            )
-            n_kills += count
-            shutil.rmtree(path)
-    print_table(f"Fits of {expected.n_subdomains_} subdomains, killed", rows)
-    return rows
-
-
-def n_files(path):
-    """The number of complete files of a store."""
-    try:
-        return len(list(Path(path).glob("data-*/*.pack")))
-    except FileNotFoundError:  # a folder that has just got its final name
-        return 0
-
-
-def killed(path, settings, rng):
-    """Start a fit and kill it at a random moment; False if it ends before."""
-    command = [sys.executable, __file__, "--fit", str(path)]
-    command += [str(settings.n_rows), str(settings.size)]
-    child = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    # Wait for a random number of files and a little longer, to hit any point.
-    wanted = n_files(path) + int(rng.integers(0, 12))
-    while child.poll() is None and n_files(path) < wanted:
-        time.sleep(0.001)
-    if wanted == n_files(path):
-        time.sleep(float(rng.uniform(0, 0.05)))
-    if child.poll() is not None:
-        return False
-    os.kill(child.pid, signal.SIGKILL)
-    return child.wait() == -signal.SIGKILL
-
-
-# -- damage ----------------------------------------------------------------------------
-
-
-def damage(settings):
-    """One row per kind of damage: how often it was noticed, harmless, or missed."""
-    X, Y, queries = problem(120)
-    model = make_model(settings._replace(size=30)).fit(X, Y)
-    expected = np.array(model.predict(queries, return_std=True))
-    rng = np.random.default_rng(_common.SEED)
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.ocm"
-        model.save(path)
-        files = sorted(f for f in path.rglob("*") if f.is_file())
-
-        def flipped(data):
-            changed = bytearray(data)
-            changed[rng.integers(len(data))] ^= 1 << rng.integers(8)
-            return bytes(changed)
-
-        def cut(data):
-            return data[: rng.integers(len(data))]
-
-        for kind, change, n in (
-            ("one bit flipped", flipped, settings.n_flips),
-            ("cut short", cut, settings.n_cuts),
-        ):
-            counts = {"noticed": 0, "harmless": 0, "missed": 0}
-            for _ in range(n):
-                file = files[rng.integers(len(files))]
-                counts[outcome(path, file, change, queries, expected)] += 1
-            rows.append({"damage": kind, "tried": n} | counts)
-    print_table("Damaged files", rows)
-    return rows
-
-
-def outcome(path, file, change, queries, expected):
-    """The effect of one damaged file."""
-    whole = file.read_bytes()
-    replace(file, change(whole))
-    try:
-        results = overcover.load(path).predict(queries, return_std=True)
-        return "harmless" if np.array_equal(results, expected) else "missed"
-    except store.StoreError as error:
-        return "noticed" if file.name in str(error) else "missed"
-    finally:
-        replace(file, whole)
-
-
-def replace(file, content):
-    """Put another file under the same name: threads may still read the old one, and the
-    system ends a process whose mapped file shrinks."""
-    file.unlink()
-    file.write_bytes(content)
 
 
 # -- precision -------------------------------------------------------------------------
@@ -231,7 +95,7 @@ def narrowed(model, queries):
     }
 
 
-SECTIONS = {"kills": kills, "damage": damage, "precision": precision}
+SECTIONS = {"precision": precision}
 
 
 def main(arguments=None):
@@ -240,7 +104,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--fit"]:
-        fit_alone(*sys.argv[2:])
-    else:
-        main()
+    main()

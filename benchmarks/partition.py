@@ -1,8 +1,8 @@
 """Equal-size clustering: inertia and seconds against a min-cost-flow k-means.
 
-    python benchmarks/partition.py [--quick] [--json FILE]
+    python benchmarks/partition.py [--quick] [--results FOLDER]
 
-Three tables. Quality: 10,000 uniform points in the unit disc, mean over 10 seeds, every
+Three tables. Quality: 10,000 uniform points in the unit disc, mean over 5 seeds, every
 contender on one thread, compilation excluded by a warm-up. Scale: standard normal rows
 on all cores, each problem in its own process so that its peak memory is its own. Two
 levels: standard normal rows in shards against all rows at once, on one thread.
@@ -22,10 +22,8 @@ from time import perf_counter
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from _common import RESULTS, describe_run
+from _common import RESULTS, write_json
 from overcover import EqualSizeKMeans, RecursiveProjection, TwoLevelKMeans
-
-TARGET = RESULTS / "partition.json"
 
 
 def unit_disc(n_samples, seed):
@@ -172,7 +170,7 @@ def measure_scale(problems):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, seconds")
-    parser.add_argument("--json", type=Path, help="where to write the numbers")
+    parser.add_argument("--results", type=Path, help="folder for the JSON file")
     parser.add_argument("--alone", type=int, nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.alone:
@@ -184,20 +182,18 @@ def main():
         scale = measure_scale([(20_000, 2, 57)])
         two_level = measure_two_level(2000, 2, 40, (2,))
     else:
-        quality = measure_quality(10_000, (5, 10, 50), n_seeds=10)
-        scale = measure_scale([(300_000, 2, 57), (1_000_000, 16, 2000)])
+        quality = measure_quality(10_000, (5, 10, 50), n_seeds=5)
+        scale = measure_scale([(300_000, 2, 57), (200_000, 16, 400)])
         two_level = measure_two_level(100_000, 8, 1250, (2, 4))
     claims = judge(quality, two_level)
     for claim in claims:
         verdict = {True: "holds", False: "FAILS", None: ""}[claim["holds"]]
         print(f"K = {claim['K']:<4}{claim['claim']}: {claim['value']:.3f} {verdict}")
-    target = options.json or (None if options.quick else TARGET)
-    if target:
-        target.parent.mkdir(parents=True, exist_ok=True)
+    folder = options.results or (None if options.quick else RESULTS)
+    if folder:
         outcome = {"quality": quality, "claims": claims, "scale": scale}
         outcome["two_level"] = two_level
-        record = {"run": describe_run(), **outcome}
-        target.write_text(json.dumps(record, indent=1) + "\n")
+        print(f"-> {write_json('partition', outcome, folder)}")
 
 
 if __name__ == "__main__":

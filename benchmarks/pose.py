@@ -44,7 +44,7 @@ def pose_error(data, predictions):
 
 def measure(preset, quick):
     """Error and seconds of every contender on one preset."""
-    n_frames = {"n_frames": 240} if quick else {}
+    n_frames = {"n_frames": 120} if quick else {}
     data, seconds = _common.timed(
         make_pose, preset, random_state=_common.SEED, n_jobs=2, cache=False, **n_frames
     )

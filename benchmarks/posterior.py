@@ -32,7 +32,7 @@ class Settings(NamedTuple):
     seeds: tuple[int, ...]
 
 
-FULL, QUICK = Settings(2000, 200, tuple(range(10))), Settings(600, 10, (0,))
+FULL, QUICK = Settings(1200, 100, (0, 1, 2, 3)), Settings(320, 5, (0,))
 # How far neighbours lie apart; the function changes over lengths of about one.
 DISTANCE, GROUP = 0.1, 4
 # Keeps log densities of equal places finite, for every model alike.
@@ -142,7 +142,7 @@ BOUNDS = {"positive": (0, np.inf), "bounded": (0, 1), "counts": (0, np.inf)}
 BOUNDS["river"] = (0, np.inf)
 SITE = 5  # of the river
 # Seeds of each case; "auto" fits several small models besides.
-N_FITS = 3
+N_FITS = 2
 
 
 def targets(settings):

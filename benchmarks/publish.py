@@ -5,8 +5,9 @@
 Tables come from benchmarks/results/*.json, the output of README's example from running
 it. A mark is a pair of comments, ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->``.
 With ``--check`` nothing is written, and the exit code says whether anything would be.
-Results of different versions of the package, or of a changed checkout, are refused;
-``--mixed`` publishes them nevertheless. Every table names its commit.
+docs/reproduction.md is written as a whole, from experiments/results. Results of
+different versions of the package, or of a changed checkout, are refused, but for the
+large ones; ``--mixed`` publishes them nevertheless. Every table names its commit.
 """
 
 import argparse
@@ -25,10 +26,17 @@ import _scale_tables
 import _tables
 import _trust_tables
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import experiments.page
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+EXPERIMENTS = ROOT / "experiments" / "results"
+REPRODUCTION = ROOT / "docs" / "reproduction.md"
 TABLES = _tables.TABLES | _scale_tables.TABLES | _precision_tables.TABLES
 TABLES |= _trust_tables.TABLES | _posterior_tables.TABLES | _peer_tables.TABLES
+# Hours, on a run of their own: `make bench-large`.
+LARGE = ("scale_million", "scale_growth", "scale_pose", "trust_poses")
 PAGES = ("README.md", "docs/how-it-works.md", "docs/routing.md", "docs/choosing.md")
 PAGES += ("docs/methods.md", "docs/pose.md", "docs/store-format.md")
 PAGES += (
@@ -41,6 +49,12 @@ PAGES += (
     "docs/learning-on.md",
     "docs/peers.md",
 )
+
+
+def path_of(name):
+    """The file of a result."""
+    folder = EXPERIMENTS if name in experiments.page.SECTIONS else RESULTS
+    return folder / f"{name}.json"
 
 
 def example(page):
@@ -62,7 +76,7 @@ def filled(page):
             text = example(page)
         else:
             source, write = TABLES[name]
-            path = RESULTS / f"{source}.json"
+            path = path_of(source)
             if not path.exists():
                 return match[0]
             text = write(json.loads(path.read_text()))
@@ -72,19 +86,29 @@ def filled(page):
     return re.sub(mark, fill, page, flags=re.S)
 
 
-def objection(folder):
+def records(large=False):
+    """Every published result that there is, by the path of its file."""
+    names = {source for source, _ in TABLES.values()} | set(experiments.page.SECTIONS)
+    names = [name for name in sorted(names) if large or name not in LARGE]
+    paths = [path_of(name) for name in names]
+    return {
+        path: json.loads(path.read_text())["run"] if path.exists() else None
+        for path in paths
+    }
+
+
+def objection():
     """Why the published results do not belong together, or None.
 
     They must come from one version of the package, the git tree of src/overcover, and
-    from checkouts without changes.
+    from checkouts without changes. The large ones are runs of their own: their tables
+    name the commit, and may be older.
     """
     by_source: dict[str, list[str]] = {}
     changed = []
-    for name in sorted({source for source, _ in TABLES.values()}):
-        path = folder / f"{name}.json"
-        if not path.exists():
+    for path, run in records().items():
+        if run is None:
             continue
-        run = json.loads(path.read_text())["run"]
         source = _common.source_of(run) or f"unknown, of {path.name}"
         text = f"{path.name} (commit {(run.get('commit') or 'unknown')[:7]})"
         by_source.setdefault(source, []).append(text)
@@ -103,6 +127,11 @@ def objection(folder):
     return "\n".join([*parts, remedy])
 
 
+def missing():
+    """Names of the results that pages want and nobody has measured."""
+    return [path.name for path, run in records(large=True).items() if run is None]
+
+
 def main(arguments=None):
     """Fill in all pages."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -111,19 +140,20 @@ def main(arguments=None):
         "--mixed", action="store_true", help="publish results of different versions"
     )
     options = parser.parse_args(arguments)
-    reason = None if options.mixed else objection(RESULTS)
+    if missing():
+        print(f"not measured: {', '.join(missing())}", file=sys.stderr)
+    reason = None if options.mixed else objection()
     if reason:
         print(reason, file=sys.stderr)
         return 2
-    stale = []
-    for name in PAGES:
-        path = ROOT / name
-        page = path.read_text()
-        new = filled(page)
-        if new != page:
-            stale.append(name)
-            if not options.check:
-                path.write_text(new)
+    pages = {ROOT / name: filled((ROOT / name).read_text()) for name in PAGES}
+    if EXPERIMENTS.is_dir():
+        pages[REPRODUCTION] = experiments.page.text_of(EXPERIMENTS)
+    stale = [path for path, new in pages.items() if path.read_text() != new]
+    for path in stale:
+        if not options.check:
+            path.write_text(pages[path])
+    stale = [str(path.relative_to(ROOT)) for path in stale]
     print("changed:" if stale else "nothing changed", ", ".join(stale))
     return int(options.check and bool(stale))
 

@@ -6,7 +6,7 @@ Prints a table per data set and writes benchmarks/results/peers.json. Contenders
 `peers`; each runs in a process of its own, with the same rows and the same number of
 threads. It fits and predicts a few rows first, so that neither imports nor compilation
 count. A contender that fails or exceeds its time has a row that says so. Errors and
-widths are in standard deviations of the outputs. Half an hour on two cores.
+widths are in standard deviations of the outputs. Some 15 minutes on two cores.
 """
 
 import argparse
@@ -46,8 +46,8 @@ class Settings(NamedTuple):
     """Seconds of wall-clock time to fit and predict."""
 
 
-FULL = Settings(None, 2000, 8, 120)
-QUICK = Settings(300, 100, 2, 60)
+FULL = Settings(None, 2000, 2, 90)
+QUICK = Settings(300, 100, 2, 20)
 
 # -- one contender, in its own process -------------------------------------------------
 
@@ -173,7 +173,7 @@ COLUMNS += ("us_query", "peak_mb", "reason")
 def main(arguments=None):
     """Run the chosen contenders on the chosen data."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=listed, default=list(NAMES))
+    parser.add_argument("--data", type=listed, help="data sets; all by default")
     parser.add_argument("--only", type=listed, default=list(peers.CONTENDERS))
     parser.add_argument("--threads", type=int, default=2, help="for every contender")
     parser.add_argument("--quick", action="store_true", help="a small run")
@@ -188,14 +188,15 @@ def main(arguments=None):
             known = ", ".join(peers.CONTENDERS)
             parser.error(f"no contender {method!r}; choose among {known}")
     settings = QUICK if options.quick else FULL
+    names = options.data or list(NAMES[:1] if options.quick else NAMES)
     if options.rows:
         settings = settings._replace(n_train=options.rows)
     # A part of the run must not overwrite published numbers.
-    is_full = settings == FULL and {*options.data} == {*NAMES}
+    is_full = settings == FULL and {*names} == {*NAMES}
     is_full &= {*options.only} == {*peers.CONTENDERS}
     folder = options.results or (_common.RESULTS if is_full else None)
     rows = []
-    for name in options.data:
+    for name in names:
         part = []
         for method in options.only:
             note(f"{name}: {method}")

@@ -1,10 +1,9 @@
 """Measured exponents: how the stages grow with N, M, K' and d.
 
-    python benchmarks/scaling.py [--axis N,M] [--quick]
-
-One axis varies at a time. An exponent is the least-squares slope of log seconds over
-log value, and `at_end` that of the two largest values, where fixed costs matter least.
-Seconds are the least of several runs. The theory, with p = `overlap`:
+`python -m experiments complexity` records them. One axis varies at a time. An exponent
+is the least-squares slope of log seconds over log value, and `at_end` that of the two
+largest values, where fixed costs matter least. Seconds are the least of several runs.
+The theory, with p = `overlap`:
 
     machines    O(N M^2 / (1 - p))   a Cholesky factor and inverse of every subdomain
     partition   O(N K)               with at most K = N / ((1 - p) M) centres
@@ -16,16 +15,13 @@ exactly K' machines; one thread. The number of queries per subdomain is constant
 because the size of its batches determines the speed of a machine.
 """
 
-import argparse
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 import _common
-from _common import interleaved, note, print_table
+from _common import interleaved, note
 from overcover import GP, OverlappingCoverRegressor
 
 # -- definitions -----------------------------------------------------------------------
@@ -43,10 +39,10 @@ class Problem(NamedTuple):
 
 
 AXES = {
-    "N": (5_000, 10_000, 20_000, 40_000),
+    "N": (5_000, 10_000, 20_000),
     "M": (100, 200, 400, 800),
     "K": (1, 2, 4, 8),
-    "d": (2, 4, 8, 16, 32),
+    "d": (2, 8, 32),
 }
 QUICK_AXES = {"N": (120, 240), "M": (20, 40), "K": (1, 2), "d": (2, 4)}
 QUICK_PROBLEM = Problem(N=120, M=30, K=1, d=2)
@@ -143,35 +139,3 @@ def exponents(axis, points):
             }
         )
     return rows
-
-
-def main(arguments=None):
-    """Measure along the chosen axes."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--axis", default=",".join(AXES), help="of N, M, K, d")
-    parser.add_argument("--quick", action="store_true", help="a small run, in seconds")
-    parser.add_argument("--results", type=Path, help="folder for the JSON file")
-    options = parser.parse_args(arguments)
-    chosen = options.axis.split(",")
-    if not set(chosen) <= set(AXES):
-        parser.error(f"no axis {options.axis!r}; choose among {', '.join(AXES)}")
-    axes, base = (QUICK_AXES, QUICK_PROBLEM) if options.quick else (AXES, Problem())
-    with threadpool_limits(1):
-        measure(QUICK_PROBLEM, n_repeats=1)  # compiles what has to be compiled
-        rows = [row for axis in chosen for row in along(axis, axes[axis], base)]
-    print_table("Exponents", rows)
-    # A quick run must not overwrite published numbers.
-    folder = options.results or (None if options.quick else _common.RESULTS)
-    if folder:
-        print(f"-> {_common.write_json('scaling', rows, folder)}")
-
-
-def along(axis, values, base):
-    """Vary one axis; print the points, and keep them with the exponents."""
-    points = [measure(base._replace(**{axis: value})) for value in values]
-    print_table(f"Along {axis} (seconds; mean and std in us per query)", points)
-    return [row | {"points": points} for row in exponents(axis, points)]
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Rows that arrive in batches: a model that learns on against a fit at once.
 
-    python benchmarks/stream.py [--quick] [--rows 36000] [--batch 1000] [--single 10]
+    python benchmarks/stream.py [--quick] [--rows 16000] [--batch 1000] [--single 10]
 
 The first rows are fitted, the others learned in batches; halfway the model is saved,
 loaded, and goes on from the store. At the end, single rows are learned one by one. The
@@ -27,8 +27,8 @@ from overcover import GP, OverlappingCoverRegressor, load
 class Settings(NamedTuple):
     """One stream."""
 
-    n_rows: int = 36_000
-    n_first: int = 12_000
+    n_rows: int = 16_000
+    n_first: int = 8_000
     n_batch: int = 1_000
     size: int = 800
     n_single: int = 10

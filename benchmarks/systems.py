@@ -38,12 +38,15 @@ class Settings(NamedTuple):
     """Test rows that slow methods predict."""
 
     n_train: int | None
+    names: tuple[str, ...]
+    """Data sets."""
+
     n_lines: int
     """Lines along which `boundaries` measures jumps."""
 
 
-FULL = Settings(800, 1000, None, 60)
-QUICK = Settings(80, 30, 400, 3)
+FULL = Settings(800, 300, 12_000, ("kin40k", "protein"), 20)
+QUICK = Settings(80, 30, 400, ("kin40k",), 2)
 
 
 def contenders(machine, size, n_jobs=2):
@@ -81,7 +84,7 @@ SLOW = {"NN scheme", "LPR", *RULES}
 def table(settings):
     """Error, log density, coverage and seconds of all systems."""
     rows = []
-    for name in ("kin40k", "protein"):
+    for name in settings.names:
         data = _common.load(name).first(settings.n_train, None)
         note(f"table: {name}, hyperparameters")
         machine = GP(per_output=False)
@@ -102,7 +105,8 @@ def table_row(data, label, model, settings):
     most = settings.n_scheme if label in SLOW else None
     asked = data.some_test_rows(most)
     X, Y = data.X_test[asked], data.Y_test[asked]
-    row = {"data": data.name, "method": label, "n_test": len(X), "fit_s": fit_s}
+    row = {"data": data.name, "method": label, "n_train": len(data.X_train)}
+    row |= {"n_test": len(X), "fit_s": fit_s}
     if isinstance(model, StructuredNeighbors):
         mean, seconds = _common.timed(model.predict, X)
         row["rmse"] = float(_common.rmse(Y, mean.reshape(Y.shape)).mean())
@@ -190,7 +194,7 @@ N_INDUCING = 200
 def learned(settings):
     """Sparse GPs with the cover's hyperparameters, and with those of their bound."""
     rows = []
-    for name in ("kin40k", "protein"):
+    for name in settings.names[:1]:
         data = _common.load(name).first(settings.n_train, None)
         for method in ("fic", "dtc"):
             for tuning in ("local", "bound"):

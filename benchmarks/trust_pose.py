@@ -59,6 +59,14 @@ def pose(settings):
     return rows
 
 
+def poses(settings):
+    """All sets, with five seeds and a grid."""
+    if settings.is_full:
+        settings = settings._replace(poses=tuple(SETS), seeds=(0, 1, 2, 3, 4))
+        settings = settings._replace(n_grid=30)
+    return pose(settings)
+
+
 def pose_row(data, machine, size, seed, error):
     """The default on later frames."""
     model = _trust.default(seed, machine, subdomain_size=size, n_jobs=1)

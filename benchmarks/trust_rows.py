@@ -107,7 +107,7 @@ def outliers(settings):
     """Error on clean rows with 2 % of the outputs corrupted, over that without."""
     rows = []
     for name in _trust.cases(settings, CLEAN):
-        for seed in settings.seeds[:2]:
+        for seed in settings.seeds[:1]:
             rows += outlier_rows(name, CLEAN[name](settings, seed), seed)
             print_table("Outliers: error on clean rows over that without", rows)
     return rows

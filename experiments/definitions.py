@@ -68,16 +68,16 @@ class Scale(NamedTuple):
 
 SCALES = {
     "full": Scale(
-        frames=Frames(None, None, 24_000),
+        frames=Frames(None, None, 12_000),
         size=800,
         sizes=(100, 200, 400, 800, 1600),
         analysed=(400, 800),
-        overlaps=(0.0, 0.3, 0.6, 0.9),
+        overlaps=(0.0, 0.6, 0.9),
         spreads=(1.0, 2.0),
         n_test=1600,
-        n_seeds=3,
-        n_scheme=1000,
-        n_repeats=3,
+        n_seeds=1,
+        n_scheme=100,
+        n_repeats=2,
         n_points=10_000,
         n_runs=10,
         clusters=(5, 10, 50),

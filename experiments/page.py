@@ -13,8 +13,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reproduction.md"
 HEAD = """\
 # The paper's tables and figures, reproduced
 
-`python -m experiments page` writes this page from `experiments/results/*.json`; do not
-edit it. `python -m experiments all --quick` runs a small version of everything in
+`python benchmarks/publish.py` writes this page from `experiments/results/*.json`; do
+not edit it. `python -m experiments all --quick` runs a small version of everything in
 minutes.
 
 The paper's data cannot be distributed with this package. Two replacements stand in:
@@ -40,6 +40,12 @@ same for all systems in a table.
 
 def write_page(results, path=PAGE):
     """Write the page; return its path."""
+    path.write_text(text_of(results))
+    return path
+
+
+def text_of(results):
+    """The whole page, from the JSON files of a folder."""
     paths = sorted(results.glob("*.json"))
     records = {path.stem: json.loads(path.read_text()) for path in paths}
     rows = {name: record["rows"] for name, record in records.items()}
@@ -47,8 +53,7 @@ def write_page(results, path=PAGE):
     for name, section in SECTIONS.items():
         if name in records:
             parts.append(f"{section(rows[name])}\n\n{made_by(records[name])}\n")
-    path.write_text("\n".join(parts))
-    return path
+    return "\n".join(parts)
 
 
 def _claims(results):

@@ -27,6 +27,12 @@ def common(benchmark_module):
 
 
 @pytest.fixture
+def driver(benchmark_module):
+    """The command that runs all others."""
+    return benchmark_module("everything")
+
+
+@pytest.fixture
 def tiny_data(common, monkeypatch):
     """Stands in for the data files: two outputs, smooth and nearly free of noise."""
 
@@ -55,10 +61,8 @@ def test_gp_sections_run_and_leave_a_record(
     for record in written.values():
         assert {"commit", "dirty", "seed", "command", "cpu"} <= set(record["run"])
         assert record["rows"]
-    by_method = {row["method"]: row for row in written["gp_accuracy"]["rows"]}
-    assert by_method["cover"]["rmse"] < 0.3
-    assert by_method["NN-GP"]["rmse"] < 0.3
-    assert 0.8 < by_method["cover"]["coverage_95"] <= 1
+    for row in written["gp_routers"]["rows"]:
+        assert row["rmse"] < 0.3 and 0.8 < row["coverage_95"] <= 1
     assert written["gp_nn"]["rows"][0]["speed_up"] > 0
     assert "Routers" in capsys.readouterr().out
 
@@ -76,20 +80,11 @@ def test_rounding_is_held_against_double_precision(
     assert "float64" in capsys.readouterr().out
 
 
-def test_scaling_runs_and_leaves_a_record(benchmark_module, tmp_path, capsys):
-    scaling = benchmark_module("scaling")
-    scaling.main(["--quick", "--results", str(tmp_path)])
-    rows = sections(tmp_path)["scaling"]["rows"]
-    assert len(rows) == len(scaling.AXES) * len(scaling.EXPECTED)
-    assert np.isfinite([row["exponent"] for row in rows]).all()
-    assert "Exponents" in capsys.readouterr().out
-
-
 def test_plans_are_held_against_fits(benchmark_module, tmp_path, capsys):
     planning = benchmark_module("planning")
     planning.main(["--quick", "--results", str(tmp_path)])
     rows = sections(tmp_path)["planning"]["rows"]
-    assert [row["into_store"] for row in rows] == [False, True]
+    assert [row["into_store"] for row in rows] == [True]
     for row in rows:
         # Factors are planned for in float64, and may do in float32.
         assert 0.8 < row["disk_ratio"] < 2.2
@@ -132,15 +127,9 @@ def test_twin_sections_run_and_leave_a_record(
     assert "Covariate shift" in capsys.readouterr().out
 
 
-def test_the_store_withstands_faults(benchmark_module, tmp_path, capsys):
-    faults = benchmark_module("faults")
-    sections_run = "damage,precision"  # kills are in test_store_resume
-    faults.main(["--quick", "--section", sections_run, "--results", str(tmp_path)])
-    written = sections(tmp_path)
-    for row in written["faults_damage"]["rows"]:
-        assert row["missed"] == 0
-        assert row["noticed"] + row["harmless"] == row["tried"]
-    for row in written["faults_precision"]["rows"]:
+def test_single_precision_is_held_against_double(benchmark_module, tmp_path, capsys):
+    benchmark_module("faults").main(["--quick", "--results", str(tmp_path)])
+    for row in sections(tmp_path)["faults_precision"]["rows"]:
         assert row["noise"] < 1e-2 or row["std_relative_max"] < 1e-4
     assert "Single precision" in capsys.readouterr().out
 
@@ -266,19 +255,43 @@ def test_a_quick_run_writes_nothing_unless_asked(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_peer_that_cannot_run_says_why(benchmark_module, tiny_data, monkeypatch):
-    gp = benchmark_module("gp")
-    trees = benchmark_module("peers.boosted_trees")
-    monkeypatch.setattr(trees, "find_spec", lambda name: None)
-    data = gp.problem("tiny", gp.QUICK)
-    row = gp.peer_row(trees, data, None, gp.QUICK)
-    assert "not installed: pip install" in row["note"]
+def test_a_section_that_fails_or_takes_too_long_stops_no_other(
+    driver, monkeypatch, tmp_path, capsys
+):
+    scripts = {"well": "pass", "ill": "1 / 0", "slow": "import time; time.sleep(60)"}
+    for name, text in scripts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    made = {n: driver.Section(f"{tmp_path}/{n}.py", 2) for n in scripts}
+    monkeypatch.setattr(driver, "BESIDE", {"slow": made["slow"], "ill": made["ill"]})
+    monkeypatch.setattr(driver, "ALONE", {"well": made["well"]})
+    assert driver.main(["--results", str(tmp_path), "--logs", str(tmp_path)]) == 1
+    said = capsys.readouterr().out
+    assert "slow        2  over its limit of 2 s" in said
+    assert "failed (exit code 1)" in said and "Not done: slow, ill." in said
+    assert "ZeroDivisionError" in (tmp_path / "ill.log").read_text()
+
+
+def test_every_section_of_every_benchmark_is_run(driver, benchmark_module):
+    sections = [*driver.ALONE.items(), *driver.BESIDE.items(), *driver.LARGE.items()]
+    assert len(dict(sections)) == len(sections)
+    run: dict[str, set] = {}
+    for _, section in sections:
+        script, *options = section.command.removeprefix("-m ").split()
+        names = options[-1].split(",") if options and options[-1][:2] != "--" else []
+        run.setdefault(Path(script).stem, set()).update(names)
+    commands = {p.stem for p in FOLDER.glob("*.py") if "def main(" in p.read_text()}
+    assert commands | {"experiments"} == set(run) | {"publish", "everything"}
+    for script, names in run.items():
+        if names and script != "experiments":
+            assert names == set(benchmark_module(script).SECTIONS)
+    pages = benchmark_module("publish").experiments.page.SECTIONS
+    assert run["experiments"] == set(pages)
 
 
 def test_an_unknown_section_is_refused(benchmark_module, capsys):
     with pytest.raises(SystemExit):
         benchmark_module("gp").main(["--section", "speed"])
-    assert "choose among accuracy, nn" in capsys.readouterr().err
+    assert "choose among nn, routers" in capsys.readouterr().err
 
 
 def test_missing_data_say_where_to_look(common, monkeypatch, tmp_path):

@@ -129,25 +129,41 @@ def record_of(commit, source, dirty=False):
     return json.dumps({"run": {"commit": commit, "source": source, "dirty": dirty}})
 
 
-def test_results_of_different_sources_are_refused(
-    benchmark_module, tmp_path, monkeypatch, capsys
-):
+@pytest.fixture
+def publish(benchmark_module, tmp_path, monkeypatch):
+    """The command, with folders of its own and no page."""
     publish = benchmark_module("publish")
-    (tmp_path / "gp_accuracy.json").write_text(record_of("a" * 40, "1" * 40))
-    (tmp_path / "peers.json").write_text(record_of("b" * 40, "1" * 40))
-    # Two commits with the same package belong together.
-    assert publish.objection(tmp_path) is None
-    (tmp_path / "peers.json").write_text(record_of("b" * 40, "2" * 40))
-    message = publish.objection(tmp_path)
-    assert "gp_accuracy.json (commit aaaaaaa)" in message
-    assert "peers.json (commit bbbbbbb)" in message and "--mixed" in message
-    monkeypatch.setattr(publish, "RESULTS", tmp_path)
+    for name in ("RESULTS", "EXPERIMENTS"):
+        monkeypatch.setattr(publish, name, tmp_path / name)
+        (tmp_path / name).mkdir()
     monkeypatch.setattr(publish, "PAGES", ())
+    return publish
+
+
+def test_results_of_different_sources_are_refused(publish, tmp_path, capsys):
+    ours, theirs = tmp_path / "RESULTS" / "peers.json", tmp_path / "EXPERIMENTS"
+    (theirs / "table.json").write_text(record_of("a" * 40, "1" * 40))
+    ours.write_text(record_of("b" * 40, "1" * 40))
+    # Two commits with the same package belong together.
+    assert publish.objection() is None
+    ours.write_text(record_of("b" * 40, "2" * 40))
+    message = publish.objection()
+    assert "table.json (commit aaaaaaa)" in message
+    assert "peers.json (commit bbbbbbb)" in message and "--mixed" in message
     assert publish.main([]) == 2
-    assert "different versions" in capsys.readouterr().err
-    assert publish.main(["--mixed"]) == 0
-    (tmp_path / "peers.json").write_text(record_of("b" * 40, "1" * 40, dirty=True))
-    assert "changed checkouts: peers.json" in publish.objection(tmp_path)
+    said = capsys.readouterr().err
+    assert "different versions" in said
+    assert "not measured: " in said and "gp_nn.json" in said
+    assert "peers.json" not in said.splitlines()[0]
+    ours.write_text(record_of("b" * 40, "1" * 40, dirty=True))
+    assert "changed checkouts: peers.json" in publish.objection()
+
+
+def test_large_results_may_be_of_another_commit(publish, tmp_path):
+    for name in ("peers", *publish.LARGE):
+        path = tmp_path / "RESULTS" / f"{name}.json"
+        path.write_text(record_of("a" * 40, str(len(name)) * 40, dirty=name != "peers"))
+    assert publish.objection() is None
 
 
 def test_a_run_names_the_source_of_the_package(benchmark_module):
