@@ -21,7 +21,9 @@ Rows enter by H and h alone, so J of a fold costs the same however many rows it 
 Notation: a is ``alpha`` (1 - a in some codes), tau ``length_scale``, nu ``ridge``.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -148,6 +150,7 @@ def effective_sample_size(weights):
     return float(np.sum(weights / peak) ** 2 / np.sum((weights / peak) ** 2))
 
 
+@dataclass(eq=False, repr=False)
 class RelativeDensityRatio(BaseEstimator):
     """Importance weights of training rows for a target sample of inputs (RuLSIF).
 
@@ -201,20 +204,12 @@ class RelativeDensityRatio(BaseEstimator):
     (True, True)
     """
 
-    def __init__(
-        self,
-        alpha=0.5,
-        *,
-        length_scale="auto",
-        ridge="auto",
-        n_centers=100,
-        random_state=None,
-    ):
-        self.alpha = alpha
-        self.length_scale = length_scale
-        self.ridge = ridge
-        self.n_centers = n_centers
-        self.random_state = random_state
+    alpha: float = 0.5
+    _: KW_ONLY
+    length_scale: Any = "auto"
+    ridge: Any = "auto"
+    n_centers: int = 100
+    random_state: Any = None
 
     @all_or_nothing
     def fit(self, X_train, X_target):

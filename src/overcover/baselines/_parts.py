@@ -18,7 +18,7 @@ import numpy as np
 from .. import combination, tuning
 from .._parallel import run_tasks
 from ..machines import Prediction
-from ._shared import GPBaseline
+from ._shared import GPBaseline, in_chunks
 
 # Numbers that the answers to a chunk of queries hold: 32 MB.
 CHUNK_VALUES = 2**22
@@ -52,11 +52,8 @@ class PartsGP(GPBaseline):
 
     def _predict_rows(self, X, return_std, noise=True):
         step = max(1, CHUNK_VALUES // (2 * len(self.states_) * self.n_outputs_))
-        chunks = (X[i : i + step].astype(np.float64) for i in range(0, len(X), step))
-        mixed = [self._mixed(chunk, return_std, noise) for chunk in chunks]
-        mean = np.concatenate([part.mean for part in mixed])
-        std = np.concatenate([part.std for part in mixed]) if return_std else None
-        return Prediction(mean, std)
+        mixed = in_chunks(lambda Q: self._mixed(Q, return_std, noise), X, step)
+        return Prediction(*mixed)
 
     def _mixed(self, X, return_std, noise):
         """Predict a chunk of queries; each asks the parts that it has shares of."""

@@ -1,5 +1,8 @@
 """The bases of the GP baselines, whose kernels are tuned as for a cover."""
 
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
@@ -10,9 +13,19 @@ from .._weights import evidence_of
 from ..machines import GP, Prediction, Predictor, TakesMachine, make_machine
 
 
-class GPBaseline(
+@dataclass(eq=False, repr=False)
+class WithMachine(
     TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
+    """Parameters that all baselines with a machine have."""
+
+    machine: Any = None
+    _: KW_ONLY
+    n_jobs: Any = None
+    random_state: Any = None
+
+
+class GPBaseline(WithMachine):
     """A baseline that is made of GPs; a subclass gives `_check_options` and `_fit`."""
 
     @all_or_nothing
@@ -60,13 +73,20 @@ class SharedKernelGP(GPBaseline):
         return np.full(n_samples, noise) if weights is None else noise / weights
 
     def _predicted(self, mean, latent, amplitude_sq, noise) -> Prediction:
-        """Predictions from latent means and variances, before the amplitude.
-
-        The variances have shape (n,), or (n, n_outputs) if outputs differ.
-        """
+        """Predictions from means, and from variances (n,) or (n, n_outputs) or None."""
+        if latent is None:
+            return Prediction(mean + self._Y_mean, None)
         variance = latent + self._noise if noise else latent
         std = np.sqrt(variance.reshape(len(mean), -1) * amplitude_sq)
         return Prediction(mean + self._Y_mean, std)
+
+
+def in_chunks(answer, X, size):
+    """What `answer` returns, a tuple of arrays, for chunks of queries in float64."""
+    chunks = (X[i : i + size].astype(np.float64) for i in range(0, len(X), size))
+    return [
+        None if p[0] is None else np.concatenate(p) for p in zip(*map(answer, chunks))
+    ]
 
 
 def count_rows(n_samples, weights, rows=slice(None)):

@@ -24,7 +24,8 @@ A query needs all experts, :math:`O(N M)` for a standard deviation, whereas a co
 about two machines. Memory is :math:`O(N M / 2)`.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,9 +41,8 @@ from .._linalg import (
 from .._parallel import run_tasks
 from .._streams import center_of, without_far_cells
 from .._validation import check_choice, check_count
-from ..machines import Prediction
 from ..partition import partition_rows
-from ._shared import SharedKernelGP, count_rows
+from ._shared import SharedKernelGP, count_rows, in_chunks
 
 RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
 # Queries in a chunk, whatever the number of experts.
@@ -60,6 +60,7 @@ class Expert(NamedTuple):
     amplitude_sq: np.ndarray  # sum of squared whitened outputs, shape (n_outputs,)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CommitteeGP(SharedKernelGP):
     """Experts on disjoint clusters, combined by a rule.
 
@@ -99,22 +100,9 @@ class CommitteeGP(SharedKernelGP):
     True
     """
 
-    def __init__(
-        self,
-        machine=None,
-        *,
-        rule="rbcm",
-        expert_size=500,
-        partition="kmeans",
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.rule = rule
-        self.expert_size = expert_size
-        self.partition = partition
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    rule: str = "rbcm"
+    expert_size: int = 500
+    partition: Any = "kmeans"
 
     def _check_options(self, n_features):
         check_choice("rule", self.rule, RULES)
@@ -150,12 +138,8 @@ class CommitteeGP(SharedKernelGP):
         return [common, *(np.union1d(common, rows) for rows in clusters)]
 
     def _predict_rows(self, X, return_std, noise=True):
-        chunks = [X[i : i + CHUNK] for i in range(0, len(X), CHUNK)]
-        parts = [self._combined(chunk.astype(np.float64)) for chunk in chunks]
-        mean, latent = map(np.concatenate, zip(*parts))
-        if not return_std:
-            return Prediction(mean + self._Y_mean, None)
-        latent = np.maximum(latent, 0.0)
+        mean, latent = in_chunks(self._combined, X, CHUNK)
+        latent = np.maximum(latent, 0.0) if return_std else None
         return self._predicted(mean, latent, self.amplitude_sq_, noise)
 
     def _combined(self, X):

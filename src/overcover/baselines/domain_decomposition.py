@@ -46,6 +46,7 @@ kernel is its similarity. The number of control points on a border grows with th
 d - 1, and the number of cells with the power d, so there may be one or two inputs only.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +68,7 @@ class Tie(NamedTuple):
     energy: np.ndarray  # ``e = y^T A^-1 y``, shape (n_outputs,)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DomainDecompositionGP(CellsGP):
     """Local kriging on a regular grid, with equal predictions on common borders.
 
@@ -104,24 +106,7 @@ class DomainDecompositionGP(CellsGP):
     True
     """
 
-    def __init__(
-        self,
-        machine=None,
-        *,
-        cell_size=500,
-        n_control=5,
-        extension="posterior",
-        n_jobs=None,
-        random_state=None,
-    ):
-        super().__init__(
-            machine,
-            cell_size=cell_size,
-            n_control=n_control,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.extension = extension
+    extension: str = "posterior"
 
     def _tie(self, sides):
         self.control_values_ = agreed_values(self.cells_, sides, self.n_outputs_)

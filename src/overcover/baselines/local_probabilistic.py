@@ -25,18 +25,18 @@ mode it is in. Where modes compete, intervals hold the output only as often as t
 is right. Urtasun and Darrell (2008) start a mode from each of the nearest rows instead.
 """
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_lower
-from .._parallel import run_tasks
 from .._validation import check_count
 from .._weights import evidence_of
 from ..machines import Prediction
 from ._shared import SharedKernelGP
-from .neighborhood import BLOCK_DISTANCES, MOST_QUERIES, make_index
+from .neighborhood import make_index, one_by_one
 
 # A mode has at least so many rows, and this share of the neighbours.
 LEAST_ROWS, LEAST_SHARE = 5, 0.05
@@ -56,6 +56,7 @@ class Mode(NamedTuple):
     closeness: float  # the sum of the similarities of its rows to the query
 
 
+@dataclass(eq=False, repr=False)
 class LocalProbabilisticRegression(SharedKernelGP):
     """A local GP for every query and every mode of its neighbours' outputs.
 
@@ -106,20 +107,8 @@ class LocalProbabilisticRegression(SharedKernelGP):
     [1.0]
     """
 
-    def __init__(
-        self,
-        machine=None,
-        n_neighbors=200,
-        *,
-        n_modes=3,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.n_neighbors = n_neighbors
-        self.n_modes = n_modes
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_neighbors: int = 200
+    n_modes: int = field(default=3, kw_only=True)
 
     def _check_options(self, n_features):
         check_count("n_neighbors", self.n_neighbors, 1, "200 suits most data.")
@@ -135,17 +124,13 @@ class LocalProbabilisticRegression(SharedKernelGP):
         self._output_scale = Y.std(axis=0)
 
     def _predict_rows(self, X, return_std, noise=True):
-        X = X.astype(np.float64, copy=False)
         size = min(self.n_neighbors, len(self._X))
 
         def answer_block(queries):
             near = self._index.nearest(queries / self.length_scales_, size)
             return [self._best_mode(*pair) for pair in zip(queries, near)]
 
-        step = int(np.clip(BLOCK_DISTANCES // len(self._X), 1, MOST_QUERIES))
-        blocks = ((X[i : i + step],) for i in range(0, len(X), step))
-        parts = run_tasks(answer_block, blocks, self.n_jobs)
-        modes = [mode for part in parts for mode in part]
+        modes = one_by_one(answer_block, X, len(self._X), self.n_jobs)
         mean = np.array([mode.mean for mode in modes])
         if not return_std:
             return Prediction(mean, None)

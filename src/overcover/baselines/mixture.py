@@ -25,7 +25,8 @@ function, narrow ones suit a jump.
 """
 
 import warnings
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -106,6 +107,7 @@ class Round(NamedTuple):
     total: float  # the left-out density of all rows, which rounds are to increase
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MixtureGP(PartsGP):
     """GP experts with hyperparameters of their own, and a gate between them.
 
@@ -158,24 +160,10 @@ class MixtureGP(PartsGP):
     [0.4, 5.7]
     """
 
-    def __init__(
-        self,
-        machine=None,
-        *,
-        expert_size=400,
-        assignment="hard",
-        n_rounds=5,
-        partition="kmeans",
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.expert_size = expert_size
-        self.assignment = assignment
-        self.n_rounds = n_rounds
-        self.partition = partition
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    expert_size: int = 400
+    assignment: str = "hard"
+    n_rounds: int = 5
+    partition: Any = "kmeans"
 
     def _check_options(self, n_features):
         check_count("expert_size", self.expert_size, 1, "400 suits most data.")

@@ -24,16 +24,18 @@ Notation: the paper's M is ``n_neighbors``, its M_tst ``n_targets``.
 
 import warnings
 from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from .._neighbors import BruteIndex
 from .._notes import noted
 from .._parallel import run_tasks
 from .._validation import all_or_nothing, check_count, check_training_data
-from ..machines import Prediction, Predictor, TakesMachine, make_machine
+from ..machines import Prediction, make_machine
+from ._shared import WithMachine
 
 # Distances in memory per worker: 8 MB.
 BLOCK_DISTANCES = 2**20
@@ -68,9 +70,17 @@ def make_index(rows):
     return BruteIndex(rows)
 
 
-class NeighborhoodRegressor(
-    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
-):
+def one_by_one(answer_block, X, n_samples, n_jobs):
+    """The answers to all queries, from a function of a few of them, on threads."""
+    step = int(np.clip(BLOCK_DISTANCES // n_samples, 1, MOST_QUERIES))
+    X = X.astype(np.float64, copy=False)
+    blocks = ((X[i : i + step],) for i in range(0, len(X), step))
+    parts = run_tasks(answer_block, blocks, n_jobs)
+    return [answer for part in parts for answer in part]
+
+
+@dataclass(eq=False, repr=False)
+class NeighborhoodRegressor(WithMachine):
     """A local machine for every query, on the query's nearest rows.
 
     The baseline for the speed-ups of `overcover.OverlappingCoverRegressor`. `fit` only
@@ -117,20 +127,8 @@ class NeighborhoodRegressor(
     (True, True)
     """
 
-    def __init__(
-        self,
-        machine=None,
-        n_neighbors=800,
-        *,
-        n_targets=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.n_neighbors = n_neighbors
-        self.n_targets = n_targets
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_neighbors: int = 800
+    n_targets: Any = field(default=None, kw_only=True)
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None, X_target=None):
@@ -168,7 +166,6 @@ class NeighborhoodRegressor(
         return self
 
     def _predict_rows(self, X, return_std, noise=True):
-        X = X.astype(np.float64, copy=False)
         size = min(self.n_neighbors, len(self._X))
 
         def answer_block(queries):
@@ -187,10 +184,7 @@ class NeighborhoodRegressor(
                 weight = self._weigh(X, weight, self._targets[targets])
             return self.machine_.answer_once(X, Y, weight, query[None], return_std)
 
-        step = int(np.clip(BLOCK_DISTANCES // len(self._X), 1, MOST_QUERIES))
-        blocks = ((X[i : i + step],) for i in range(0, len(X), step))
-        parts = run_tasks(answer_block, blocks, self.n_jobs)
-        answers = [answer for part in parts for answer in part]
+        answers = one_by_one(answer_block, X, len(self._X), self.n_jobs)
         mean = np.concatenate([answer.mean for answer in answers])
         if not return_std:
             return Prediction(mean, None)

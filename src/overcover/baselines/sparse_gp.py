@@ -31,6 +31,8 @@ References: Quinonero-Candela & Rasmussen (2005) for the family, Snelson & Ghahr
 """
 
 import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -58,6 +60,7 @@ N_CLIMBS = 2
 METHODS = ("fic", "dtc", "sor", "nystrom", "pic")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparseGP(SharedKernelGP):
     """A Gaussian process of all rows, approximated by m inducing points.
 
@@ -135,26 +138,11 @@ default="kmeans"
     (True, True)
     """
 
-    def __init__(
-        self,
-        machine=None,
-        *,
-        method="fic",
-        n_inducing=500,
-        inducing="kmeans",
-        tuning="local",
-        partition="kmeans",
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.method = method
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.tuning = tuning
-        self.partition = partition
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    method: str = "fic"
+    n_inducing: int = 500
+    inducing: Any = "kmeans"
+    tuning: str = "local"
+    partition: Any = "kmeans"
 
     def _check_options(self, n_features):
         check_choice("method", self.method, METHODS)

@@ -21,7 +21,9 @@ output of "knn", and the result is clipped to the range of the neighbours' outpu
 half of it on each side. None of the methods has a standard deviation.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -53,6 +55,7 @@ N_HELD_OUT = 200
 MARGIN = 0.5
 
 
+@dataclass(eq=False, repr=False)
 class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """An output that agrees with the query's nearest rows, all columns together.
 
@@ -88,22 +91,13 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        method="knn",
-        *,
-        n_neighbors=25,
-        input_length_scale="auto",
-        output_length_scale="auto",
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.method = method
-        self.n_neighbors = n_neighbors
-        self.input_length_scale = input_length_scale
-        self.output_length_scale = output_length_scale
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    method: str = "knn"
+    _: KW_ONLY
+    n_neighbors: int = 25
+    input_length_scale: Any = "auto"
+    output_length_scale: Any = "auto"
+    n_jobs: Any = None
+    random_state: Any = None
 
     @all_or_nothing
     def fit(self, X, y):

@@ -23,6 +23,7 @@ thousands of rows differ by hundreds. So :math:`\tau` is the number of leaves, a
 query could judge by the rows of one leaf. Gramacy and Lee (2008) sample trees instead.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -201,6 +202,7 @@ def log_likelihood(kernel, theta, X, Y, weights, least=0.0):
     return value
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TreeGP(PartsGP):
     """Trees that split the inputs, and a GP with its own hyperparameters on each leaf.
 
@@ -253,22 +255,9 @@ class TreeGP(PartsGP):
     [0.4, 5.7]
     """
 
-    def __init__(
-        self,
-        machine=None,
-        *,
-        leaf_size=400,
-        splits="axes",
-        n_trees=4,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.leaf_size = leaf_size
-        self.splits = splits
-        self.n_trees = n_trees
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    leaf_size: int = 400
+    splits: str = "axes"
+    n_trees: int = 4
 
     def _check_options(self, n_features):
         check_count("leaf_size", self.leaf_size, 1, "400 suits most data.")

@@ -1,8 +1,9 @@
 """Equal-size k-means: `EqualSizeKMeans` and the loop behind it."""
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -70,6 +71,7 @@ def _measure(X, labels, n_clusters, n_iter):
     return _Run(labels, centers, inertia(X, labels, centers), n_iter)
 
 
+@dataclass(eq=False, repr=False)
 class EqualSizeKMeans(ClusterMixin, BaseEstimator):
     r"""K-means with clusters of equal size: sizes differ by at most one.
 
@@ -129,20 +131,12 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
     [1.5, 12.5]
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        balance="refined",
-        max_iter=20,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.n_clusters = n_clusters
-        self.balance = balance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_clusters: int = 8
+    _: KW_ONLY
+    balance: str = "refined"
+    max_iter: int = 20
+    n_jobs: Any = None
+    random_state: Any = None
 
     def fit(self, X, y=None):
         """Partition the rows of X, shape (n_samples, n_features); y is ignored."""
