@@ -1,8 +1,4 @@
-"""Progress of a fit: scikit-learn callbacks, seconds per stage, a log, an optional bar.
-
-A fit is a task with one subtask per stage; a stage that works on subdomains has one
-subtask for each. The logger "overcover" has a line of level INFO for every stage.
-"""
+"""Progress of a fit: scikit-learn callbacks, seconds per stage, a log, maybe a bar."""
 
 import logging
 import sys
@@ -89,10 +85,7 @@ class _PlainBar:
 
 
 def open_bar(name, n_tasks, as_share=False):
-    """A bar on standard error with the remaining time; lines without rich.
-
-    `n_tasks` is 0 if unknown; `as_share` shows per cent instead of a count.
-    """
+    """A bar on standard error, lines without rich; `n_tasks` is 0 if unknown."""
     try:
         from rich import console, progress
     except ImportError:

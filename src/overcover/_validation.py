@@ -199,12 +199,7 @@ def check_names(names, where):
 
 
 def check_queries(estimator, X):
-    """Validated query rows; float32 stays, so that callers can convert it in chunks.
-
-    An estimator that was fitted to a table of words, dates or gaps encodes tables; rows
-    of numbers are taken as encoded ones. Rows are on the scale of the model, see
-    `overcover.inputs`.
-    """
+    """Validated query rows, on the scale of the model; float32 stays."""
     rows, scales = _encoded_queries(estimator, X), vars(estimator).get("input_scales_")
     return rows if scales is None else scales.forward(rows)
 
@@ -228,11 +223,7 @@ def _encoded_queries(estimator, X):
 
 
 def check_rows(estimator, X, reset, dtypes=EITHER_FLOAT, order="C"):
-    """Validated rows without outputs, shape (n_rows, n_features).
-
-    If `reset`, the estimator takes its column names from X; otherwise X must have them.
-    `dtypes` stay as they are, others become the first. Order None keeps the layout.
-    """
+    """Validated rows without outputs; `reset` takes column names, else X needs them."""
     rows = numbers_of(X, "X", dtypes)
     options = {"order": order, "ensure_all_finite": False, "estimator": estimator}
     rows = check_array(rows, dtype=list(dtypes), input_name="X", **options)

@@ -55,10 +55,7 @@ FAR = 1e50
 
 
 def standard_units(X_train, X_target):
-    """Mean and standard deviation of columns, each sample counting one half.
-
-    The deviation of a constant column is infinite: the column becomes 0.
-    """
+    """Mean and deviation of columns over both samples; infinite for a constant."""
     samples = (X_train, X_target)
     low = np.min([X.min(axis=0) for X in samples], axis=0)
     high = np.max([X.max(axis=0) for X in samples], axis=0)
@@ -95,12 +92,7 @@ def gaussian(rows, centers, length_scale):
 
 
 def fold_moments(train, target, centers, length_scales, alpha, n_folds=1):
-    """Shares of each fold, every `n_folds`-th row, in H and h.
-
-    The shapes are (n_length_scales, n_folds, n_centers, n_centers) and without the last
-    axis. Each length scale is 1 / sqrt(2) of the one before, so that distances are
-    computed once, in blocks of rows.
-    """
+    """Shares of each fold, every `n_folds`-th row, in H and h, by length scale."""
     h = np.zeros((len(length_scales), n_folds, len(centers)))
     H = np.zeros((*h.shape, len(centers)))
     for rows, in_H, in_h in ((train, alpha, 0.0), (target, 1.0 - alpha, 1.0)):
@@ -123,11 +115,7 @@ def relative_density_ratio(H, h, ridge):
 
 
 def cross_validated_scores(H, h, ridges):
-    r"""J of each fold under the theta of the others, summed over the folds.
-
-    One eigendecomposition :math:`H = V \Lambda V^\top` serves every ridge:
-    :math:`\theta = V (\Lambda + \nu I)^{-1} V^\top h`.
-    """
+    """J of each fold under the theta of the others, summed over the folds."""
     n_folds = h.shape[1]
     scores = np.zeros((len(h), len(ridges)))
     for f in range(n_folds):

@@ -128,11 +128,7 @@ class Explanation:
 
     @property
     def agreement(self):
-        """How far the nearest rows' targets are from the prediction, and why.
-
-        About the output where they are farthest, in standard deviations; None where
-        the machine keeps no rows.
-        """
+        """How far the nearest rows' targets are from the prediction, and why."""
         if self.neighbor_targets is None:
             return None
         off = np.sqrt(np.mean((self.neighbor_targets - self.mean) ** 2, axis=0))
@@ -240,23 +236,14 @@ class Explanations(tuple):
 
 
 def in_words(mean, std):
-    """An answer in a few words.
-
-    >>> in_words(np.array([0.5]), np.array([0.1])), in_words(np.array([1.0]), None)
-    ('0.5 +- 0.1', '1')
-    """
+    """An answer in a few words."""
     if std is None:
         return numbers(mean)
     return some([f"{number(m)} +- {number(s)}" for m, s in zip(mean, std)], 3)
 
 
 def explain(model, X, n_neighbors=5):
-    """Take predictions apart; the work of `OverlappingCoverRegressor.explain`.
-
-    Reads every training row once: O(n_samples) per query. Memory beyond the result:
-    O(n_queries * subdomain_size). An `Explanation` if X is one row without a second
-    axis, else a tuple of them.
-    """
+    """The work of `OverlappingCoverRegressor.explain`; reads every training row."""
     from .alone import as_cover  # which imports the regressor, and that this module
 
     model = as_cover(model)
@@ -325,20 +312,13 @@ def summary(model):
 
 
 def extent(counts):
-    """Smallest to largest.
-
-    >>> extent([79, 80]), extent([80, 80])
-    ('79 to 80', '80')
-    """
+    """Smallest to largest."""
     low, high = int(min(counts)), int(max(counts))
     return number(low) if low == high else f"{number(low)} to {number(high)}"
 
 
 def names_of_features(model):
-    """Names of the inputs: as encoded, or as in the data frame, else x0, x1, ...
-
-    Those on another scale (`overcover.inputs`) say so.
-    """
+    """Names of the inputs: as encoded, or of the frame, or x0, x1; with their scale."""
     if hasattr(model, "encoder_"):
         names = model.encoder_.inputs
     else:
@@ -372,10 +352,7 @@ def rows_in_metric(model, k):
 
 
 def nearest_rows(model, X, n_neighbors):
-    """The nearest training rows, distances and outputs of queries; None without rows.
-
-    Every row is owned by one subdomain, so owned rows are all rows, once.
-    """
+    """The nearest training rows, distances and outputs of queries; or None."""
     Z = X / model.length_scales_
     # Distance, row, subdomain, and place in it: of the nearest so far.
     nearest = np.empty((4, len(X), 0))

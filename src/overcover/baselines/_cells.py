@@ -1,9 +1,4 @@
-"""Cells of a regular grid, a GP on each, and control points on the common borders.
-
-The methods that tie local GPs together at borders differ in how they do it
-(`overcover.baselines.domain_decomposition`, `overcover.baselines.patchwork`); the rest
-is here.
-"""
+"""Cells of a regular grid, a GP on each, and control points on the common borders."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -114,10 +109,7 @@ def ask(cell, kernel, Q) -> Posterior:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CellsGP(SharedKernelGP):
-    """Base of the methods that tie the GPs of cells together at their borders.
-
-    A subclass has `_tie`, which makes the cells agree after their fits, and `_answer`.
-    """
+    """Base of methods that `_tie` cells at borders after the fit, and `_answer`."""
 
     cell_size: int = 500
     n_control: int = 5
@@ -127,11 +119,7 @@ class CellsGP(SharedKernelGP):
         raise NotImplementedError
 
     def _answer(self, j, kernel, Q):
-        """Mean and variance of queries in cell j, which are in units of the kernel.
-
-        The mean has shape (n, n_outputs), the variance too, or (n,) if all outputs
-        share it; it is that of the function, relative to the squared amplitude.
-        """
+        """Mean of queries in cell j; variance before the amplitude, maybe by output."""
         raise NotImplementedError
 
     def _fit(self, X, Y, weight):

@@ -166,15 +166,7 @@ def make_expert(kernel, A, Y, row_noise) -> Expert:
 
 
 def combine(rule, means, variances, prior):
-    """Latent mean and variance from those of all experts, by one of the `RULES`.
-
-    Shapes: means (n_experts, n_queries, n_outputs), variances (n_experts, n_queries),
-    prior (n_queries,). Two equal experts halve the variance of a product of experts:
-
-    >>> means, variances = np.ones((2, 1, 1)), np.full((2, 1), 0.5)
-    >>> combine("poe", means, variances, np.ones(1))[1].tolist()
-    [0.25]
-    """
+    """Latent mean and variance from those of all experts, by one of the `RULES`."""
     base, base_mean = prior, 0.0
     if rule == "grbcm":
         base, base_mean = variances[0], means[0]

@@ -171,11 +171,7 @@ def agreed_values(cells, sides, n_outputs):
 
 
 def unit_columns(K, noise):
-    """Columns of kernel values as unit vectors; a zero column stays zero.
-
-    A row that stands for w equal rows has the w-th part of their noise, and counts as w
-    components.
-    """
+    """Columns of kernel values as unit vectors; a row of w rows counts as w."""
     columns = K * np.sqrt(noise.min() / noise)[:, None]
     # Squares of tiny values would vanish, so that the largest value comes first.
     for norm in (np.inf, 2):

@@ -170,11 +170,7 @@ class LocalProbabilisticRegression(SharedKernelGP):
 
 
 def answer_mode(kernel, A, Y, weights, q, noise, output_scale) -> Mode:
-    r"""Fit a GP to the rows of a mode, in units of the kernel, and answer one query.
-
-    One Cholesky factor and one substitution, as in
-    `overcover.baselines.neighborhood`.
-    """
+    """Fit a GP to the rows of a mode, in units of the kernel, and answer one query."""
     mean = np.average(Y, axis=0, weights=weights)
     K_xq, counts = kernels.cross(kernel, A, q), evidence_of(weights)
     L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))
@@ -194,13 +190,7 @@ def answer_mode(kernel, A, Y, weights, q, noise, output_scale) -> Mode:
 
 
 def clusters_in(Y, n_clusters):
-    """Clusters of outputs by k-means, from the row at one end and those farthest away.
-
-    Without random numbers: every query must be answered the same way every time.
-
-    >>> clusters_in(np.array([[0.0], [9.0], [1.0], [8.0]]), 2).tolist()
-    [0, 1, 0, 1]
-    """
+    """Clusters of outputs by k-means from the farthest rows, the same every time."""
     # The row that is farthest from the mean, then the farthest from all so far.
     centers = Y.mean(axis=0)[None]
     for k in range(n_clusters):

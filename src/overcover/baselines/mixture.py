@@ -247,20 +247,13 @@ class MixtureGP(PartsGP):
 
 
 def log_density(errors_sq, variances, least):
-    """Log Gaussian density of rows, summed over outputs, up to a constant; (n_rows,).
-
-    Variances are at least `least`, shape (n_outputs,).
-    """
+    """Log Gaussian density of rows, summed over outputs, up to a constant."""
     variances = np.maximum(variances, least)
     return -0.5 * np.sum(np.log(variances) + errors_sq / variances, axis=1)
 
 
 def left_out_log_density(state, least):
-    r"""The same of an expert's own rows, each predicted by the others.
-
-    The variance of a row left out, :math:`1 / [A^{-1}]_{ii}`, has the noise of a row of
-    its weight; the density is that of an observation of weight one.
-    """
+    """The same of an expert's own rows, each predicted by the others."""
     precision = packed_column_norms_sq(state.factor[0], np.eye(len(state.X)))
     left_out, noise = 1.0 / precision, np.exp(state.theta[0, -1])
     variances = np.maximum(left_out + noise * (1.0 - 1.0 / state.weights), noise)
@@ -278,13 +271,7 @@ def finite(values):
 
 
 def moved_shares(scores, shares, is_known, most):
-    """Every row to its best expert, as long as there are fewer than `most` rows.
-
-    >>> shares = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> scores = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 1.0]])
-    >>> moved_shares(scores, shares, np.full(3, True), 2).argmax(axis=1).tolist()
-    [0, 1, 1]
-    """
+    """Every row to its best expert, as long as there are fewer than `most` rows."""
     before = shares.argmax(axis=1)
     labels = np.where(is_known, scores.argmax(axis=1), before)
     each = np.arange(len(labels))

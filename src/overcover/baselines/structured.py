@@ -168,10 +168,7 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def unit(columns, scale):
-    """A length scale per column: `scale`, or for "auto" a typical distance.
-
-    Infinite for a constant column. A few far cells do not raise it.
-    """
+    """A length scale per column: `scale`, or for "auto" a typical distance."""
     deviation = columns.std(axis=0)
     constant = deviation <= 1e-12 * np.abs(columns).max(axis=0, initial=0.0)
     if not isinstance(scale, str):
@@ -183,11 +180,7 @@ def unit(columns, scale):
 
 
 def answer(method, A, Z, B):
-    """Outputs of queries B, in kernel units.
-
-    The inputs A and outputs Z of their neighbours have the shape (n_queries,
-    n_neighbors, n_features or n_outputs).
-    """
+    """Outputs of queries B from those Z of their neighbours A, in kernel units."""
     dist_sq = np.sum((A - B[:, None]) ** 2, axis=2)
     start = np.einsum("qi,qio->qo", inverse_square_weights(dist_sq), Z)
     if method == "knn":
@@ -235,10 +228,7 @@ def centered_column(K_xx, k_x):
 
 
 def on_neighbors(Z, of_similarities):
-    """An objective, for `minimize_batch`, of similarities to a query's neighbours.
-
-    ``of_similarities(k, queries)`` returns values (n,), and slopes of the shape of k.
-    """
+    """An objective, for `minimize_batch`, of similarities to a query's neighbours."""
 
     def objective(points, queries):
         offset = Z[queries] - points[:, None]

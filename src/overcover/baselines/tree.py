@@ -86,11 +86,7 @@ class Node(NamedTuple):
 
 
 class Grower:
-    """Grows one random tree after the other on the same rows.
-
-    X of shape (n_samples, n_features), Y of shape (n_samples, n_outputs), weights or
-    None; a tuned machine; the options of `TreeGP`.
-    """
+    """Grows random trees on the same rows, with a tuned machine."""
 
     def __init__(self, X, Y, weights, machine, leaf_size, splits):
         # A kernel object may care where the origin is; a named one does not.
@@ -184,11 +180,7 @@ class Grower:
 
 
 def log_likelihood(kernel, theta, X, Y, weights, least=0.0):
-    r"""Log marginal likelihood at the best amplitudes, summed over outputs.
-
-    As in `overcover.tuning.likelihood`, with all constants but those that are the same
-    for every division of the rows. No amplitude is less than `least`.
-    """
+    """Log marginal likelihood at the best amplitudes, summed over outputs."""
     counts, noise = evidence_of(weights), np.exp(theta[-1])
     kernel, A = kernels.in_units(kernel, theta, X)
     L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))

@@ -1,9 +1,6 @@
-"""Compare methods on one table, by cross-validation.
+"""Compare methods on one table, by cross-validation with equal folds and threads.
 
-All methods have the same folds and the same number of threads. Rivals are tuned: the
-number of neighbours, the penalty of ridge and the number of trees are chosen within the
-training rows. Everything is learned from the training rows of a fold, how to encode
-words, dates and missing values too.
+Everything, also how to encode words, is learned from the training rows of a fold.
 """
 
 import time
@@ -54,10 +51,7 @@ class Score(NamedTuple):
 
 
 def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
-    """Functions that make an estimator for `n_rows` training rows at least, by name.
-
-    `cover` holds options of `OverlappingCoverRegressor`.
-    """
+    """Functions that make an estimator for `n_rows` training rows at least, by name."""
     seed, n_jobs = cover.get("random_state"), cover.get("n_jobs")
     possible = [k for k in N_NEIGHBORS if 2 * k <= n_rows]
     return {
@@ -88,13 +82,7 @@ def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
 
 
 def compare(X, Y, names, n_folds, cover, block=1, words=(), done=lambda: None):
-    """Score methods on the same folds; the smallest error first.
-
-    X is an array or a frame, whose columns `words` are words whatever they look like.
-    `cover` holds options of `OverlappingCoverRegressor`; its threads and seed hold for
-    all methods. `block` consecutive rows are never split. `done` is called after every
-    fold of every method.
-    """
+    """Score methods on the same folds; the smallest error first."""
     splits = list(splits_of(len(X), n_folds, block, cover.get("random_state")))
     makers = methods(cover, min(len(train) for train, _ in splits))
     inputs = [encoded(X, Y, words, *split) for split in splits]
@@ -113,13 +101,7 @@ def compare(X, Y, names, n_folds, cover, block=1, words=(), done=lambda: None):
 
 
 def splits_of(n_rows, n_folds, block, seed):
-    """Training and test rows of every fold.
-
-    >>> for _, test in splits_of(7, 2, 2, seed=0):
-    ...     print(test)
-    [4 5 6]
-    [0 1 2 3]
-    """
+    """Training and test rows of every fold; a block of rows stays together."""
     block_of_row = np.arange(n_rows) // block
     folds = KFold(n_folds, shuffle=True, random_state=seed)
     for _, test in folds.split(np.unique(block_of_row)):
@@ -138,12 +120,7 @@ def encoded(X, Y, words, train, test):
 
 
 def score_fold(model, X, X_test, Y, Y_test):
-    """Fit on the training rows, score on the test rows.
-
-    Returns arrays of shape (n_outputs,), in units of the outputs: mean squared error,
-    mean absolute error, R2 (NaN where an output does not vary), NLPD and share inside
-    95 % intervals (NaN without a variance); and seconds to fit, microseconds per row.
-    """
+    """Squared and absolute errors, R2, NLPD, coverage of outputs; and two times."""
     mean, deviation = Y.mean(axis=0), Y.std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     Z_test = (Y_test - mean) / deviation
@@ -165,10 +142,7 @@ def score_fold(model, X, X_test, Y, Y_test):
 
 
 def summary(name, folds, unit) -> Score:
-    """Means over folds and outputs, whose errors are averaged in their `unit`.
-
-    Outputs of unit 0 never vary and are left out: their density is infinite.
-    """
+    """Means over folds and outputs, in their `unit`; outputs of unit 0 never vary."""
     error_sq, mae, r2, nlpd, held, seconds, micro = map(np.array, zip(*folds))
     varies = unit > 0 if unit.any() else np.ones(len(unit), bool)
     unit = np.where(unit > 0, unit, 1.0)
@@ -190,11 +164,7 @@ def summary(name, folds, unit) -> Score:
 
 
 def mean_or_none(values):
-    """Mean of the values that are no NaN; None where there are none.
-
-    >>> mean_or_none([1.0, float("nan")]), mean_or_none([])
-    (1.0, None)
-    """
+    """Mean of the values that are no NaN; None where there are none."""
     values = np.asarray(values, float)
     values = values[~np.isnan(values)]
     return float(np.mean(values)) if len(values) else None

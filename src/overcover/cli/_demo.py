@@ -14,11 +14,7 @@ SIZE = 150
 
 
 def run_demo(folder, n_frames, jobs, done):
-    """Generate people who move, fit on half of every motion, predict the other half.
-
-    Calls `done` after each of five steps. Returns the data, results (errors are mean
-    distances of joints, in mm), and the path of the report, None without matplotlib.
-    """
+    """Fit people's poses on half of every motion: data, results, report or None."""
     data = make_pose("humaneva", n_frames=n_frames, n_jobs=jobs, cache=False)
     done()
     options = {"subdomain_size": SIZE, "random_state": 0, "n_jobs": jobs}

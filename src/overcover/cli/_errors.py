@@ -64,11 +64,7 @@ class Ended(KeyboardInterrupt):
 
 
 def code_and_word(error):
-    """Exit code and word for an interruption.
-
-    >>> code_and_word(KeyboardInterrupt()), code_and_word(Ended(signal.SIGTERM))
-    ((130, 'interrupted'), (143, 'terminated'))
-    """
+    """Exit code and word for an interruption."""
     return (
         (error.code, str(error)) if isinstance(error, Ended) else (130, "interrupted")
     )

@@ -42,11 +42,7 @@ def print_json(answer):
 
 
 def finite_or_none(value):
-    """Plain values without infinities; named tuples become dictionaries.
-
-    >>> finite_or_none({"a": [1.5, float("inf")], "b": "nan"})
-    {'a': [1.5, None], 'b': 'nan'}
-    """
+    """Plain values without infinities; named tuples become dictionaries."""
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
@@ -87,9 +83,5 @@ def print_remarks(n_dropped, findings=()):
 
 
 def count(n, word):
-    """So many things.
-
-    >>> count(1, "row"), count(2000, "row")
-    ('1 row', '2,000 rows')
-    """
+    """So many things."""
     return f"{number(n)} {word}{'' if n == 1 else 's'}"

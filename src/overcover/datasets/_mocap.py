@@ -1,8 +1,4 @@
-"""Human motion: joints of HumanEva and Human3.6M, in millimetres and one order.
-
-`_recordings` lists the forms of files. One sequence is read at a time, so memory is
-that of the result, twice (and of the archive, for .npz).
-"""
+"""Human motion: joints of HumanEva and Human3.6M, in millimetres and one order."""
 
 import re
 from pathlib import Path

@@ -1,9 +1,4 @@
-"""Recordings of human motion: the forms in which people have them.
-
-Both sets are under licences that forbid passing them on, so each user has files of
-their own: an archive of VideoPose3D (``positions_3d``, a pickled dictionary from
-subject to action to joints, in metres), or folders of files in millimetres.
-"""
+"""Recordings of human motion: an archive of VideoPose3D in m, or folders in mm."""
 
 import re
 from collections.abc import Callable

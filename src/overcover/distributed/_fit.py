@@ -123,10 +123,7 @@ Series or DataFrame
 
 
 class OnCluster(Draft):
-    """Runs the stages of a fit as tasks of workers, and reads what they have written.
-
-    The futures of tasks that are not done are kept in a list of the caller.
-    """
+    """Runs the stages of a fit as tasks of workers, and reads what they wrote."""
 
     is_merged = True
 

@@ -1,17 +1,8 @@
 """Partition, cover and router in tasks: each sees a shard of rows, or some clusters.
 
-    X, Y -> tune -> [partition] -> [cover] -> [router] -> machines
-
-The same functions as in `TwoLevelKMeans.fit` and `cover_partition`, so the same result,
-bit by bit, but what passes between them are files of a draft:
-
-    shards             the rows of every shard, and how many clusters it gets
-    shard-000000 ...   the clusters of a shard
-    loans-000000 ...   members of some subdomains, and their means
-
-then `partition`, `cover` and `router`, as in every draft. A step whose file is there
-does nothing. Memory: the rows of a sample, a block, a shard, or one subdomain, and row
-numbers and means of all.
+The same functions as in memory, so the same result, bit by bit, but what passes between
+them are files of a draft: shards, shard-000000 ..., loans-000000 ..., then partition,
+cover and router. A step whose file is there does nothing.
 """
 
 from functools import lru_cache, wraps
@@ -37,11 +28,7 @@ CLUSTERS_PER_TASK = 256
 
 
 def steps_of(job, stage, fit):
-    """The steps of a stage: a function, and the last arguments of its tasks.
-
-    A step begins when all tasks of the one before are done. `fit` has the results of
-    the stages before.
-    """
+    """Functions, one after the other, each with the last arguments of its tasks."""
     once: list[tuple] = [()]
     if stage == "partition" and (n_shards := count_shards(job, fit.data.X.shape)) > 1:
         shards = [(s,) for s in range(n_shards)]
@@ -78,10 +65,7 @@ def ranges_of(n_clusters):
 
 
 def step(name):
-    """Decorate what makes a part of the draft: a task that writes it if it is missing.
-
-    The number of the part, if there are several, is the first argument after the job.
-    """
+    """Decorate a task that writes a part of the draft, by its number, if missing."""
 
     def decorate(make):
         @wraps(make)

@@ -1,10 +1,6 @@
 """What one computer of a cluster does for a fit: stages, and machines.
 
-    X, Y -> tune -> partition -> cover -> router -> machines
-
-Tasks are calls of these functions, or of those in `_shards`. They take paths and
-numbers and return digests; arrays are in files. A task may be repeated, or run twice at
-the same time: files get their names when they are complete.
+Tasks take paths and numbers and return digests; a task may be repeated, or run twice.
 """
 
 from dataclasses import dataclass, field

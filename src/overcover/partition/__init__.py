@@ -167,11 +167,7 @@ class PartitionCost(NamedTuple):
 def partition_cost(
     n_samples, n_features, n_clusters, n_jobs=1, n_shards=None
 ) -> PartitionCost:
-    """Operations and bytes of a partition.
-
-    `n_jobs` shards are in memory together. For `n_shards`, None is as many as "kmeans"
-    makes.
-    """
+    """Operations and bytes of a partition, with `n_jobs` shards in memory together."""
     width = n_features if n_features <= MOST_COLUMNS else N_COMPONENTS
     if n_shards is None and n_clusters > MANY_CLUSTERS:
         n_shards = count_shards("auto", n_samples, width, n_clusters)

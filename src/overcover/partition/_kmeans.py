@@ -45,11 +45,7 @@ class _Run(NamedTuple):
 
 
 def equal_size_kmeans(X, centers, balance, max_iter, n_jobs=None) -> _Run:
-    """Alternate balanced assignment and moves of centres; keep the labels of lowest J.
-
-    J may rise in a step, because greedy balancing does not minimise it, so the loop
-    continues for ``PATIENCE`` iterations after the best. X is in standard units.
-    """
+    """Alternate balanced assignment and moves of centres; keep the lowest J."""
     best = _Run(np.empty(0, dtype=np.intp), centers, np.inf, 0)
     stale = 0
     for n_iter in range(1, max_iter + 1):

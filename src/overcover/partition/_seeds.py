@@ -16,12 +16,7 @@ MANY_SEEDS = 300
 
 
 def kmeans_seeds(X, n_clusters, rng, n_jobs=None):
-    """Centres of ordinary k-means on at most ``ROWS_PER_SEED * n_clusters`` rows.
-
-    If K = `n_clusters` is at least ``MANY_SEEDS``, the sample is divided into sqrt(K)
-    coarse cells, and each cell gets seeds in proportion to its rows. Each row then has
-    distances to 2 sqrt(K) centres instead of K.
-    """
+    """Centres of k-means on a sample; from `MANY_SEEDS` on, within coarse cells."""
     X = _sample(X, ROWS_PER_SEED * n_clusters, rng)
     if n_clusters < MANY_SEEDS:
         return _kmeans(X, n_clusters, rng, N_STARTS)
@@ -34,10 +29,7 @@ def kmeans_seeds(X, n_clusters, rng, n_jobs=None):
 
 
 def proportional_shares(counts: np.ndarray, total: int) -> np.ndarray:
-    """Split `total` in proportion to `counts`, by largest remainder.
-
-    No share exceeds its count if `total` does not exceed the sum.
-    """
+    """Split `total` in proportion to `counts`, by largest remainder."""
     # With integers, equal counts have exactly equal remainders.
     shares, remainders = np.divmod(counts * total, counts.sum())
     n_left = total - int(shares.sum())

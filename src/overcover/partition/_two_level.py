@@ -56,11 +56,7 @@ class TwoLevelKMeans(EqualSizeKMeans):
     n_shards: Any = "auto"
 
     def fit(self, X, y=None):
-        """Partition the rows of X, shape (n_samples, n_features); y is ignored.
-
-        X may be mapped from a file, ``np.load(name, mmap_mode="r")``; memory then never
-        holds all of it.
-        """
+        """Partition the rows of X, which may be mapped from a file; y is ignored."""
         X = check_rows(self, X, reset=True, dtypes=ANY_NUMBER, order=None)
         if self.count_shards(*X.shape) == 1:
             return super().fit(X)

@@ -1,9 +1,7 @@
 """A draft: the folder where a fit into a store keeps what is done.
 
-It lies in the store, but the manifest does not name it yet. Each result of a stage or a
-subdomain is a file, those of stages with the state of the random numbers after them; a
-fit that starts again reads them and does what is missing. A fingerprint of data and
-parameters, in the folder and in each file, tells the drafts of other fits.
+Each result of a stage or subdomain is a file; a fit that starts again does what is
+missing. A fingerprint of data and parameters tells the drafts of other fits.
 """
 
 import json

@@ -108,12 +108,7 @@ def fit_into(
 def fit_draft(
     model, path, begin, resume=True, dtype=None, notes=None, is_idle=lambda: True
 ):
-    """Find or make a draft, fit into it, and make it the model of a store.
-
-    ``begin(folder, dtype)`` may write rows to a folder; it returns the fingerprint of
-    the fit, and a function that fits the model into the folder of a draft. If rows are
-    still in use at the end (not ``is_idle()``), the next writer deletes them.
-    """
+    """Find or make a draft, let ``begin(folder, dtype)`` fit into it, commit it."""
     if not isinstance(model, OverlappingCoverRegressor):
         raise StoreError(f"{model!r} is not an OverlappingCoverRegressor.")
     model._check_options()

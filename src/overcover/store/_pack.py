@@ -1,11 +1,8 @@
-r"""One file of a store: a tree of plain values and the arrays it refers to.
+"""One file of a store: a tree of plain values and the arrays it refers to.
 
     magic, 8 bytes | length of the header, 8 bytes | header, JSON | arrays | SHA-256
 
-Arrays start at multiples of 64 bytes, little-endian, in the order (C or Fortran) that
-they had in memory, so that what is computed from them is equal bit by bit. The SHA-256
-is of all before. A file is written under another name, flushed to the disk, and
-renamed: under its own name it is complete.
+Arrays keep their order in memory, so that results are equal bit by bit.
 """
 
 import errno
@@ -98,11 +95,7 @@ def aligned(offset):
 
 
 def write_pack(path, tree, arrays, stored, draft="") -> str:
-    """Write a file, whole or not at all; returns its digest as hexadecimal digits.
-
-    `tree` are plain values that JSON knows, `stored` the types of the arrays on disk,
-    `draft` is the fingerprint of the fit that the file is a part of, if any.
-    """
+    """Write a file, whole or not at all; returns its digest as hexadecimal digits."""
     specs, offset = list[ArraySpec](), 0
     for array, kind in zip(arrays, stored):
         order = "C" if array.flags.c_contiguous or not array.flags.f_contiguous else "F"
@@ -133,10 +126,7 @@ def write_pack(path, tree, arrays, stored, draft="") -> str:
 
 @contextmanager
 def new_file(path, must_last=True):
-    """A file that gets its name when all of it is written, and flushed if it must last.
-
-    Whatever fails inside, the file that had the name stays.
-    """
+    """A file that gets its name when all is written, flushed if it must last."""
     # The temporary name is unique: of two that write the same file, the last one wins.
     temporary = Path(f"{path}.{secrets.token_hex(4)}{UNFINISHED}")
     try:
@@ -202,12 +192,7 @@ def identity_of(status: os.stat_result) -> tuple:
 
 
 def open_pack(path, digest=None, known=None, draft=None) -> Pack:
-    """Map a file and check it; a `StoreError` names it if it is not as it should be.
-
-    Its digest must be `digest`, unless that is None, and fit the content; a file whose
-    identity is `known` has been checked before, and is not read again. It must be
-    written by the fit with the fingerprint `draft`, unless that is None.
-    """
+    """Map a file, checked by digest, content and draft; `known` content is not read."""
     descriptor, status = open_regular(path)
     size, identity = status.st_size, identity_of(status)
     try:

@@ -1,8 +1,4 @@
-"""Tables as pandas frames, whole or a few rows at a time.
-
-Memory of `read_chunks`: one chunk, and what the form needs to find it (a row group's
-pages of Parquet; all of a .npz file, which cannot be read in part).
-"""
+"""Tables as pandas frames, whole or a few rows at a time."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -48,10 +44,7 @@ def read_frame(source, words=(), decimal="."):
 
 
 def read_numbers(path, choose, header="auto", separator="auto"):
-    """Names of all columns, and the chosen ones as numbers, NaN where one is missing.
-
-    `choose` maps the names to positions.
-    """
+    """Names of all columns; those at positions ``choose(names)`` as numbers."""
     form = form_of(path)
     if form in (".npy", ".npz"):
         columns = read_columns(path, form)
@@ -88,15 +81,9 @@ def read_chunks(
     header=True,
     separator="auto",
 ) -> Chunks:
-    """A table from a file, or "-" for text from standard input, `n_rows` at a time.
-
-    All chunks but the last have as many rows, however the file is cut into row groups:
-    predictions may depend, in the last digits, on the rows that are predicted together.
-    None is all rows; there is at least one. Only `wanted` columns of text and Parquet
-    are read. Of a text, `words` stay as they are written even if they look like
-    numbers, and `verbatim` ones with their gaps; `decimal` is the mark of numbers, "."
-    or ","; `header` and `separator` are as in `Rows`.
-    """
+    """Frames of `n_rows` rows from a file or "-"; `wanted` columns, text as it is."""
+    # Chunks but the last have `n_rows` rows, however the file is cut: predictions may
+    # depend, in the last digits, on the rows that are predicted together.
     form = STDIN if source == STDIN else form_of(check_path(source))
     what = "text" if form == STDIN or form in TEXT else "a table"
     with reading(source, what):
@@ -173,10 +160,7 @@ def _parsed_text(text, n_rows, words, wanted, verbatim, decimal):
 
 
 def _put_points(frame, words):
-    """Write numbers with a point in columns that pandas left as text, but for words.
-
-    A cell that is no number keeps all others from being read with a decimal comma.
-    """
+    """Numbers with a comma, in columns that pandas left as text, with a point."""
     for name in frame.columns.difference(words):
         if frame[name].dtype.kind not in "biufM":
             frame[name] = [

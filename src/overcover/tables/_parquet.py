@@ -9,10 +9,7 @@ from ._kinds import as_numbers
 
 
 def open_parquet(path):
-    """A Parquet file without two columns of one name.
-
-    Pages are fetched as they are needed: not a whole row group at a time.
-    """
+    """A Parquet file without two columns of one name, read as pages are needed."""
     parquet = require("pyarrow.parquet", "cli", "To read .parquet files")
     with reading(path, "a Parquet file"):
         file = parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False)

@@ -1,9 +1,4 @@
-"""`make_pose`: all rows of a pose data set, in memory or in the cache.
-
-    skeleton -> motion -> camera -> silhouette -> features -> [rows]
-
-Memory beyond the arrays: `CHUNK` frames for each worker, and a few of their results.
-"""
+"""`make_pose`: all rows of a pose data set, in memory or in the cache."""
 
 from dataclasses import asdict
 

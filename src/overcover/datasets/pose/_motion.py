@@ -91,10 +91,7 @@ MOTIONS = (*GAITS, *KEYED)  # in the order of the data
 
 
 def wander(rng, n_signals, t, fastest=0.25):
-    """Slow smooth noise of unit variance at times t, shape (n_frames, n_signals).
-
-    Sums of five sinusoids with 0.02 to `fastest` cycles per second.
-    """
+    """Slow smooth noise of unit variance at times t, shape (n_frames, n_signals)."""
     shape = (n_signals, 5)
     rates = 2 * np.pi * np.exp(rng.uniform(*np.log([0.02, fastest]), shape))
     phases = rng.uniform(0, 2 * np.pi, shape)
@@ -157,10 +154,7 @@ def gait_angles(phase, running):
 
 
 def keyed_angles(motion, phase, liveliness):
-    """Angles (n_frames, 18, 3) of a motion through key poses.
-
-    `liveliness`, shape (n_frames, n_keys), scales the way from the stance to each pose.
-    """
+    """Angles (n_frames, 18, 3); `liveliness` scales the way to each key pose."""
     stance = _put(np.zeros((len(JOINTS), 3)), motion.stance)
     keys = np.stack([_put(stance.copy(), pose) for pose in motion.keys.values()])
     centres = 2 * np.pi * np.array(list(motion.keys))

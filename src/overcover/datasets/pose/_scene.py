@@ -1,10 +1,4 @@
-"""A scene: who does what in front of which cameras, and which frames are held out.
-
-    [skeleton -> motion -> camera -> silhouette] -> features
-
-Everything follows from the `Settings`, and any frame of any sequence can be generated
-alone: a row does not depend on the rows around it.
-"""
+"""A scene: who does what before which cameras; any frame can be generated alone."""
 
 from typing import NamedTuple
 
@@ -108,10 +102,7 @@ class Scene:
         )
 
     def silhouettes(self, s, frames, joints=None):
-        """Images (n_frames, n_cameras, SIZE, SIZE) of sequence s, uint8.
-
-        `joints` are those of `perform`, for a caller that has them already.
-        """
+        """Images (n_frames, n_cameras, SIZE, SIZE) of sequence s, uint8."""
         q, settings = self.sequences[s], self.settings
         subject = self.subjects[q.subject]
         if joints is None:

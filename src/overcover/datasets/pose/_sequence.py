@@ -1,10 +1,4 @@
-"""Sequences: a subject performs a motion, with a style, and moves through the scene.
-
-    skeleton -> [motion] -> camera -> silhouette -> features
-
-Each sequence has a tempo and a heading, and everything drifts slowly: the second half
-of a sequence is like the first, but not the same.
-"""
+"""Sequences: a subject performs a motion, in a style, and everything drifts slowly."""
 
 from typing import NamedTuple
 
@@ -49,12 +43,7 @@ def make_subject(rng, height, offsets):
 
 
 def perform(subject, motion, rng, t, variation=1.0, turn=30.0, rounds=True):
-    """Angles (n_frames, 18, 3) and joints (n_frames, 21, 3) in the world at times t.
-
-    `variation` scales all drifts. People turn up to about `turn` degrees away from the
-    first camera; if `rounds`, those who walk or jog go round instead. The draws from
-    `rng` do not depend on t.
-    """
+    """Angles (n_frames, 18, 3) and joints (n_frames, 21, 3) in the world at times t."""
     tempo = rng.uniform(0.92, 1.08)
     slow = wander(rng, 3, t) * variation
     # Seconds ahead or behind: slow enough that motions never run backwards.

@@ -91,11 +91,7 @@ for _name, _j in J.items():
 
 
 def make_bodies(rng, n_subjects):
-    """Heights in mm, and offsets (n_subjects, n_points, 3) of points in their parents.
-
-    Heights are spread evenly from 1.56 to 1.90 m, in random order; every length varies
-    by about 3 %, alike on both sides.
-    """
+    """Heights in mm, and offsets (n_subjects, n_points, 3) of points in parents."""
     heights = rng.permutation(np.linspace(1560.0, 1900.0, n_subjects + 2)[1:-1])
     offsets = np.zeros((n_subjects, len(_PARENTS), 3))
     for s, height in enumerate(heights):
