@@ -52,9 +52,6 @@ def check_output(target, source=None, known=WRITABLE):
         raise Cannot(f"{path.parent} may not be written to. Choose another folder.")
 
 
-# -- signals ---------------------------------------------------------------------------
-
-
 class Ended(KeyboardInterrupt):
     """A signal asks to end; exit code 128 and its number, as shells have it."""
 

@@ -93,9 +93,6 @@ def fit_into_store(model, X, y, out, resume, notes):
         ) from error
 
 
-# -- a time budget ---------------------------------------------------------------------
-
-
 def describe(plan: planning.Plan, seconds):
     """What a budget decided, in words; where the plan exceeds it, why."""
     longest = max(plan.seconds, key=plan.seconds.__getitem__)

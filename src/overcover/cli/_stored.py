@@ -164,9 +164,6 @@ def first_gap(frame, stored):
     return place(frame.index, frame.index[i]), stored.source_of(frame.columns[j])
 
 
-# -- rows to score a model on ----------------------------------------------------------
-
-
 def read_observed(stored, source, names=None, missing="refuse", decimal="."):
     """Inputs and observed outputs of a whole table, and how many rows are left out."""
     import pandas as pd
@@ -213,9 +210,6 @@ def targets_in(stored, columns, names):
                 "has another name there, give that name with --target."
             )
     return stored.targets
-
-
-# -- predictions -----------------------------------------------------------------------
 
 
 class Wanted(NamedTuple):

@@ -63,9 +63,6 @@ def submit(client, function, *args):
     return client.submit(function, *args, pure=False, retries=RETRIES)
 
 
-# -- rows ----------------------------------------------------------------------------
-
-
 def shared_inputs(client, folder, X, y, sample_weight, X_target, groups) -> Inputs:
     """All arrays of a fit as files that every worker can map."""
     if np.isscalar(sample_weight) and not isinstance(sample_weight, str):

@@ -161,9 +161,6 @@ def _check_columns(model, X):
     return X
 
 
-# -- what a worker does --------------------------------------------------------------
-
-
 @lru_cache(maxsize=4)
 def opened(source):
     """The model of a source, with the files of its last subdomains open."""

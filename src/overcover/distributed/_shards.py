@@ -61,9 +61,6 @@ def ranges_of(n_clusters):
     return [(i, min(i + step, n_clusters)) for i in range(0, n_clusters, step)]
 
 
-# -- files ---------------------------------------------------------------------------
-
-
 def step(name):
     """Decorate a task that writes a part of the draft, by its number, if missing."""
 
@@ -118,9 +115,6 @@ def forget() -> None:
     _worker.forget()
 
 
-# -- partition -----------------------------------------------------------------------
-
-
 @step("shards")
 def divide(job):
     """Divide the rows into shards."""
@@ -143,9 +137,6 @@ def join_shards(job):
     parts = (_read(job, "shard", s) for s in range(len(shards.ends)))
     labels, centers, *_ = shards.join(parts)
     return _read(job, "shards") | {"value": Partition(labels, centers)}
-
-
-# -- cover ---------------------------------------------------------------------------
 
 
 @step("loans")

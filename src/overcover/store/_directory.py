@@ -53,9 +53,6 @@ MOST_MANIFEST = 2**28
 MOST_LOCK = 2**12
 
 
-# -- the manifest ------------------------------------------------------------------
-
-
 def checksum_of(manifest):
     """SHA-256 of a manifest's content, whatever its layout."""
     content = {k: v for k, v in manifest.items() if k != "checksum"}
@@ -157,9 +154,6 @@ def data_folder(store, manifest):
     if folder.is_symlink() or not folder.is_dir():
         raise StoreError(f"{folder} is missing, or a link. {RESTORE}")
     return folder
-
-
-# -- writing -----------------------------------------------------------------------
 
 
 def check_target(store):
