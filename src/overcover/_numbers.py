@@ -110,9 +110,8 @@ def _words_as_floats(array, name, names):
 
 def _remedy(name):
     """Who does take such columns, if they are inputs."""
-    is_input = name.endswith("X")
     text = " OverlappingCoverRegressor encodes a DataFrame with such columns by itself."
-    return text if is_input else ""
+    return text if name.endswith("X") else ""
 
 
 def _extremes(array):
@@ -125,14 +124,15 @@ def _extremes(array):
 def _refuse_values(array, name, names, largest):
     """Raise an error if any value is not allowed."""
     advice = "Leave these rows out, or fill the values in (sklearn.impute)."
-    what = "contains NaN (missing values)"
-    _refuse(np.isnan(array), name, what, names, advice)
+    _refuse(np.isnan(array), name, "contains NaN (missing values)", names, advice)
     if largest < np.inf:
         advice = "Leave these rows out, or correct the values."
         what = "contains infinity, or numbers too large for float64,"
         _refuse(np.isinf(array), name, what, names, advice)
-    advice = f"Correct the values, or divide {name} by a suitable number: squares of "
-    advice += "larger ones do not fit float64."
+    advice = (
+        f"Correct the values, or divide {name} by a suitable number: squares of larger "
+        "ones do not fit float64."
+    )
     what = f"contains magnitudes above {largest:g}"
     _refuse(np.abs(array) > largest, name, what, names, advice)
 

@@ -175,8 +175,6 @@ class RelativeDensityRatio(BaseEstimator):
         Cross-validated J, lower is better; NaN if there was no choice: both were
         given, or a sample has one row (then "auto" is the median distance and 0.1).
     centers_, theta_ : ndarray of shape (n_centers, n_features_in_) and (n_centers,)
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn, from X_train.
 
     Examples
     --------

@@ -16,6 +16,7 @@ hardly one in M does.
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -166,30 +167,23 @@ class Explanation:
 
     def _answers(self):
         """Header and rows of the table of answers."""
-        variances, stds = self.posterior_variances, self.stds
-        rows = [
-            [
-                str(k),
-                percent(self.votes[i].mean()),
-                number(self.distances[i]),
-                number(None if variances is None else variances[i]),
-                in_words(self.means[i], None if stds is None else stds[i]),
-            ]
-            for i, k in enumerate(self.subdomains)
-        ]
-        return ["subdomain", "vote", "distance", "posterior variance", "answer"], rows
+        none = [None] * len(self.subdomains)
+        variances = (
+            none if self.posterior_variances is None else self.posterior_variances
+        )
+        answers = map(in_words, self.means, none if self.stds is None else self.stds)
+        votes = [percent(vote.mean()) for vote in self.votes]
+        measured = map(number, self.distances), map(number, variances)
+        header = ["subdomain", "vote", "distance", "posterior variance", "answer"]
+        return header, list(zip(map(str, self.subdomains), votes, *measured, answers))
 
     def _near(self):
         """Header and rows of the table of training rows."""
-        columns: tuple = (
-            self.neighbors,
-            self.neighbor_distances,
-            self.neighbor_targets,
-            self.neighbor_seen,
-        )
+        near: Any = self.neighbors, self.neighbor_distances, self.neighbor_targets
+        near += (self.neighbor_seen,)
         return ["row", "distance", "target", "held by a voter"], [
             [str(i), number(distance), numbers(target), "yes" if is_held else "no"]
-            for i, distance, target, is_held in zip(*columns)
+            for i, distance, target, is_held in zip(*near)
         ]
 
     def _parts(self):

@@ -1,27 +1,19 @@
 r"""Committees of Gaussian processes: all experts predict every query.
 
-    X, Y -> metric -> partition -> a GP on each cluster -> all of them combined
-
-Experts on disjoint clusters share their hyperparameters. With :math:`\mu_i, s_i^2` the
-posterior mean and variance of expert i at a query, :math:`s_0^2` the prior variance and
-weights :math:`\beta_i`,
+With :math:`\mu_i, s_i^2` the posterior mean and variance of expert i at a query,
+:math:`s_0^2` the prior variance and weights :math:`\beta_i`,
 
 .. math:: s^{-2} = \sum_i \beta_i s_i^{-2} + \gamma s_0^{-2}, \qquad
     \mu = s^2 \sum_i \beta_i s_i^{-2} \mu_i ,
 
-- "poe" (product of experts): :math:`\beta_i = 1, \gamma = 0`; overconfident, more so
-  with more experts, and also far from the data;
+- "poe" (product of experts): :math:`\beta_i = 1, \gamma = 0`; overconfident;
 - "gpoe" (generalised): :math:`\beta_i = 1 / K, \gamma = 0`; the prior, far away;
 - "bcm" (Bayesian committee machine): :math:`\beta_i = 1, \gamma = 1 - K`;
 - "rbcm" (robust BCM): :math:`\beta_i = \tfrac12 (\log s_0^2 - \log s_i^2)`, the
-  information of an expert about the query, :math:`\gamma = 1 - \sum_i \beta_i`. A
-  single expert is then *not* the full GP, unless its :math:`\beta` is one by chance;
-- "grbcm" (generalised robust): an expert c on random rows replaces the prior, and every
-  other expert also trains on these rows. The first has :math:`\beta = 1`, the others
-  :math:`\tfrac12 (\log s_c^2 - \log s_i^2)`. Consistent, at four times the cost.
-
-A query needs all experts, :math:`O(N M)` for a standard deviation, whereas a cover uses
-about two machines. Memory is :math:`O(N M / 2)`.
+  information of an expert about the query, :math:`\gamma = 1 - \sum_i \beta_i`;
+- "grbcm" (generalised robust): an expert c on random rows, which all others share,
+  replaces the prior. The first has :math:`\beta = 1`, the others :math:`\tfrac12 (\log
+  s_c^2 - \log s_i^2)`. Consistent, at four times the cost.
 """
 
 from dataclasses import dataclass
@@ -85,8 +77,6 @@ class CommitteeGP(SharedKernelGP):
         For "grbcm" the expert on common rows comes first.
     amplitude_sq_ : ndarray of shape (n_outputs,)
         Variance of the signal, from the marginal likelihoods of all experts.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------

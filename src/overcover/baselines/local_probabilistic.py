@@ -1,28 +1,14 @@
 r"""Local probabilistic regression: neighbours of a query, divided by their outputs.
 
-    X, Y -> metric -> neighbours of each query -> modes of their outputs -> a GP on each
-    -> the most probable mode
-
-Where one input has several outputs, such as a pose that is seen from the front or from
-behind, the mean of all neighbours is none of them. So the outputs of the neighbours are
-divided into k clusters, the *modes*, and each has a GP of its own, with the
-hyperparameters of all rows and its own mean and amplitude. With n neighbours, n_m of
-them in mode m, k is the number up to ``n_modes`` with the largest
+The outputs of the n neighbours fall into k clusters, the *modes*, each with a GP of its
+own mean and amplitude; k is the number up to ``n_modes`` with the largest
 
 .. math:: \sum_{m=1}^{k} \Bigl( \log p_m + n_m \log \tfrac{n_m}{n} - d_Y \log n_m
     \Bigr),
 
-where :math:`p_m` is the marginal likelihood of the mode's rows, the second term is the
-price of saying which mode a row is in, and the third that of two more numbers for each
-of the :math:`d_Y` outputs. One Gaussian cloud of noise is never worth two modes. A mode
-answers with the mean and variance of its GP, and has the probability
-
-.. math:: \pi_m(q) \propto \sum_{i \in m} w_i \, k(q, x_i) .
-
-The prediction is the mean of the most probable mode, and the standard deviation is that
-of this mode too: it says how far an output of the mode may be from its mean, not which
-mode it is in. Where modes compete, intervals hold the output only as often as the mode
-is right. Urtasun and Darrell (2008) start a mode from each of the nearest rows instead.
+with :math:`p_m` the marginal likelihood of the :math:`n_m` rows of a mode. The mode
+with the largest :math:`\sum_{i \in m} w_i \, k(q, x_i)` answers. See docs/methods.md;
+Urtasun and Darrell (2008) start a mode from each of the nearest rows instead.
 """
 
 from dataclasses import dataclass, field
@@ -85,8 +71,6 @@ class LocalProbabilisticRegression(SharedKernelGP):
         With its tuned hyperparameters.
     length_scales_ : ndarray of shape (n_features_in_,)
         The metric: distances are those in ``X / length_scales_``.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Notes
     -----

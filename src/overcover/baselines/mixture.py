@@ -1,27 +1,15 @@
 r"""Mixture of GP experts: a classifier of the inputs decides who answers.
 
-    X, Y -> metric -> partition -> experts and gate, in rounds -> mixed by the gate
-
-Every expert is a GP on its own rows, with its own hyperparameters. With :math:`g_k(x)`
-the gate and :math:`p_k` the predictive density of expert k, a round of
-expectation-maximisation moves row i towards the expert that explains it best *without
-it*,
+With :math:`g_k(x)` the gate and :math:`p_k` the predictive density of expert k, a round
+moves row i towards the expert that explains it best *without it*,
 
 .. math:: r_{ik} \propto g_k(x_i) \, p_k(y_i \mid x_i, \text{the other rows of } k),
 
-all of it to the largest ("hard"), or in proportion ("soft": the row has the weight
-:math:`r_{ik}` in expert k). Experts and gate are then fitted again. The first
-assignment is a partition of equal size. Rounds end when the left-out density
-:math:`\sum_i \log \sum_k g_k p_k` no longer grows. Rasmussen and Ghahramani (2002)
-sample assignments and hyperparameters instead, from an infinite mixture.
-
-The gate is a multinomial logistic regression on inputs in units of the length scales.
-It is convex, so it needs no start and no random numbers; it is smooth in the query; and
-the cells of the first partition have linear borders, so it starts out right. A Gaussian
-for every expert has wider borders, and votes of neighbours make predictions jump. How
-sharp borders are is chosen by the same left-out density, in which the gate of each half
-of the rows is fitted to the other half: wide ones average the experts of a smooth
-function, narrow ones suit a jump.
+all of it ("hard") or in proportion ("soft", by weights), and fits experts and gate
+again until :math:`\sum_i \log \sum_k g_k p_k` no longer grows. The gate is a logistic
+regression: convex, smooth in the query, and right for the linear borders of the first
+partition. The same density, of halves of the rows, chooses how sharp its borders are.
+See docs/methods.md; Rasmussen and Ghahramani (2002) sample assignments instead.
 """
 
 import warnings
@@ -39,7 +27,7 @@ from .._streams import without_far_cells
 from .._validation import check_choice, check_count
 from .._weights import evidence_of
 from ..partition import partition_rows
-from ._parts import PartsGP, own_theta
+from ._shared import PartsGP, own_theta
 
 ASSIGNMENTS = ("hard", "soft")
 # Inverse penalties of the logistic regression, from wide borders to narrow ones.
@@ -145,8 +133,6 @@ class MixtureGP(PartsGP):
         The units of the gate.
     n_rounds_ : int
         Rounds that increased the left-out density.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------

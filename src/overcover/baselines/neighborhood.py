@@ -1,25 +1,11 @@
 r"""The NN scheme: a machine per query, fitted to the query's nearest rows.
 
-    X, Y -> metric -> neighbours of each query -> a machine on them -> prediction
-
-There is no partition and no cover. Every query needs a machine on its M nearest rows,
-:math:`O(M^3)` for a GP, whereas a cover needs :math:`O(M^2)` or less. Speed-ups are
-relative to this scheme, so it avoids all unnecessary work.
-With :math:`A = K + \nu\,\mathrm{diag}(1/w) = L L^\top` on the neighbours, n the sum of
-their weights and m their mean output, one forward substitution
-:math:`[z_y, z_q] = L^{-1} [Y - m, k_q]` gives
-
-.. math:: \mu(q) = m + z_q^\top z_y, \qquad
-    \eta(q) = k(q, q) + \nu - z_q^\top z_q, \qquad
-    s_j^2 = z_{y_j}^\top z_{y_j} / n, \qquad
-    \sigma_j^2(q) = s_j^2 \, \eta(q),
-
-with :math:`s_j^2` the amplitude that maximises the neighbours' marginal likelihood.
-
-Importance weights need targets, inputs like those of queries. One density ratio serves
-all rows, or every query has its own: of its M nearest rows, and its nearest targets.
-
-Notation: the paper's M is ``n_neighbors``, its M_tst ``n_targets``.
+Speed-ups are relative to this scheme, so it avoids all unnecessary work: with :math:`A
+= K + \nu\,\mathrm{diag}(1/w) = L L^\top` on the neighbours and m their mean output, one
+forward substitution :math:`[z_y, z_q] = L^{-1} [Y - m, k_q]` gives mean, variance and
+amplitude. Importance weights need targets, inputs like those of queries: one density
+ratio for all rows, or one for each query's nearest rows and nearest targets. The
+paper's M is ``n_neighbors``, its M_tst ``n_targets``.
 """
 
 import warnings
@@ -105,8 +91,6 @@ class NeighborhoodRegressor(WithMachine):
         With its tuned hyperparameters.
     length_scales_ : ndarray of shape (n_features_in_,)
         The machine's metric: distances are those in ``X / length_scales_``.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Notes
     -----

@@ -42,12 +42,7 @@ from .. import kernels
 from .._numbers import numbers_of
 from .._parallel import run_tasks
 from .._streams import center_of, without_far_cells
-from .._validation import (
-    as_training_shape,
-    check_choice,
-    check_count,
-    check_queries,
-)
+from .._validation import as_training_shape, check_choice, check_count, check_queries
 from .._weights import evidence_of
 from ..machines import Prediction
 from ..partition import partition_rows
@@ -121,8 +116,6 @@ default="kmeans"
         Distinct, in the units of X.
     amplitude_sq_ : ndarray of shape (n_outputs,)
         Variance of the signal, from the approximate marginal likelihood.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------

@@ -78,8 +78,6 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     input_length_scale_, output_length_scale_ : ndarray
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------

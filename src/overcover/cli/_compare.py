@@ -1,10 +1,11 @@
-"""Compare methods on one table, by cross-validation with equal folds and threads.
+"""Compare methods on one table, by cross-validation; and the demo.
 
 Everything, also how to encode words, is learned from the training rows of a fold.
 """
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,9 @@ from threadpoolctl import threadpool_limits
 
 from .. import OverlappingCoverRegressor
 from ..advice import COVERAGE
+from ..datasets import make_pose
+from ..metrics import mean_joint_error
+from ..report import write_report
 from ..tables import TableEncoder, needs_encoding
 
 N_NEIGHBORS = (2, 5, 10, 20, 40)
@@ -29,13 +33,7 @@ MOST_TREES, PATIENCE = 2000, 20
 
 
 class Score(NamedTuple):
-    """One method, over all folds.
-
-    Errors of one output are in its units; `rmse`, `nlpd`, `r2` and `held` of several
-    are means over those that vary, in standard deviations, `mae` is their mean in their
-    own units. `nlpd`, minus the mean log density, and `held`, the share of outputs
-    inside 95 % intervals, are None for a method without variances.
-    """
+    """One method, over all folds; means over outputs that vary, in deviations."""
 
     method: str
     rmse: float
@@ -168,3 +166,37 @@ def mean_or_none(values):
     values = np.asarray(values, float)
     values = values[~np.isnan(values)]
     return float(np.mean(values)) if len(values) else None
+
+
+SIZE = 150
+
+
+def run_demo(folder, n_frames, jobs, done):
+    """Fit people's poses on half of every motion: data, results, report or None."""
+    data = make_pose("humaneva", n_frames=n_frames, n_jobs=jobs, cache=False)
+    done()
+    options = {"subdomain_size": SIZE, "random_state": 0, "n_jobs": jobs}
+    methods = {
+        "5 nearest neighbours": KNeighborsRegressor(5),
+        "cover of GPs": OverlappingCoverRegressor("gp", **options),
+        "cover of Twin GPs": OverlappingCoverRegressor("tgp", **options),
+    }
+    results = []
+    for name, model in methods.items():
+        start = time.perf_counter()
+        model.fit(data.X_train, data.Y_train)
+        end_of_fit = time.perf_counter()
+        predicted = model.predict(data.X_test)
+        micro = 1e6 * (time.perf_counter() - end_of_fit) / len(predicted)
+        result = {"method": name, "error": mean_joint_error(data.Y_test, predicted)}
+        times = {"fit_seconds": end_of_fit - start, "microseconds": micro}
+        results.append(result | times)
+        done()
+    path, title = Path(folder) / "report.html", "Poses from silhouettes"
+    rows = (data.X_train, data.Y_train, data.X_test, data.Y_test)
+    try:
+        report = write_report(model, path, *rows, title=title)
+    except ImportError:
+        report = None
+    done()
+    return data, results, report

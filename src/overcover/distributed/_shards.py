@@ -20,8 +20,7 @@ from ..partition.shards import Shards
 from ..routing import make_router, subdomain_means
 from ..store import result_record
 from . import _worker
-from ._files import wait_for
-from ._worker import run_stage
+from ._worker import run_stage, wait_for
 
 # Clusters that a task covers, or a few more.
 CLUSTERS_PER_TASK = 256

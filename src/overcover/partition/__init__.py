@@ -32,9 +32,8 @@ from ._arrays import (
     principal_rows,
     standardize,
 )
-from ._kmeans import EqualSizeKMeans
+from ._kmeans import MANY_SEEDS, N_STARTS, EqualSizeKMeans
 from ._projection import RecursiveProjection
-from ._seeds import MANY_SEEDS, N_STARTS
 from ._two_level import TwoLevelKMeans
 from .shards import count_shards
 
@@ -49,10 +48,7 @@ MOST_COLUMNS, FEW_COLUMNS, ENOUGH = 1000, 100, 0.7
 MANY_CLUSTERS = 2000
 
 
-@record(
-    centers=finite("K d"),
-    labels=whole("N", 0, "K"),
-)
+@record(centers=finite("K d"), labels=whole("N", 0, "K"))
 class Partition(NamedTuple):
     """The cluster of each row."""
 

@@ -104,23 +104,15 @@ def _fill_greedily(
 
 
 def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
-    r"""Exchange rows between pairs of clusters while this lowers J.
+    r"""Exchange rows between pairs of clusters while this lowers J; labels and sweeps.
 
     For clusters a and b with means :math:`\mu_a, \mu_b`, row x prefers b by
 
-    .. math:: s(x) = (x - \tfrac{\mu_a + \mu_b}{2})^\top (\mu_b - \mu_a),
+    .. math:: s(x) = (x - \tfrac{\mu_a + \mu_b}{2})^\top (\mu_b - \mu_a) .
 
-    half the difference of its squared distances. The row of a with the largest s is
-    exchanged for the row of b with the smallest, while the former is larger. A larger
-    cluster may also give one row to a smaller one. Then both means change. Every step
-    lowers J, so the sweeps over all pairs end, or `max_sweeps` ends them.
-
-    Pairs that are too far apart, :math:`\lVert\mu_a - \mu_b\rVert \ge R_a + R_b` with
-    radii R, have nothing to exchange and are skipped. A cluster exchanges rows only
-    with its ``MOST_NEIGHBORS`` nearest clusters. Memory: one copy of X.
-
-    The sizes of the clusters differ by at most one. Returns new labels, and the number
-    of sweeps.
+    The row of a with the largest s is exchanged for the row of b with the smallest,
+    while the former is larger; a larger cluster may also give a row. Pairs whose radii
+    do not reach each other are skipped, as are all but ``MOST_NEIGHBORS`` of a cluster.
     """
     sizes = np.bincount(labels, minlength=n_clusters)
     rows, blocks = _group_rows(X, labels, sizes)

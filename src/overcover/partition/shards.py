@@ -28,8 +28,7 @@ from .._neighbors import nearest_centers
 from .._parallel import one_thread_per_worker
 from .._streams import slices_of
 from ._arrays import standardize
-from ._kmeans import EqualSizeKMeans
-from ._seeds import proportional_shares
+from ._kmeans import EqualSizeKMeans, proportional_shares
 
 # Limits of "auto" on the rows of a shard, on their bytes in float64, and the least
 # number of clusters per shard.
@@ -55,9 +54,8 @@ class Shares(NamedTuple):
 
     n_clusters: np.ndarray  # shape (n_shards,); zero for a shard that is dissolved
     sizes: np.ndarray  # number of rows, shape (n_shards,)
+    # Source, target, number of rows; a shard receives rows before it passes rows on.
     moves: np.ndarray
-    """Shape (n_moves, 3): source shard, target shard, number of rows. A shard receives
-    rows before it passes rows on."""
 
 
 class Shards(NamedTuple):

@@ -28,8 +28,7 @@ class Subject(NamedTuple):
     outputs: list[str]
     assessment: Assessment | None
     findings: list[Finding]
-    dates: frozenset[str]
-    """Features that are days since 1970."""
+    dates: frozenset[str]  # features that are days since 1970
 
 
 def write_report(

@@ -4,8 +4,7 @@ docs/store-format.md describes the format. Users call what `__all__` names.
 """
 
 from ._directory import MANIFEST, check_target, disk_errors, read_manifest  # noqa: F401
-from ._draft import Draft, result_record  # noqa: F401
-from ._fit import fingerprint_of, fit_draft, fit_into  # noqa: F401
+from ._fit import Draft, fingerprint_of, fit_draft, fit_into, result_record  # noqa: F401  # noqa: F401
 from ._model import inspect, load, save, verify
 from ._pack import StoreError
 from ._rows import mapped_used, parquet_to_npy, write_npy  # noqa: F401

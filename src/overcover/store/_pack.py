@@ -61,27 +61,20 @@ def refusing(where):
 class ArraySpec(NamedTuple):
     """Where an array lies in its file."""
 
-    dtype: str
-    """In memory."""
-    stored: str
-    """On disk: "<f4" where a "<f8" was narrowed."""
-    order: str
-    """"C" or "F"."""
+    dtype: str  # in memory
+    stored: str  # on disk: "<f4" where a "<f8" was narrowed
+    order: str  # "C" or "F"
     shape: list[int]
-    offset: int
-    """From the start of the file's first array."""
+    offset: int  # from the start of the file's first array
 
 
 class Pack(NamedTuple):
     """An open file."""
 
-    tree: Any
-    """Plain values; arrays by their number, see `overcover.store._codec`."""
-    arrays: list[np.ndarray]
-    """Mapped: pages are read when they are used; writing changes memory alone."""
+    tree: Any  # plain values; arrays by their number
+    arrays: list[np.ndarray]  # mapped; writing changes memory alone
     digest: str
-    identity: tuple
-    """Changes when the file does; see `identity_of`."""
+    identity: tuple  # changes when the file does
 
     @property
     def n_bytes(self):

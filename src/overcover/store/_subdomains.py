@@ -25,10 +25,8 @@ _lock = Lock()
 class Subdomain(NamedTuple):
     """What one file holds."""
 
-    members: Any
-    """Rows of the training data, the owned ones first, shape (size,)."""
-    state: Any
-    """What its machine has precomputed."""
+    members: Any  # rows of the training data, the owned ones first, shape (size,)
+    state: Any  # what its machine has precomputed
 
 
 def write_subdomain(folder, k, members, state, dtype, draft="") -> str:

@@ -27,7 +27,15 @@ from ._files import (
     reading,
     require,
 )
-from ._frames import Chunks, read_chunks, read_frame, read_numbers
+from ._frames import (
+    Chunks,
+    check_columns,
+    open_parquet,
+    parquet_batches,
+    read_chunks,
+    read_frame,
+    read_numbers,
+)
 from ._kinds import (
     as_numbers,
     kind_and_trouble,
@@ -36,5 +44,4 @@ from ._kinds import (
     place,
     with_gaps,
 )
-from ._parquet import check_columns, open_parquet, parquet_batches
 from ._write import WRITABLE, writing_table

@@ -9,8 +9,7 @@ and test poses lie beside, not among, the training poses.
 """
 
 from ._camera import Camera
-from ._data import PoseData
-from ._make import make_pose
+from ._make import PoseData, make_pose
 from ._scene import Rows
 
 __all__ = ["Camera", "PoseData", "Rows", "make_pose"]
