@@ -15,17 +15,10 @@ ANY_NUMBER = tuple(map(np.dtype, "dfebBhHiIlLqQ?"))
 def numbers_of(values, name, dtypes=FLOAT64, largest=LARGEST, must_vary=False):
     """Values as an array of finite numbers; messages call them by `name`.
 
-    Accepts lists, arrays of any layout, data frames, and numbers as objects or strings.
-    Refuses missing and infinite values (also None, strings such as "nan", and masked
-    values), dates, complex and sparse data, magnitudes above `largest` and, if they
-    `must_vary`, columns that vary by less than `SMALLEST`. The `dtypes` stay as they
-    are, others become the first.
-
-    >>> numbers_of([1, "2", None], "y")
-    Traceback (most recent call last):
-    ValueError: Input y contains NaN (missing values) in 1 of 3 places, first in row 2 \
-(rows count from 0). Leave these rows out, or fill the values in \
-(sklearn.impute).
+    Accepts lists, arrays, data frames, and numbers as objects or strings. Refuses
+    missing and infinite values, dates, complex and sparse data, magnitudes above
+    `largest` and, if they `must_vary`, columns that vary by less than `SMALLEST`. The
+    `dtypes` stay.
     """
     names = list(getattr(values, "columns", [])) or None
     array = _as_floats(values, name, dtypes, names)

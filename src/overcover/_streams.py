@@ -124,15 +124,9 @@ def center_of(rows) -> np.ndarray:
 
 
 class Rows:
-    """A view of rows in other units: ``((X - shift) / scale)[:, columns]``, float64.
+    """Rows in other units, ``((X - shift) / scale)[:, columns]``, maybe clipped.
 
-    An index reads and converts only its own rows; `columns` is a mask, or None for all;
-    `bounds` are limits in the new units, at which values are clipped.
-
-    >>> X = np.array([[1, 10], [2, 20], [3, 30]], dtype=np.float32)
-    >>> rows = Rows(X, scale=np.array([1.0, 10.0]))
-    >>> rows.shape, rows[[2, 0]].tolist()
-    ((3, 2), [[3.0, 3.0], [1.0, 1.0]])
+    An index reads and converts only its own rows; `columns` is a mask, or None for all.
     """
 
     def __init__(self, X, scale=1.0, shift=0.0, columns=None, bounds=None):

@@ -49,9 +49,7 @@ def check_training_data(
 ) -> TrainingData:
     """Validated training arrays, float64; stores the shape of y for predictions.
 
-    Drops rows of weight zero, scales weights and, if `merge`, merges equal rows; see
-    `overcover._weights`. `keep_float32` is for estimators that convert rows of X when
-    they use them. The estimator gets ``n_features_in_`` and ``n_outputs_``.
+    Drops rows of weight zero, scales weights and, if `merge`, merges equal rows.
     """
     check_names(list(getattr(X, "columns", [])), "X")
     dtypes = EITHER_FLOAT if keep_float32 else FLOAT64

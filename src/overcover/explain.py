@@ -1,17 +1,10 @@
 r"""Explain: why a model predicts what it predicts.
 
-Beside the end of the path: which subdomains answered a query, with which weights, and
-which training rows are near it. The model keeps nothing for this: rows come back from
-the states of the machines (`Machine.recall`).
+Which subdomains answered a query, with which weights, and which training rows are near.
+With :math:`d(x)` the distance of a query, in the machine's metric, to the nearest row
+of the subdomain D that has the largest weight, it lies *outside the cover* if
 
-How far out a query is: with :math:`d(x)` its distance, in the machine's metric, to the
-nearest row of the subdomain D that has the largest weight,
-
-.. math:: \text{remoteness}(x) = d(x) / \max_{i \in D} d_{D \setminus i}(x_i) .
-
-Above one, the query is farther from every row of D than any of these rows is from the
-others: it lies *outside the cover*. Of queries that have the distribution of the rows,
-hardly one in M does.
+.. math:: \text{remoteness}(x) = d(x) / \max_{i \in D} d_{D \setminus i}(x_i) > 1 .
 """
 
 import warnings

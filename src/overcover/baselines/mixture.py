@@ -70,11 +70,7 @@ class Gate:
 
 
 def held_out_shares(Z, shares, weights, sharpness):
-    """Shares of every row by a gate that only knows the other half of the rows.
-
-    The outputs of a row decided its expert. A gate that knows this expert would make
-    any assignment look predictable, and rounds would go on to chase noise.
-    """
+    """Shares by a gate of the other half of the rows, for outputs decided experts."""
     result = np.zeros(shares.shape)
     for half in (slice(0, None, 2), slice(1, None, 2)):
         others = shares.copy()

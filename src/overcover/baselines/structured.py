@@ -1,24 +1,13 @@
 r"""Structured predictors on nearest neighbours: weighted kNN, HSIC and KTA.
 
-    X, Y -> metric -> neighbours of each query -> an output that agrees with them
+The nearest rows of a query determine its output y, all columns together; see
+docs/methods.md. With Gaussian kernels :math:`k_X, k_Y`, "hsic" maximises
+:math:`\sum_i a_i k_Y(y, y_i)`, a the query's column of the centred input kernel matrix,
+and "kta" the alignment of both matrices with the query in them,
 
-The n nearest rows of a query determine its output y, all columns together. With
-Gaussian kernels :math:`k_X, k_Y` and their matrices :math:`K_X, K_Y` on the neighbours,
-
-- "knn": :math:`y = \sum_i y_i d_i^{-2} / \sum_i d_i^{-2}`;
-- "hsic" (Hilbert-Schmidt independence): :math:`\max_y \sum_i a_i k_Y(y, y_i)`, a the
-  query's column of the input kernel matrix of query and neighbours, centred on both
-  sides;
-- "kta" (kernel target alignment): :math:`\max_y \langle K_X', K_Y' \rangle / \lVert
-  K_Y' \rVert` of the matrices with the query in them,
-
-  .. math:: \frac{c_0 + 2 \sum_i k_X(x, x_i) k_Y(y, y_i)}
-      {\sqrt{c_1 + 2 \sum_i k_Y(y, y_i)^2}}, \qquad
-      c_0 = 1 + \langle K_X, K_Y \rangle, \quad c_1 = 1 + \lVert K_Y \rVert^2 .
-
-`overcover._optimize` solves the last two for many queries together. The start is the
-output of "knn", and the result is clipped to the range of the neighbours' outputs, plus
-half of it on each side. None of the methods has a standard deviation.
+.. math:: \frac{c_0 + 2 \sum_i k_X(x, x_i) k_Y(y, y_i)}
+    {\sqrt{c_1 + 2 \sum_i k_Y(y, y_i)^2}}, \qquad
+    c_0 = 1 + \langle K_X, K_Y \rangle, \quad c_1 = 1 + \lVert K_Y \rVert^2 .
 """
 
 from dataclasses import KW_ONLY, dataclass

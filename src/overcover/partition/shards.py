@@ -1,22 +1,13 @@
 r"""Shards: a coarse division of all rows, the first level of `TwoLevelKMeans`.
 
-A sample of the rows gives a centre :math:`c_s` for each shard s. The shard gets
-:math:`K_s` of the K clusters, in proportion to the number of rows nearest to
-:math:`c_s`. It must then hold :math:`n_s` rows with
+A sample of the rows gives a centre :math:`c_s` for each shard s, which gets :math:`K_s`
+of the K clusters. So that equal sizes within shards are equal everywhere, it must hold
 
-.. math:: K_s \lfloor N/K \rfloor \le n_s \le K_s (\lfloor N/K \rfloor + 1),
-    \qquad \sum_s n_s = N,
+.. math:: K_s \lfloor N/K \rfloor \le n_s \le K_s (\lfloor N/K \rfloor + 1)
 
-so that equal sizes within every shard are equal sizes everywhere. To reach these
-numbers, some rows move to other shards, along the edges of the shortest tree that joins
-all centres; shards that share an edge are neighbours in space. Clusters are shared from
-the root of the tree to its leaves, so the rows that cross an edge are about one cluster
-at most. From shard s to shard t move the rows with the smallest loss
-
-.. math:: \lVert x - c_t \rVert^2 - \lVert x - c_s \rVert^2.
-
-These functions read a sample or a block of rows, never all rows. Blocks depend on the
-shape of X only, because the rounding of a distance may depend on its block.
+rows. To reach these numbers, the rows with the least loss :math:`\lVert x - c_t
+\rVert^2 - \lVert x - c_s \rVert^2` move along the edges of the shortest tree that joins
+all centres, about one cluster an edge. Blocks of rows depend on the shape of X only.
 """
 
 from typing import NamedTuple

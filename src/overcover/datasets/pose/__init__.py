@@ -2,10 +2,7 @@
 
     skeleton -> motion -> camera -> silhouette -> features -> `make_pose`
 
-The recorded data of the literature (Poser, HumanEva, Human3.6M) cannot be shipped.
-This stands in for them, with their sizes and difficulties: from silhouettes alone,
-left and right or front and back are often hard to tell apart, segmentation is faulty,
-and test poses lie beside, not among, the training poses.
+It stands in for recorded data of the literature, which cannot be shipped.
 """
 
 from ._camera import Camera
