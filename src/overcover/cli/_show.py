@@ -3,10 +3,9 @@
 import json
 import math
 import sys
-from contextlib import contextmanager
 
+from .. import _progress
 from .._markup import number
-from .._progress import open_bar
 
 # Of tables that go to a file.
 WIDTH = 200
@@ -17,17 +16,9 @@ def is_watched():
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-@contextmanager
 def bar(name, total=0, as_share=False):
     """A progress bar; yields a function to advance it by so many."""
-    if not is_watched():
-        yield lambda n=1: None
-        return
-    shown = open_bar(name, total or 0, as_share)
-    try:
-        yield shown.advance
-    finally:
-        shown.close()
+    return _progress.bar(name, total or 0, as_share, is_watched())
 
 
 def say(text):

@@ -72,29 +72,12 @@ def partition_rows(
 ) -> Partition:
     """Partition rows by a named method, or by a clusterer.
 
-    Memory: two copies of X in float64. Rows with more than ``MOST_COLUMNS`` columns are
-    partitioned in their first principal components, which are copied instead. With
-    "two-level", the copies are those of a shard; see `TwoLevelKMeans`.
+    "kmeans", "ab" and "imda" are `EqualSizeKMeans` with balance "refined", "ab" and
+    "imda"; "rpc" is `RecursiveProjection`, "two-level" is `TwoLevelKMeans`, and so is
+    "kmeans" above ``MANY_CLUSTERS``. A clusterer is cloned; a foreign one may return
+    clusters of unequal size. Memory: two copies of X in float64, or of its principal
+    components if it has more than ``MOST_COLUMNS`` columns, or of a shard.
 
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        In memory, mapped, or `overcover._streams.Rows`.
-    n_clusters : int
-        Between 1 and n_samples.
-    method : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
-default="kmeans"
-        "kmeans", "ab" and "imda" are `EqualSizeKMeans` with balance "refined", "ab" and
-        "imda"; "rpc" is `RecursiveProjection`, "two-level" `TwoLevelKMeans`. Above
-        ``MANY_CLUSTERS`` clusters, "kmeans" is `TwoLevelKMeans`, too. A clusterer is
-        cloned; its `n_clusters` is set, and its `n_jobs` and `random_state` if they are
-        None. A foreign clusterer may return clusters of unequal size, and another
-        number of them.
-    n_jobs : int or None, default=None
-    random_state : int, RandomState or None, default=None
-
-    Examples
-    --------
     >>> X = np.array([[0.0], [5.0], [1.0], [6.0]])
     >>> partition = partition_rows(X, 2, random_state=0)
     >>> sorted(rows.tolist() for rows in partition.clusters())

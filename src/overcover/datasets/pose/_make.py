@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._parallel import run_tasks
-from ..._progress import open_bar
+from ..._progress import bar
 from ._cache import stored
 from ._features import (
     N_ORIENTATIONS,
@@ -299,12 +299,7 @@ def row_blocks(scene, shapes, n_jobs, verbose):
         for part, where in scene.rows.items()
         for start in range(0, len(where.frame), CHUNK)
     ]
-    bar = open_bar("frames", len(chunks)) if verbose else None
-    try:
+    with bar("frames", len(chunks), is_shown=verbose) as advance:
         for start, block in run_tasks(make_block, chunks, n_jobs):
             yield start, block
-            if bar is not None:
-                bar.advance()
-    finally:
-        if bar is not None:
-            bar.close()
+            advance()
