@@ -800,17 +800,17 @@ def test_a_fit_within_a_budget_is_that_of_the_size_it_chose(
 
 
 def test_the_demo_in_small(tmp_path, monkeypatch):
-    from overcover.cli import _demo
+    from overcover.cli import _compare
 
-    monkeypatch.setattr(_demo, "SIZE", 50)
+    monkeypatch.setattr(_compare, "SIZE", 50)
     # Twin GPs and sixty pictures take their time; it is the same path.
     cover = OverlappingCoverRegressor
     monkeypatch.setattr(
-        _demo, "OverlappingCoverRegressor", lambda _, **o: cover(FIXED, **o)
+        _compare, "OverlappingCoverRegressor", lambda _, **o: cover(FIXED, **o)
     )
     reported = []
     monkeypatch.setattr(
-        _demo, "write_report", lambda *a, **_: reported.append(a) or a[1]
+        _compare, "write_report", lambda *a, **_: reported.append(a) or a[1]
     )
     said = json.loads(run("demo", "--frames", 200, "--out", tmp_path, "--json"))
     assert said["report"] == str(tmp_path / "report.html")

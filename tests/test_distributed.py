@@ -259,7 +259,7 @@ def test_an_interrupted_fit_is_taken_up_by_whoever_comes(client, expected, path)
         return write(folder, k, *args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("overcover.store._draft.write_subdomain", stop_after_three)
+        patch.setattr("overcover.store._fit.write_subdomain", stop_after_three)
         with pytest.raises(KeyboardInterrupt):
             store.fit_into(make_model(), *data(), path)
     files = [*path.glob("data-*/00000[0-2].pack"), *path.glob("data-*/cover.pack")]

@@ -18,7 +18,7 @@ from overcover.partition import (
     RecursiveProjection,
     TwoLevelKMeans,
     _balance,
-    _seeds,
+    _kmeans,
     clusters_of,
     partition_rows,
 )
@@ -297,17 +297,17 @@ def test_shares_add_up_and_stay_within_their_counts(counts, share):
     if counts.sum() == 0:
         return
     total = int(share * counts.sum())
-    shares = _seeds.proportional_shares(counts, total)
+    shares = _kmeans.proportional_shares(counts, total)
     assert shares.sum() == total
     assert (shares <= counts).all()
     assert (np.abs(shares - counts * total / counts.sum()) < 1).all()
 
 
 def test_two_level_seeding_gives_as_many_seeds(monkeypatch):
-    monkeypatch.setattr(_seeds, "MANY_SEEDS", 20)
-    monkeypatch.setattr(_seeds, "ROWS_PER_SEED", 4)
+    monkeypatch.setattr(_kmeans, "MANY_SEEDS", 20)
+    monkeypatch.setattr(_kmeans, "ROWS_PER_SEED", 4)
     X = np.random.default_rng(4).normal(size=(500, 2))
-    seeds = _seeds.kmeans_seeds(X, 61, np.random.RandomState(0))
+    seeds = _kmeans.kmeans_seeds(X, 61, np.random.RandomState(0))
     assert seeds.shape == (61, 2)
     assert len(np.unique(seeds, axis=0)) == 61
     check_partition(EqualSizeKMeans(random_state=0), X, 61)

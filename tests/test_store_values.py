@@ -18,7 +18,7 @@ from overcover import (
 )
 from overcover._records import record_of
 from overcover.cover import Cover
-from overcover.store._draft import check_result
+from overcover.store._fit import check_result
 from overcover.store._model import check_model
 from overcover.store._shapes import check_state
 

@@ -24,7 +24,7 @@ from overcover.partition import (
     shards,
 )
 from overcover.store import Draft, fit_into
-from overcover.store._draft import new_draft
+from overcover.store._fit import new_draft
 
 quick = settings(deadline=None, max_examples=60)
 

@@ -1,13 +1,7 @@
-r"""Which columns a fitted model can do without, measured on rows held out.
+"""Which columns a fitted model can do without, measured on rows held out.
 
-A column with a long length scale may still matter: along a steady trend the scale is
-long, and the outputs change a lot. So in a few subdomains some rows are held out and
-predicted by two machines that are fitted on the others with the same hyperparameters,
-one with and one without the columns. With :math:`\epsilon^2` and
-:math:`\epsilon_-^2` the squared errors, columns can be left out if for every output
-
-.. math:: \overline{\epsilon_-^2 - \epsilon^2} + 2\,\mathrm{se} \le
-    \tau\,\overline{\epsilon^2} .
+A few subdomains are fitted with and without the columns; these can be left out if no
+output's squared error grows by more than `TOLERANCE` and twice its standard error.
 """
 
 import numpy as np
@@ -23,10 +17,7 @@ ROUNDING = 1e-12
 
 
 def _trials_of(model):
-    """(X, Y, n_fitted) of some subdomains; empty where the machine keeps no rows.
-
-    The first `n_fitted` rows are fitted, the others held out.
-    """
+    """(X, Y, n_fitted) of some subdomains, fitted rows first; empty without rows."""
     rng, machine, trials = np.random.default_rng(0), model.machine_, []
     n_tried = min(N_SUBDOMAINS, model.n_subdomains_)
     for k in np.linspace(0, model.n_subdomains_ - 1, n_tried).astype(int):
@@ -53,11 +44,7 @@ def _errors_without(machine, trials, columns):
 
 
 def find_needless(model, columns):
-    """Columns that can be left out together, and the number of rows held out.
-
-    The columns to try begin with the least promising. The list is empty where nothing
-    can be measured.
-    """
+    """Columns to leave out together, least promising first; number of held-out rows."""
     trials, machine = _trials_of(model), model.machine_
     n_held = sum(len(Y) - n_fitted for _, Y, n_fitted in trials)
     if n_held < LEAST_ROWS:

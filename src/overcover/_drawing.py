@@ -46,11 +46,7 @@ def light_map():
 
 
 def principal_points(Z):
-    """Rows in the plane in which 5000 of them, evenly spaced, spread most.
-
-    Returns coordinates along two directions (one for one feature; largest entries are
-    positive), and the directions' shares of the variance.
-    """
+    """Rows in the plane in which they spread most, and its directions' shares."""
     sample = thinned(Z, 5000)
     origin = sample.mean(axis=0)
     values, vectors = np.linalg.eigh((sample - origin).T @ (sample - origin))

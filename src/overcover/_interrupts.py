@@ -1,8 +1,4 @@
-"""Ctrl-C during the imports of the command line ends it without a traceback.
-
-These imports take seconds, so the package imports this module first. In other processes
-it does nothing.
-"""
+"""Ctrl-C during the imports of the command line, which take seconds, ends it."""
 
 import os
 import signal

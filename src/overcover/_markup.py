@@ -25,11 +25,7 @@ def number(value, digits=4):
 
 
 def some(texts, most=8):
-    """The first few of some texts, and how many more there are.
-
-    >>> some(["a", "b"]), some(["a", "b", "c", "d"], 3)
-    ('a, b', 'a, b, c, ... (1 more)')
-    """
+    """The first few of some texts, and how many more there are."""
     rest = len(texts) - most
     return ", ".join(texts[:most]) + (f", ... ({rest} more)" if rest > 0 else "")
 
@@ -40,20 +36,12 @@ def numbers(values, most=3):
 
 
 def percent(share, digits=1):
-    """A share in per cent; a dash where there is none.
-
-    >>> percent(0.1234), percent(1.0, 0), percent(None)
-    ('12.3 %', '100 %', '-')
-    """
+    """A share in per cent, such as "12.3 %"; a dash where there is none."""
     return "-" if share is None or share != share else f"{100 * share:.{digits}f} %"
 
 
 def duration(seconds):
-    """Seconds in words.
-
-    >>> duration(4.21), duration(75), duration(7260)
-    ('4.2 s', '1 min 15 s', '2 h 1 min')
-    """
+    """Seconds in words: "4.2 s", "1 min 15 s", "2 h 1 min"."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -63,11 +51,7 @@ def duration(seconds):
 
 
 def size_of(n_bytes):
-    """Bytes in words.
-
-    >>> size_of(12), size_of(1234), size_of(5_600_000)
-    ('12 bytes', '1.2 kB', '5.6 MB')
-    """
+    """Bytes in words: "12 bytes", "1.2 kB", "5.6 MB"."""
     if n_bytes < 1000:
         return f"{n_bytes} bytes"
     power = min(int(log10(n_bytes)) // 3, 4)
@@ -75,12 +59,7 @@ def size_of(n_bytes):
 
 
 def text_table(header, rows):
-    """Lines of a table, columns to the right, two blanks between.
-
-    >>> print(text_table(["row", "target"], [["7", "0.5"]]))
-    row  target
-      7     0.5
-    """
+    """Lines of a table, columns to the right, two blanks between."""
     cells = [list(header), *map(list, rows)]
     widths = [max(len(cell) for cell in column) for column in zip(*cells)]
     return "\n".join(
@@ -90,11 +69,7 @@ def text_table(header, rows):
 
 
 def element(tag, text="", **attributes):
-    """An HTML element around text that is escaped.
-
-    >>> element("p", "1 < 2", id="note")
-    '<p id="note">1 &lt; 2</p>'
-    """
+    """An HTML element around text that is escaped."""
     words = "".join(f' {k}="{escape(str(value))}"' for k, value in attributes.items())
     return f"<{tag}{words}>{escape(str(text))}</{tag}>"
 

@@ -15,17 +15,10 @@ ANY_NUMBER = tuple(map(np.dtype, "dfebBhHiIlLqQ?"))
 def numbers_of(values, name, dtypes=FLOAT64, largest=LARGEST, must_vary=False):
     """Values as an array of finite numbers; messages call them by `name`.
 
-    Accepts lists, arrays of any layout, data frames, and numbers as objects or strings.
-    Refuses missing and infinite values (also None, strings such as "nan", and masked
-    values), dates, complex and sparse data, magnitudes above `largest` and, if they
-    `must_vary`, columns that vary by less than `SMALLEST`. The `dtypes` stay as they
-    are, others become the first.
-
-    >>> numbers_of([1, "2", None], "y")
-    Traceback (most recent call last):
-    ValueError: Input y contains NaN (missing values) in 1 of 3 places, first in row 2 \
-(rows count from 0). Leave these rows out, or fill the values in \
-(sklearn.impute).
+    Accepts lists, arrays, data frames, and numbers as objects or strings. Refuses
+    missing and infinite values, dates, complex and sparse data, magnitudes above
+    `largest` and, if they `must_vary`, columns that vary by less than `SMALLEST`. The
+    `dtypes` stay.
     """
     names = list(getattr(values, "columns", [])) or None
     array = _as_floats(values, name, dtypes, names)
@@ -110,9 +103,8 @@ def _words_as_floats(array, name, names):
 
 def _remedy(name):
     """Who does take such columns, if they are inputs."""
-    is_input = name.endswith("X")
     text = " OverlappingCoverRegressor encodes a DataFrame with such columns by itself."
-    return text if is_input else ""
+    return text if name.endswith("X") else ""
 
 
 def _extremes(array):
@@ -125,14 +117,15 @@ def _extremes(array):
 def _refuse_values(array, name, names, largest):
     """Raise an error if any value is not allowed."""
     advice = "Leave these rows out, or fill the values in (sklearn.impute)."
-    what = "contains NaN (missing values)"
-    _refuse(np.isnan(array), name, what, names, advice)
+    _refuse(np.isnan(array), name, "contains NaN (missing values)", names, advice)
     if largest < np.inf:
         advice = "Leave these rows out, or correct the values."
         what = "contains infinity, or numbers too large for float64,"
         _refuse(np.isinf(array), name, what, names, advice)
-    advice = f"Correct the values, or divide {name} by a suitable number: squares of "
-    advice += "larger ones do not fit float64."
+    advice = (
+        f"Correct the values, or divide {name} by a suitable number: squares of larger "
+        "ones do not fit float64."
+    )
     what = f"contains magnitudes above {largest:g}"
     _refuse(np.abs(array) > largest, name, what, names, advice)
 

@@ -4,11 +4,7 @@ from sklearn.base import BaseEstimator
 
 
 class NestedPart(BaseEstimator):
-    """An estimator with another one inside: an instance, a name or None.
-
-    Here None and names have the parameters of the instance that they stand for, and
-    `set_params` replaces them by it. This class comes first among the bases.
-    """
+    """An estimator with another inside: an instance, a name or None. The first base."""
 
     _part = "machine"
     """The parameter that holds the part."""
@@ -18,16 +14,7 @@ class NestedPart(BaseEstimator):
         raise NotImplementedError
 
     def get_params(self, deep=True):
-        """Parameters of this estimator and, if deep, of the part: ``part__parameter``.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-
-        Returns
-        -------
-        dict
-        """
+        """Parameters of this estimator and, if deep, of the part, ``part__name``."""
         params = super().get_params(deep)
         part = self._part_from(params[self._part]) if deep else None
         if part is not None:
@@ -36,16 +23,7 @@ class NestedPart(BaseEstimator):
         return params
 
     def set_params(self, **params):
-        """Set parameters; ``part__parameter`` replaces a part of None or a name.
-
-        Parameters
-        ----------
-        **params : dict
-
-        Returns
-        -------
-        self
-        """
+        """Set parameters; ``part__parameter`` replaces a part of None or a name."""
         prefix = f"{self._part}__"
         nested = {k.removeprefix(prefix): k for k in params if k.startswith(prefix)}
         value = params.get(self._part, getattr(self, self._part))

@@ -1,14 +1,11 @@
-"""Progress of a fit: scikit-learn callbacks, seconds per stage, a log, an optional bar.
-
-A fit is a task with one subtask per stage; a stage that works on subdomains has one
-subtask for each. The logger "overcover" has a line of level INFO for every stage.
-"""
+"""Progress of a fit: scikit-learn callbacks, seconds per stage, a log, maybe a bar."""
 
 import logging
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -26,7 +23,7 @@ class FitProgress:
         self.seconds: dict[str, float] = {}
         self.root = estimator._init_callback_context(max_subtasks=n_stages)
         self.root.call_on_fit_task_begin(estimator=estimator)
-        self.task = self.bar = None
+        self.task, self.advance = None, lambda: None
 
     @contextmanager
     def stage(self, name, n_tasks=0) -> Iterator[None]:
@@ -34,12 +31,8 @@ class FitProgress:
         started = time.perf_counter()
         self.task = self.root.subcontext(name, max_subtasks=n_tasks)
         self.task.call_on_fit_task_begin(estimator=self.estimator)
-        self.bar = open_bar(name, n_tasks) if self.verbose else None
-        try:
+        with bar(name, n_tasks, is_shown=self.verbose) as self.advance:
             yield
-        finally:
-            if self.bar is not None:
-                self.bar.close()
         self.task.call_on_fit_task_end(estimator=self.estimator)
         self.seconds[name] = time.perf_counter() - started
         LOGGER.info("%s took %.2f s", name, self.seconds[name])
@@ -51,8 +44,7 @@ class FitProgress:
             subtask = self.task.subcontext("subdomain")
             subtask.call_on_fit_task_begin(estimator=self.estimator)
             subtask.call_on_fit_task_end(estimator=self.estimator)
-            if self.bar is not None:
-                self.bar.advance()
+            self.advance()
             yield result
 
     def finish(self):
@@ -60,47 +52,31 @@ class FitProgress:
         self.root.call_on_fit_task_end(estimator=self.estimator)
 
 
-class _RichBar:
-    def __init__(self, progress, name, n_tasks):
-        self.progress = progress
-        self.progress.start()
-        self.id = progress.add_task(name, total=n_tasks or None)
-        self.total = n_tasks
-
-    def advance(self, n=1):
-        self.progress.advance(self.id, n)
-
-    def close(self):
-        self.progress.update(self.id, total=self.total or 1, completed=self.total or 1)
-        self.progress.stop()
-
-
-class _PlainBar:
-    def __init__(self, name, n_tasks):
-        self.name, self.started = name, time.perf_counter()
-        print(f"{name} ...", file=sys.stderr, flush=True)
-
-    def advance(self, n=1):
-        pass
-
-    def close(self):
-        seconds = time.perf_counter() - self.started
-        print(f"{self.name} done in {seconds:.1f} s", file=sys.stderr, flush=True)
-
-
-def open_bar(name, n_tasks, as_share=False):
-    """A bar on standard error with the remaining time; lines without rich.
-
-    `n_tasks` is 0 if unknown; `as_share` shows per cent instead of a count.
-    """
+@contextmanager
+def bar(name, n_tasks=0, as_share=False, is_shown=True):
+    """A bar on standard error, lines without rich; yields a function to advance it."""
+    if not is_shown:
+        yield lambda n=1: None
+        return
     try:
         from rich import console, progress
     except ImportError:
-        return _PlainBar(name, n_tasks)
+        started = time.perf_counter()
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        try:
+            yield lambda n=1: None
+        finally:
+            seconds = time.perf_counter() - started
+            print(f"{name} done in {seconds:.1f} s", file=sys.stderr, flush=True)
+        return
     columns = [progress.TextColumn("{task.description:<10}"), progress.BarColumn()]
     columns += [progress.TimeElapsedColumn()]
     if n_tasks:
         kind = progress.TaskProgressColumn if as_share else progress.MofNCompleteColumn
         columns += [kind(), progress.TimeRemainingColumn()]
-    bar = progress.Progress(*columns, console=console.Console(stderr=True))
-    return _RichBar(bar, name, n_tasks)
+    with progress.Progress(*columns, console=console.Console(stderr=True)) as shown:
+        task = shown.add_task(name, total=n_tasks or None)
+        try:
+            yield partial(shown.advance, task)
+        finally:
+            shown.update(task, total=n_tasks or 1, completed=n_tasks or 1)

@@ -76,11 +76,7 @@ def whole(shape, least=0, most: Any = MOST) -> Array:
 def record(
     added: tuple[str, ...] = (), later: tuple[str, ...] = (), **fields
 ) -> Callable[[type[T]], type[T]]:
-    """Declare the fields of a class; `added` names those that stores of version 1 lack.
-
-    `later` names those that stores of versions 1 to 3 lack.
-    A field is an `Array`, a list of one, `PART` or `PART_OR_NONE`.
-    """
+    """Declare fields: an `Array`, a list of one, `PART` or `PART_OR_NONE`."""
 
     def declare(kind):
         kind._record, kind._added, kind._later = fields, added, later

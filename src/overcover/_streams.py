@@ -28,11 +28,7 @@ def rows_per_block(n_columns: int) -> int:
 
 
 def slices_of(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Successive slices of `n_rows` rows, one per block.
-
-    >>> [(block.start, block.stop) for block in slices_of(5, 2**20)]
-    [(0, 2), (2, 4), (4, 5)]
-    """
+    """Successive slices of `n_rows` rows, one per block."""
     step = rows_per_block(n_columns)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
@@ -53,11 +49,7 @@ class Moments(NamedTuple):
 
 
 def moments_of(X) -> Moments:
-    """Mean and standard deviation of every column; memory: a block.
-
-    >>> moments_of(np.array([[1.0, 5.0], [3.0, 5.0]])).deviation.tolist()
-    [1.0, 0.0]
-    """
+    """Mean and standard deviation of every column; memory: a block."""
     return _measure(X)[0]
 
 
@@ -80,17 +72,7 @@ def _measure(X):
 
 
 def typical_moments_of(X) -> Moments:
-    """As `moments_of`, but without the outliers of a column.
-
-    If the farthest cells (a share `FEW_CELLS`, at least one) increase the standard
-    deviation by more than a factor `OUTWEIGHED`, mean and standard deviation are those
-    of the other cells, except in columns that are constant without their outliers.
-    Memory: a block, and a sample of as many numbers.
-
-    >>> X = np.append(np.arange(-5.0, 6.0), 1e9)[:, None]
-    >>> typical_moments_of(X).mean.tolist(), typical_moments_of(X[:-1]).mean.tolist()
-    ([0.0], [0.0])
-    """
+    """As `moments_of`, without outliers that raise a deviation `OUTWEIGHED` times."""
     plain, farthest = _measure(X)
     mean, deviation = plain.mean.copy(), plain.deviation.copy()
     if len(X) < LEAST_JUDGED:
@@ -120,15 +102,7 @@ def sample_of(X) -> np.ndarray:
 
 
 def codes_of(sample) -> np.ndarray:
-    """For each column the number that looks like a code, NaN if there is none.
-
-    It is the least or the largest of its column, occurs again and again, and is far
-    away from all other cells.
-
-    >>> X = np.append(np.arange(20.0), [-9999.0] * 4)
-    >>> codes_of(np.column_stack([X, np.sort(X) ** 2, X > 3.0])).tolist()
-    [-9999.0, 99980001.0, nan]
-    """
+    """The number of each column that looks like a code, far from all others; or NaN."""
     codes = np.full(sample.shape[1], np.nan)
     least = max(LEAST_CODED, LEAST_CODED_SHARE * len(sample))
     for ends in (sample.min(axis=0), sample.max(axis=0)):
@@ -143,26 +117,16 @@ def codes_of(sample) -> np.ndarray:
 
 
 def center_of(rows) -> np.ndarray:
-    """The mean row, without outliers in columns where they determine the mean.
-
-    >>> center_of(np.append(np.arange(9.0), [1e30])[:, None]).tolist()
-    [4.0]
-    """
+    """The mean row, without outliers in columns where they determine the mean."""
     mean, typical = rows.mean(axis=0), typical_moments_of(rows)
     is_pulled = np.abs(mean - typical.mean) > typical.deviation
     return np.where(is_pulled, typical.mean, mean)
 
 
 class Rows:
-    """A view of rows in other units: ``((X - shift) / scale)[:, columns]``, float64.
+    """Rows in other units, ``((X - shift) / scale)[:, columns]``, maybe clipped.
 
-    An index reads and converts only its own rows; `columns` is a mask, or None for all;
-    `bounds` are limits in the new units, at which values are clipped.
-
-    >>> X = np.array([[1, 10], [2, 20], [3, 30]], dtype=np.float32)
-    >>> rows = Rows(X, scale=np.array([1.0, 10.0]))
-    >>> rows.shape, rows[[2, 0]].tolist()
-    ((3, 2), [[3.0, 3.0], [1.0, 1.0]])
+    An index reads and converts only its own rows; `columns` is a mask, or None for all.
     """
 
     def __init__(self, X, scale=1.0, shift=0.0, columns=None, bounds=None):
@@ -188,15 +152,7 @@ class Rows:
 
 
 def without_far_cells(X):
-    """The rows, with outliers moved towards the mean of their column; X without any.
-
-    For partitions, covers and routers: the mean of a cluster with an outlier would be
-    far from all its rows.
-
-    >>> X = np.append(np.arange(9.0), [1e30])[:, None]
-    >>> bool(without_far_cells(X)[:].max() < 40)
-    True
-    """
+    """The rows, with outliers moved towards the mean of their column; X without any."""
     mean, deviation, _ = typical_moments_of(X)
     is_outweighed = deviation < moments_of(X).deviation
     if not is_outweighed.any():

@@ -49,9 +49,7 @@ def check_training_data(
 ) -> TrainingData:
     """Validated training arrays, float64; stores the shape of y for predictions.
 
-    Drops rows of weight zero, scales weights and, if `merge`, merges equal rows; see
-    `overcover._weights`. `keep_float32` is for estimators that convert rows of X when
-    they use them. The estimator gets ``n_features_in_`` and ``n_outputs_``.
+    Drops rows of weight zero, scales weights and, if `merge`, merges equal rows.
     """
     check_names(list(getattr(X, "columns", [])), "X")
     dtypes = EITHER_FLOAT if keep_float32 else FLOAT64
@@ -89,29 +87,29 @@ class DataWarning(UserWarning):
     """Rows are of a kind that a fit can only answer for in part; the text says why."""
 
 
+def _warn(text, category=DataWarning):
+    notes.warn(text, category, stacklevel=6)
+
+
 def warn_of_sequence(run_length):
     """Say that rows which follow each other depend on each other."""
-    notes.warn(
+    _warn(
         "The rows look like a sequence: errors of rows that follow each other depend "
         f"on each other. Runs of {run_length} rows are held out together, so that "
         "standard deviations and intervals are made for rows away from the sequence, "
         "not for rows between its rows. If what is measured drifts, they still promise "
         "too much. Pass groups= to say which rows belong together, or shuffle the rows "
-        "if their order means nothing.",
-        DataWarning,
-        stacklevel=5,
+        "if their order means nothing."
     )
 
 
 def warn_of_outliers():
     """Say that some outputs contradict all rows around them."""
-    notes.warn(
+    _warn(
         "Some outputs look like outliers: they are far away from what the rows around "
         "them say, and rows held out are predicted better without them. Such rows "
         "count for next to nothing in this fit, and intervals are made for the others. "
-        "advise(model, X, y) names them; GP(robust=False) trusts every row.",
-        DataWarning,
-        stacklevel=5,
+        "advise(model, X, y) names them; GP(robust=False) trusts every row."
     )
 
 
@@ -121,24 +119,20 @@ def warn_of_bounds(outputs, n_outputs, columns):
         which = "the outputs" if n_outputs > 1 else "the output"
         if len(outputs) < n_outputs:
             which = f"output {', '.join(map(str, outputs))} (counted from 0)"
-        notes.warn(
+        _warn(
             f"The inputs say next to nothing about {which}: nearly all variation looks "
             "like noise, so that predictions stay close to the mean. Check that rows "
             "of X and y belong together, and that X has the columns which y depends "
             "on. If y goes up and down many times along a column, such as a time, give "
-            "GP(length_scale=...) about a third of the time from one peak to the next.",
-            DataWarning,
-            stacklevel=5,
+            "GP(length_scale=...) about a third of the time from one peak to the next."
         )
     if len(columns):
-        notes.warn(
+        _warn(
             f"The outputs vary faster along column {', '.join(map(str, columns))} "
             "(counted from 0) than the shortest length scale that is tried, a "
             "twentieth of the column's deviation. If it is a time, add columns for "
             "what repeats (hour, weekday, season); or give GP(length_scale=...), one "
-            "number for each column, with a shorter one for it.",
-            DataWarning,
-            stacklevel=5,
+            "number for each column, with a shorter one for it."
         )
 
 
@@ -153,25 +147,22 @@ def warn_of_codes(X):
         first = columns[0]
         share = np.mean(sample[:, first] == codes[first])
         others = f" (so do {len(columns) - 1} others)" if len(columns) > 1 else ""
-        notes.warn(
+        _warn(
             f"Column {first} (counted from 0) of X holds {codes[first]:g} in "
             f"{100 * share:.2g} % of its rows, far away from all its other "
             f"numbers{others}. If it stands for a missing value, put NaN there and "
-            "give X as a DataFrame: gaps are filled, and the model knows where.",
-            DataWarning,
-            stacklevel=5,
+            "give X as a DataFrame: gaps are filled, and the model knows where."
         )
 
 
 def warn_of_few_rows(n_rows):
     """Warn if there are fewer than `FEW_ROWS` rows."""
     if n_rows < FEW_ROWS:
-        notes.warn(
+        _warn(
             f"{n_rows} rows are few: hyperparameters, standard deviations and "
             "intervals rest on hardly any evidence. Collect at least "
             f"{FEW_ROWS}, or give the hyperparameters if you know them.",
             FewRowsWarning,
-            stacklevel=5,
         )
 
 
@@ -199,12 +190,7 @@ def check_names(names, where):
 
 
 def check_queries(estimator, X):
-    """Validated query rows; float32 stays, so that callers can convert it in chunks.
-
-    An estimator that was fitted to a table of words, dates or gaps encodes tables; rows
-    of numbers are taken as encoded ones. Rows are on the scale of the model, see
-    `overcover.inputs`.
-    """
+    """Validated query rows, on the scale of the model; float32 stays."""
     rows, scales = _encoded_queries(estimator, X), vars(estimator).get("input_scales_")
     return rows if scales is None else scales.forward(rows)
 
@@ -228,11 +214,7 @@ def _encoded_queries(estimator, X):
 
 
 def check_rows(estimator, X, reset, dtypes=EITHER_FLOAT, order="C"):
-    """Validated rows without outputs, shape (n_rows, n_features).
-
-    If `reset`, the estimator takes its column names from X; otherwise X must have them.
-    `dtypes` stay as they are, others become the first. Order None keeps the layout.
-    """
+    """Validated rows without outputs; `reset` takes column names, else X needs them."""
     rows = numbers_of(X, "X", dtypes)
     options = {"order": order, "ensure_all_finite": False, "estimator": estimator}
     rows = check_array(rows, dtype=list(dtypes), input_name="X", **options)

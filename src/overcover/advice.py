@@ -1,8 +1,4 @@
-"""Advice: findings about a fitted model, its data and its predictions.
-
-Beside the path. A finding is a sentence or two: an observation, its meaning, and a
-remedy. `advise` lists them; reports and the command line show the list.
-"""
+"""Advice: sentences about a fitted model, its data and predictions, with a remedy."""
 
 import time
 from typing import Any, NamedTuple
@@ -377,23 +373,13 @@ def about_intervals(observed, n_queries, names):
 
 
 def worst_of(share, thresholds):
-    """The worst severity whose threshold a share passes; None if it passes none.
-
-    >>> worst_of(0.1, OUTSIDE), worst_of(0.001, OUTSIDE)
-    ('warning', None)
-    """
+    """The worst severity whose threshold a share passes; None if it passes none."""
     passed = [word for word in SEVERITIES if share > thresholds.get(word, np.inf)]
     return passed[0] if passed else None
 
 
 def listed(names, chosen, most=5):
-    """Some of the names, in words.
-
-    >>> listed(["a", "b", "c"], np.array([True, False, True]))
-    'a and c'
-    >>> listed(list("abcdefgh"), np.ones(8, dtype=bool))
-    'a, b, c, d, e and 3 more'
-    """
+    """Some of the names, in words."""
     words = [name for name, is_chosen in zip(names, chosen) if is_chosen]
     if len(words) > most:
         words = [*words[:most], f"{len(words) - most} more"]

@@ -21,7 +21,9 @@ Rows enter by H and h alone, so J of a fold costs the same however many rows it 
 Notation: a is ``alpha`` (1 - a in some codes), tau ``length_scale``, nu ``ridge``.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -53,10 +55,7 @@ FAR = 1e50
 
 
 def standard_units(X_train, X_target):
-    """Mean and standard deviation of columns, each sample counting one half.
-
-    The deviation of a constant column is infinite: the column becomes 0.
-    """
+    """Mean and deviation of columns over both samples; infinite for a constant."""
     samples = (X_train, X_target)
     low = np.min([X.min(axis=0) for X in samples], axis=0)
     high = np.max([X.max(axis=0) for X in samples], axis=0)
@@ -93,12 +92,7 @@ def gaussian(rows, centers, length_scale):
 
 
 def fold_moments(train, target, centers, length_scales, alpha, n_folds=1):
-    """Shares of each fold, every `n_folds`-th row, in H and h.
-
-    The shapes are (n_length_scales, n_folds, n_centers, n_centers) and without the last
-    axis. Each length scale is 1 / sqrt(2) of the one before, so that distances are
-    computed once, in blocks of rows.
-    """
+    """Shares of each fold, every `n_folds`-th row, in H and h, by length scale."""
     h = np.zeros((len(length_scales), n_folds, len(centers)))
     H = np.zeros((*h.shape, len(centers)))
     for rows, in_H, in_h in ((train, alpha, 0.0), (target, 1.0 - alpha, 1.0)):
@@ -121,11 +115,7 @@ def relative_density_ratio(H, h, ridge):
 
 
 def cross_validated_scores(H, h, ridges):
-    r"""J of each fold under the theta of the others, summed over the folds.
-
-    One eigendecomposition :math:`H = V \Lambda V^\top` serves every ridge:
-    :math:`\theta = V (\Lambda + \nu I)^{-1} V^\top h`.
-    """
+    """J of each fold under the theta of the others, summed over the folds."""
     n_folds = h.shape[1]
     scores = np.zeros((len(h), len(ridges)))
     for f in range(n_folds):
@@ -148,6 +138,7 @@ def effective_sample_size(weights):
     return float(np.sum(weights / peak) ** 2 / np.sum((weights / peak) ** 2))
 
 
+@dataclass(eq=False, repr=False)
 class RelativeDensityRatio(BaseEstimator):
     """Importance weights of training rows for a target sample of inputs (RuLSIF).
 
@@ -184,8 +175,6 @@ class RelativeDensityRatio(BaseEstimator):
         Cross-validated J, lower is better; NaN if there was no choice: both were
         given, or a sample has one row (then "auto" is the median distance and 0.1).
     centers_, theta_ : ndarray of shape (n_centers, n_features_in_) and (n_centers,)
-    n_features_in_, feature_names_in_ :
-        As in scikit-learn, from X_train.
 
     Examples
     --------
@@ -201,20 +190,12 @@ class RelativeDensityRatio(BaseEstimator):
     (True, True)
     """
 
-    def __init__(
-        self,
-        alpha=0.5,
-        *,
-        length_scale="auto",
-        ridge="auto",
-        n_centers=100,
-        random_state=None,
-    ):
-        self.alpha = alpha
-        self.length_scale = length_scale
-        self.ridge = ridge
-        self.n_centers = n_centers
-        self.random_state = random_state
+    alpha: float = 0.5
+    _: KW_ONLY
+    length_scale: Any = "auto"
+    ridge: Any = "auto"
+    n_centers: int = 100
+    random_state: Any = None
 
     @all_or_nothing
     def fit(self, X_train, X_target):

@@ -1,21 +1,15 @@
 r"""Explain: why a model predicts what it predicts.
 
-Beside the end of the path: which subdomains answered a query, with which weights, and
-which training rows are near it. The model keeps nothing for this: rows come back from
-the states of the machines (`Machine.recall`).
+Which subdomains answered a query, with which weights, and which training rows are near.
+With :math:`d(x)` the distance of a query, in the machine's metric, to the nearest row
+of the subdomain D that has the largest weight, it lies *outside the cover* if
 
-How far out a query is: with :math:`d(x)` its distance, in the machine's metric, to the
-nearest row of the subdomain D that has the largest weight,
-
-.. math:: \text{remoteness}(x) = d(x) / \max_{i \in D} d_{D \setminus i}(x_i) .
-
-Above one, the query is farther from every row of D than any of these rows is from the
-others: it lies *outside the cover*. Of queries that have the distribution of the rows,
-hardly one in M does.
+.. math:: \text{remoteness}(x) = d(x) / \max_{i \in D} d_{D \setminus i}(x_i) > 1 .
 """
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -128,11 +122,7 @@ class Explanation:
 
     @property
     def agreement(self):
-        """How far the nearest rows' targets are from the prediction, and why.
-
-        About the output where they are farthest, in standard deviations; None where
-        the machine keeps no rows.
-        """
+        """How far the nearest rows' targets are from the prediction, and why."""
         if self.neighbor_targets is None:
             return None
         off = np.sqrt(np.mean((self.neighbor_targets - self.mean) ** 2, axis=0))
@@ -170,30 +160,23 @@ class Explanation:
 
     def _answers(self):
         """Header and rows of the table of answers."""
-        variances, stds = self.posterior_variances, self.stds
-        rows = [
-            [
-                str(k),
-                percent(self.votes[i].mean()),
-                number(self.distances[i]),
-                number(None if variances is None else variances[i]),
-                in_words(self.means[i], None if stds is None else stds[i]),
-            ]
-            for i, k in enumerate(self.subdomains)
-        ]
-        return ["subdomain", "vote", "distance", "posterior variance", "answer"], rows
+        none = [None] * len(self.subdomains)
+        variances = (
+            none if self.posterior_variances is None else self.posterior_variances
+        )
+        answers = map(in_words, self.means, none if self.stds is None else self.stds)
+        votes = [percent(vote.mean()) for vote in self.votes]
+        measured = map(number, self.distances), map(number, variances)
+        header = ["subdomain", "vote", "distance", "posterior variance", "answer"]
+        return header, list(zip(map(str, self.subdomains), votes, *measured, answers))
 
     def _near(self):
         """Header and rows of the table of training rows."""
-        columns: tuple = (
-            self.neighbors,
-            self.neighbor_distances,
-            self.neighbor_targets,
-            self.neighbor_seen,
-        )
+        near: Any = self.neighbors, self.neighbor_distances, self.neighbor_targets
+        near += (self.neighbor_seen,)
         return ["row", "distance", "target", "held by a voter"], [
             [str(i), number(distance), numbers(target), "yes" if is_held else "no"]
-            for i, distance, target, is_held in zip(*columns)
+            for i, distance, target, is_held in zip(*near)
         ]
 
     def _parts(self):
@@ -240,23 +223,14 @@ class Explanations(tuple):
 
 
 def in_words(mean, std):
-    """An answer in a few words.
-
-    >>> in_words(np.array([0.5]), np.array([0.1])), in_words(np.array([1.0]), None)
-    ('0.5 +- 0.1', '1')
-    """
+    """An answer in a few words."""
     if std is None:
         return numbers(mean)
     return some([f"{number(m)} +- {number(s)}" for m, s in zip(mean, std)], 3)
 
 
 def explain(model, X, n_neighbors=5):
-    """Take predictions apart; the work of `OverlappingCoverRegressor.explain`.
-
-    Reads every training row once: O(n_samples) per query. Memory beyond the result:
-    O(n_queries * subdomain_size). An `Explanation` if X is one row without a second
-    axis, else a tuple of them.
-    """
+    """The work of `OverlappingCoverRegressor.explain`; reads every training row."""
     from .alone import as_cover  # which imports the regressor, and that this module
 
     model = as_cover(model)
@@ -325,20 +299,13 @@ def summary(model):
 
 
 def extent(counts):
-    """Smallest to largest.
-
-    >>> extent([79, 80]), extent([80, 80])
-    ('79 to 80', '80')
-    """
+    """Smallest to largest."""
     low, high = int(min(counts)), int(max(counts))
     return number(low) if low == high else f"{number(low)} to {number(high)}"
 
 
 def names_of_features(model):
-    """Names of the inputs: as encoded, or as in the data frame, else x0, x1, ...
-
-    Those on another scale (`overcover.inputs`) say so.
-    """
+    """Names of the inputs: as encoded, or of the frame, or x0, x1; with their scale."""
     if hasattr(model, "encoder_"):
         names = model.encoder_.inputs
     else:
@@ -372,10 +339,7 @@ def rows_in_metric(model, k):
 
 
 def nearest_rows(model, X, n_neighbors):
-    """The nearest training rows, distances and outputs of queries; None without rows.
-
-    Every row is owned by one subdomain, so owned rows are all rows, once.
-    """
+    """The nearest training rows, distances and outputs of queries; or None."""
     Z = X / model.length_scales_
     # Distance, row, subdomain, and place in it: of the nearest so far.
     nearest = np.empty((4, len(X), 0))

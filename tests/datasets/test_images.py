@@ -11,8 +11,7 @@ from overcover.datasets.pose._features import (
     learn_codebook,
     shape_contexts,
 )
-from overcover.datasets.pose._motion import MOTIONS
-from overcover.datasets.pose._sequence import make_subject, perform
+from overcover.datasets.pose._motion import MOTIONS, make_subject, perform
 from overcover.datasets.pose._silhouette import (
     SIZE,
     draw_silhouettes,

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from overcover.datasets.pose._motion import GAITS, MOTIONS, wander
-from overcover.datasets.pose._sequence import make_subject, perform
+from overcover.datasets.pose._motion import (
+    GAITS,
+    MOTIONS,
+    make_subject,
+    perform,
+    wander,
+)
 from overcover.datasets.pose._skeleton import (
     BONES,
     JOINT_NAMES,

@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from overcover._linalg import squared_distances
 from overcover.datasets import PoseData, make_pose
 from overcover.datasets.pose import _cache, _make
-from overcover.datasets.pose._presets import PRESETS, choose_settings
-from overcover.datasets.pose._scene import Scene
+from overcover.datasets.pose._scene import PRESETS, Scene, choose_settings
 
 ARRAYS = ("X_train", "Y_train", "X_test", "Y_test")
 

@@ -46,12 +46,7 @@ TIED_ITER, MAX_ITER = 15, 40
 
 
 def climb_bound(method, machine, X, Y, weights, points, n_jobs):
-    """Log hyperparameters that maximise the likelihood, from those of `machine`.
-
-    Those that the user fixed do not change. "pic" uses the likelihood of "fic", because
-    its blocks depend on the metric. The inducing points are in the units of X. A step
-    costs O(n m^2); memory is that of `fit_diagonal`.
-    """
+    """Log hyperparameters that maximise the likelihood; fixed ones do not change."""
     fixed = machine.fixed_theta(X.shape[1])
     problem, _, restore = standardize(
         machine.used_kernel_, X, Y, weights, fixed, n_jobs
@@ -84,11 +79,7 @@ def climb_bound(method, machine, X, Y, weights, points, n_jobs):
 
 
 def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
-    """F per observed output value, and its gradient by theta.
-
-    `rule` is "fic" or "vfe". Y is centred, without constant columns; Z are the inducing
-    points.
-    """
+    """F per output value and its gradient, by "fic" or "vfe"; Y is centred."""
     counts, n_outputs, noise = evidence_of(weights), Y.shape[1], np.exp(theta[-1])
     n = counts.sum()
     A, A_Z = X / np.exp(theta[:-1]), Z / np.exp(theta[:-1])

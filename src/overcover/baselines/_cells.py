@@ -1,10 +1,6 @@
-"""Cells of a regular grid, a GP on each, and control points on the common borders.
+"""Cells of a regular grid, a GP on each, and control points on the common borders."""
 
-The methods that tie local GPs together at borders differ in how they do it
-(`overcover.baselines.domain_decomposition`, `overcover.baselines.patchwork`); the rest
-is here.
-"""
-
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +9,7 @@ from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_lower
 from .._parallel import run_tasks
 from .._validation import check_count
-from ..machines import Prediction
-from ._shared import SharedKernelGP, count_rows
+from ._shared import SharedKernelGP, count_rows, in_chunks
 
 MOST_FEATURES = 2
 # Patchwork kriging has a dense covariance of all control points.
@@ -112,37 +107,19 @@ def ask(cell, kernel, Q) -> Posterior:
     return Posterior(K_xq, half, half.T @ cell.whitened, variance)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CellsGP(SharedKernelGP):
-    """Base of the methods that tie the GPs of cells together at their borders.
+    """Base of methods that `_tie` cells at borders after the fit, and `_answer`."""
 
-    A subclass has `_tie`, which makes the cells agree after their fits, and `_answer`.
-    """
-
-    def __init__(
-        self,
-        machine=None,
-        *,
-        cell_size=500,
-        n_control=5,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.cell_size = cell_size
-        self.n_control = n_control
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    cell_size: int = 500
+    n_control: int = 5
 
     def _tie(self, sides):
         """Make the cells agree; `sides` are the two cells of each control point."""
         raise NotImplementedError
 
     def _answer(self, j, kernel, Q):
-        """Mean and variance of queries in cell j, which are in units of the kernel.
-
-        The mean has shape (n, n_outputs), the variance too, or (n,) if all outputs
-        share it; it is that of the function, relative to the squared amplitude.
-        """
+        """Mean of queries in cell j; variance before the amplitude, maybe by output."""
         raise NotImplementedError
 
     def _fit(self, X, Y, weight):
@@ -175,21 +152,19 @@ class CellsGP(SharedKernelGP):
         self._amplitude_sq = total / count_rows(len(X), weight)
 
     def _predict_rows(self, X, return_std, noise=True):
-        mean = np.empty((len(X), self.n_outputs_))
-        latent = np.empty_like(mean)
-        for start in range(0, len(X), CHUNK):
-            block = X[start : start + CHUNK].astype(np.float64)
-            owner = self._grid.cell_of(block)
-            for j in np.unique(owner):
-                rows = np.flatnonzero(owner == j)
-                kernel, Q = self._in_units(block[rows], self._grid.low)
-                means, variances = self._answer(j, kernel, Q)
-                mean[start + rows] = means
-                latent[start + rows] = variances.reshape(len(rows), -1)
-        if not return_std:
-            return Prediction(mean + self._Y_mean, None)
-        latent = np.maximum(latent, LEAST_VARIANCE)
+        mean, latent = in_chunks(self._answers, X, CHUNK)
+        latent = np.maximum(latent, LEAST_VARIANCE) if return_std else None
         return self._predicted(mean, latent, self._amplitude_sq, noise)
+
+    def _answers(self, X):
+        owner = self._grid.cell_of(X)
+        mean, latent = np.empty((2, len(X), self.n_outputs_))
+        for j in np.unique(owner):
+            rows = np.flatnonzero(owner == j)
+            kernel, Q = self._in_units(X[rows], self._grid.low)
+            mean[rows], variances = self._answer(j, kernel, Q)
+            latent[rows] = variances.reshape(len(rows), -1)
+        return mean, latent
 
     def _check_options(self, n_features):
         check_count("cell_size", self.cell_size, 1, "500 suits most data.")

@@ -1,18 +1,33 @@
 """The bases of the GP baselines, whose kernels are tuned as for a cover."""
 
+from copy import copy
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
-from .. import kernels
+from .. import combination, kernels, tuning
+from .._parallel import run_tasks
 from .._validation import all_or_nothing, check_training_data
 from .._weights import evidence_of
 from ..machines import GP, Prediction, Predictor, TakesMachine, make_machine
 
 
-class GPBaseline(
+@dataclass(eq=False, repr=False)
+class WithMachine(
     TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
+    """Parameters that all baselines with a machine have."""
+
+    machine: Any = None
+    _: KW_ONLY
+    n_jobs: Any = None
+    random_state: Any = None
+
+
+class GPBaseline(WithMachine):
     """A baseline that is made of GPs; a subclass gives `_check_options` and `_fit`."""
 
     @all_or_nothing
@@ -60,13 +75,20 @@ class SharedKernelGP(GPBaseline):
         return np.full(n_samples, noise) if weights is None else noise / weights
 
     def _predicted(self, mean, latent, amplitude_sq, noise) -> Prediction:
-        """Predictions from latent means and variances, before the amplitude.
-
-        The variances have shape (n,), or (n, n_outputs) if outputs differ.
-        """
+        """Predictions from means, and from variances (n,) or (n, n_outputs) or None."""
+        if latent is None:
+            return Prediction(mean + self._Y_mean, None)
         variance = latent + self._noise if noise else latent
         std = np.sqrt(variance.reshape(len(mean), -1) * amplitude_sq)
         return Prediction(mean + self._Y_mean, std)
+
+
+def in_chunks(answer, X, size):
+    """What `answer` returns, a tuple of arrays, for chunks of queries in float64."""
+    chunks = (X[i : i + size].astype(np.float64) for i in range(0, len(X), size))
+    return [
+        None if p[0] is None else np.concatenate(p) for p in zip(*map(answer, chunks))
+    ]
 
 
 def count_rows(n_samples, weights, rows=slice(None)):
@@ -85,3 +107,68 @@ def shared_gp(machine) -> GP:
             "or None."
         )
     return gp.set_params(per_output=False)
+
+
+# Numbers that the answers to a chunk of queries hold: 32 MB.
+CHUNK_VALUES = 2**22
+
+
+class PartsGP(GPBaseline):
+    """GPs on some of the rows each: `states_` of one machine, mixed by `_shares`.
+
+    As in a cover, errors of rows left out of their part calibrate all variances: a
+    single part is the full GP.
+    """
+
+    def _shares(self, X):
+        """What every part has to say at queries, rows that sum to one; (n, n_parts)."""
+        raise NotImplementedError
+
+    @property
+    def errors_(self):
+        """Distributed as the errors of rows that are left out of their part."""
+        return self.machine_.errors_
+
+    def _fit_parts(self, X, Y, parts):
+        """States from the numbers, weights and theta of the rows of every part."""
+        machine = self.machine_
+
+        def fit_part(rows, weights, theta):
+            own = copy(machine)
+            own.theta_ = theta[None]
+            groups = machine.groups_to_leave_out(None, rows)
+            keep = machine.keeps_factors(len(parts), len(rows))
+            return own.fit_state(X[rows], Y[rows], weights, keep=keep, groups=groups)
+
+        self.states_ = list(run_tasks(fit_part, parts, self.n_jobs))
+        machine.calibrate(self.states_)
+
+    def _predict_rows(self, X, return_std, noise=True):
+        step = max(1, CHUNK_VALUES // (2 * len(self.states_) * self.n_outputs_))
+        mixed = in_chunks(lambda Q: self._mixed(Q, return_std, noise), X, step)
+        return Prediction(*mixed)
+
+    def _mixed(self, X, return_std, noise):
+        """Predict a chunk of queries; each asks the parts that it has shares of."""
+        shares = self._shares(X)
+        means = np.zeros((*shares.shape, self.n_outputs_))
+        variances = np.zeros_like(means) if return_std else None
+
+        def ask(state, asked):
+            return self.machine_.answer(state, X[asked], return_std)
+
+        places = [np.flatnonzero(column) for column in shares.T]
+        used = [k for k, asked in enumerate(places) if len(asked)]
+        tasks = ((self.states_[k], places[k]) for k in used)
+        for k, answer in zip(used, run_tasks(ask, tasks, self.n_jobs)):
+            means[places[k], k] = answer.mean
+            if variances is not None:
+                spread = answer.variance if noise else answer.function
+                variances[places[k], k] = spread
+        return combination.mixture(shares[:, :, None], means, variances)
+
+
+def own_theta(machine, X, Y, weights):
+    """Log hyperparameters of some rows: a few steps from those of all rows."""
+    theta, fixed = machine.theta_[0], machine.fixed_theta(X.shape[1])
+    return tuning.improve(machine.used_kernel_, X, Y, weights, theta, fixed)

@@ -169,11 +169,7 @@ class Blocked(NamedTuple):
 
 
 def fit_diagonal(method, inducing, A, Y, weights, n_jobs):
-    """Solve with a diagonal Lambda, in chunks of rows; time O(n m^2).
-
-    Y is centred. Returns a `Projected` or `Nystrom`, and ``y^T (Q + Lambda)^-1 y`` of
-    every output.
-    """
+    """A `Projected` or `Nystrom` for centred Y, and ``y^T (Q + Lambda)^-1 y``."""
     lam = np.full(len(A), inducing.noise)
     P = np.empty_like(Y)
 
@@ -202,10 +198,7 @@ def fit_diagonal(method, inducing, A, Y, weights, n_jobs):
 
 
 def fit_blocks(inducing, A, Y, weights, partition, n_jobs):
-    """Solve with a block diagonal Lambda; like `fit_diagonal`, for a `Partition`.
-
-    Blocks of `size` rows cost O(n (m + size)^2) time and O(n (m + size)) memory.
-    """
+    """As `fit_diagonal`, with a block of Lambda for each cluster of a `Partition`."""
 
     def condense(s, rows):
         V = inducing.whiten(inducing.cross(A[rows]))
@@ -240,13 +233,7 @@ def solve_condensed(parts):
 
 
 def choose_inducing(how, X, scales, weights, n_inducing, rng):
-    """Inducing points in the units of X, shape (at most n_inducing, n_features).
-
-    `how` is "kmeans", "random" or an array of points; `scales` are those of the
-    machine's metric, infinite for an ignored column. Rows with equal inputs count once,
-    so the choice does not depend on the order of rows, on copies or on weights that
-    replace copies.
-    """
+    """Distinct points in the units of X; copies of rows make no difference."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
     points = X if isinstance(how, str) else how

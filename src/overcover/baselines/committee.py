@@ -1,30 +1,23 @@
 r"""Committees of Gaussian processes: all experts predict every query.
 
-    X, Y -> metric -> partition -> a GP on each cluster -> all of them combined
-
-Experts on disjoint clusters share their hyperparameters. With :math:`\mu_i, s_i^2` the
-posterior mean and variance of expert i at a query, :math:`s_0^2` the prior variance and
-weights :math:`\beta_i`,
+With :math:`\mu_i, s_i^2` the posterior mean and variance of expert i at a query,
+:math:`s_0^2` the prior variance and weights :math:`\beta_i`,
 
 .. math:: s^{-2} = \sum_i \beta_i s_i^{-2} + \gamma s_0^{-2}, \qquad
     \mu = s^2 \sum_i \beta_i s_i^{-2} \mu_i ,
 
-- "poe" (product of experts): :math:`\beta_i = 1, \gamma = 0`; overconfident, more so
-  with more experts, and also far from the data;
+- "poe" (product of experts): :math:`\beta_i = 1, \gamma = 0`; overconfident;
 - "gpoe" (generalised): :math:`\beta_i = 1 / K, \gamma = 0`; the prior, far away;
 - "bcm" (Bayesian committee machine): :math:`\beta_i = 1, \gamma = 1 - K`;
 - "rbcm" (robust BCM): :math:`\beta_i = \tfrac12 (\log s_0^2 - \log s_i^2)`, the
-  information of an expert about the query, :math:`\gamma = 1 - \sum_i \beta_i`. A
-  single expert is then *not* the full GP, unless its :math:`\beta` is one by chance;
-- "grbcm" (generalised robust): an expert c on random rows replaces the prior, and every
-  other expert also trains on these rows. The first has :math:`\beta = 1`, the others
-  :math:`\tfrac12 (\log s_c^2 - \log s_i^2)`. Consistent, at four times the cost.
-
-A query needs all experts, :math:`O(N M)` for a standard deviation, whereas a cover uses
-about two machines. Memory is :math:`O(N M / 2)`.
+  information of an expert about the query, :math:`\gamma = 1 - \sum_i \beta_i`;
+- "grbcm" (generalised robust): an expert c on random rows, which all others share,
+  replaces the prior. The first has :math:`\beta = 1`, the others :math:`\tfrac12 (\log
+  s_c^2 - \log s_i^2)`. Consistent, at four times the cost.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,9 +33,8 @@ from .._linalg import (
 from .._parallel import run_tasks
 from .._streams import center_of, without_far_cells
 from .._validation import check_choice, check_count
-from ..machines import Prediction
 from ..partition import partition_rows
-from ._shared import SharedKernelGP, count_rows
+from ._shared import SharedKernelGP, count_rows, in_chunks
 
 RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
 # Queries in a chunk, whatever the number of experts.
@@ -60,6 +52,7 @@ class Expert(NamedTuple):
     amplitude_sq: np.ndarray  # sum of squared whitened outputs, shape (n_outputs,)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CommitteeGP(SharedKernelGP):
     """Experts on disjoint clusters, combined by a rule.
 
@@ -84,8 +77,6 @@ class CommitteeGP(SharedKernelGP):
         For "grbcm" the expert on common rows comes first.
     amplitude_sq_ : ndarray of shape (n_outputs,)
         Variance of the signal, from the marginal likelihoods of all experts.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -99,22 +90,9 @@ class CommitteeGP(SharedKernelGP):
     True
     """
 
-    def __init__(
-        self,
-        machine=None,
-        *,
-        rule="rbcm",
-        expert_size=500,
-        partition="kmeans",
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.rule = rule
-        self.expert_size = expert_size
-        self.partition = partition
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    rule: str = "rbcm"
+    expert_size: int = 500
+    partition: Any = "kmeans"
 
     def _check_options(self, n_features):
         check_choice("rule", self.rule, RULES)
@@ -150,12 +128,8 @@ class CommitteeGP(SharedKernelGP):
         return [common, *(np.union1d(common, rows) for rows in clusters)]
 
     def _predict_rows(self, X, return_std, noise=True):
-        chunks = [X[i : i + CHUNK] for i in range(0, len(X), CHUNK)]
-        parts = [self._combined(chunk.astype(np.float64)) for chunk in chunks]
-        mean, latent = map(np.concatenate, zip(*parts))
-        if not return_std:
-            return Prediction(mean + self._Y_mean, None)
-        latent = np.maximum(latent, 0.0)
+        mean, latent = in_chunks(self._combined, X, CHUNK)
+        latent = np.maximum(latent, 0.0) if return_std else None
         return self._predicted(mean, latent, self.amplitude_sq_, noise)
 
     def _combined(self, X):
@@ -182,15 +156,7 @@ def make_expert(kernel, A, Y, row_noise) -> Expert:
 
 
 def combine(rule, means, variances, prior):
-    """Latent mean and variance from those of all experts, by one of the `RULES`.
-
-    Shapes: means (n_experts, n_queries, n_outputs), variances (n_experts, n_queries),
-    prior (n_queries,). Two equal experts halve the variance of a product of experts:
-
-    >>> means, variances = np.ones((2, 1, 1)), np.full((2, 1), 0.5)
-    >>> combine("poe", means, variances, np.ones(1))[1].tolist()
-    [0.25]
-    """
+    """Latent mean and variance from those of all experts, by one of the `RULES`."""
     base, base_mean = prior, 0.0
     if rule == "grbcm":
         base, base_mean = variances[0], means[0]

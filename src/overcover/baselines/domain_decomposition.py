@@ -1,51 +1,23 @@
 r"""Domain decomposition: local kriging on a grid, with equal values on common borders.
 
-    X, Y -> metric -> cells of a regular grid -> a GP on each -> values at the borders
-    -> prediction by the query's cell
-
-The method of Park, Huang and Ding (2011). A cell trains on its own rows only. Kriging
-predicts :math:`u^\top y` with the u of least mean squared error. On every border
-between two cells lie *control points* b, where the predictions of both cells must have
-the same value r(b). With :math:`A = K + \nu I`, :math:`k_x` the kernel values between
-the cell's rows and x, :math:`h = A^{-1} y` and :math:`e = y^\top h`, the problem of one
-cell at a control point,
-
-.. math:: \min_u \; u^\top A u - 2 u^\top k_b + k(b, b) \quad
-    \text{subject to} \quad u^\top y = r ,
-
-has the solution :math:`u = A^{-1} (k_b + \lambda y)` with the Lagrange multiplier
-:math:`\lambda = (r - k_b^\top h) / e`. Its error is that of free kriging plus
-:math:`(r - k_b^\top h)^2 / e`. The value that two cells i and j agree upon makes the
-sum of their errors least. It is a mean of both free predictions with the weights 1/e:
+The method of Park, Huang and Ding (2011); docs/methods.md derives it. With :math:`A = K
++ \nu I` of a cell's own rows, :math:`h = A^{-1} y`, :math:`e = y^\top h` and kernel
+values :math:`k_b`, two cells i and j agree at a control point b on the value
 
 .. math:: r = \frac{e_j \, k_{ib}^\top h_i + e_i \, k_{jb}^\top h_j}{e_i + e_j} .
 
-Between its control points B, a cell extends the multiplier by a similarity
-:math:`\rho`:
+Between its control points B, a cell extends the shift by a similarity :math:`\rho`:
 
 .. math:: \mu(x) = k_x^\top h + \delta(x), \qquad
     \delta(x) = \rho(x, B) \, \rho(B, B)^{-1} (r_B - K_B^\top h), \qquad
     s^2(x) = k(x, x) - k_x^\top A^{-1} k_x + \delta(x)^2 / e .
 
-There are two similarities:
-
-- "posterior": the posterior covariance of the cell,
-  :math:`\rho(x, b) = k(x, b) - k_x^\top A^{-1} k_b`. It solves the same problem for x
-  and B together, if their errors are measured by the inverse of their covariance. The
-  shift ends where the cell's own rows decide;
-- "cosine": :math:`\rho(x, b) = k_x^\top k_b / (|k_x| |k_b|)`. It follows from the
-  problem for x alone, if u is :math:`U k_x` with one matrix U that must also have the
-  values r at B: with :math:`A U k_x k_x^\top = k_x k_x^\top + y \lambda^\top K_B^\top`,
-  multiplied by :math:`k_x`. The cosine hardly falls inside a cell, so shifts reach the
-  middle of it, and many control points make them huge (docs/methods.md).
-
-The mean is continuous at control points, and nearly between them; the variance is not.
-Here r has one value per control point; a polynomial of fewer values along each border
-is a variant. A cell without rows has no opinion: its neighbour decides r, and the
-kernel is its similarity. The number of control points on a border grows with the power
-d - 1, and the number of cells with the power d, so there may be one or two inputs only.
+It is the cell's posterior covariance, or the cosine between kernel values, which hardly
+falls inside a cell. A cell without rows has no opinion: its neighbour decides r, and
+the kernel is its similarity.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +39,7 @@ class Tie(NamedTuple):
     energy: np.ndarray  # ``e = y^T A^-1 y``, shape (n_outputs,)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DomainDecompositionGP(CellsGP):
     """Local kriging on a regular grid, with equal predictions on common borders.
 
@@ -86,8 +59,6 @@ class DomainDecompositionGP(CellsGP):
     ----------
     machine_, cells_, n_cells_, control_points_, control_values_
         As in `PatchworkGP`.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -104,24 +75,7 @@ class DomainDecompositionGP(CellsGP):
     True
     """
 
-    def __init__(
-        self,
-        machine=None,
-        *,
-        cell_size=500,
-        n_control=5,
-        extension="posterior",
-        n_jobs=None,
-        random_state=None,
-    ):
-        super().__init__(
-            machine,
-            cell_size=cell_size,
-            n_control=n_control,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.extension = extension
+    extension: str = "posterior"
 
     def _tie(self, sides):
         self.control_values_ = agreed_values(self.cells_, sides, self.n_outputs_)
@@ -186,11 +140,7 @@ def agreed_values(cells, sides, n_outputs):
 
 
 def unit_columns(K, noise):
-    """Columns of kernel values as unit vectors; a zero column stays zero.
-
-    A row that stands for w equal rows has the w-th part of their noise, and counts as w
-    components.
-    """
+    """Columns of kernel values as unit vectors; a row of w rows counts as w."""
     columns = K * np.sqrt(noise.min() / noise)[:, None]
     # Squares of tiny values would vanish, so that the largest value comes first.
     for norm in (np.inf, 2):

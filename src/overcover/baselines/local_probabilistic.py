@@ -1,42 +1,28 @@
 r"""Local probabilistic regression: neighbours of a query, divided by their outputs.
 
-    X, Y -> metric -> neighbours of each query -> modes of their outputs -> a GP on each
-    -> the most probable mode
-
-Where one input has several outputs, such as a pose that is seen from the front or from
-behind, the mean of all neighbours is none of them. So the outputs of the neighbours are
-divided into k clusters, the *modes*, and each has a GP of its own, with the
-hyperparameters of all rows and its own mean and amplitude. With n neighbours, n_m of
-them in mode m, k is the number up to ``n_modes`` with the largest
+The outputs of the n neighbours fall into k clusters, the *modes*, each with a GP of its
+own mean and amplitude; k is the number up to ``n_modes`` with the largest
 
 .. math:: \sum_{m=1}^{k} \Bigl( \log p_m + n_m \log \tfrac{n_m}{n} - d_Y \log n_m
     \Bigr),
 
-where :math:`p_m` is the marginal likelihood of the mode's rows, the second term is the
-price of saying which mode a row is in, and the third that of two more numbers for each
-of the :math:`d_Y` outputs. One Gaussian cloud of noise is never worth two modes. A mode
-answers with the mean and variance of its GP, and has the probability
-
-.. math:: \pi_m(q) \propto \sum_{i \in m} w_i \, k(q, x_i) .
-
-The prediction is the mean of the most probable mode, and the standard deviation is that
-of this mode too: it says how far an output of the mode may be from its mean, not which
-mode it is in. Where modes compete, intervals hold the output only as often as the mode
-is right. Urtasun and Darrell (2008) start a mode from each of the nearest rows instead.
+with :math:`p_m` the marginal likelihood of the :math:`n_m` rows of a mode. The mode
+with the largest :math:`\sum_{i \in m} w_i \, k(q, x_i)` answers. See docs/methods.md;
+Urtasun and Darrell (2008) start a mode from each of the nearest rows instead.
 """
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_lower
-from .._parallel import run_tasks
 from .._validation import check_count
 from .._weights import evidence_of
 from ..machines import Prediction
 from ._shared import SharedKernelGP
-from .neighborhood import BLOCK_DISTANCES, MOST_QUERIES, make_index
+from .neighborhood import make_index, one_by_one
 
 # A mode has at least so many rows, and this share of the neighbours.
 LEAST_ROWS, LEAST_SHARE = 5, 0.05
@@ -56,6 +42,7 @@ class Mode(NamedTuple):
     closeness: float  # the sum of the similarities of its rows to the query
 
 
+@dataclass(eq=False, repr=False)
 class LocalProbabilisticRegression(SharedKernelGP):
     """A local GP for every query and every mode of its neighbours' outputs.
 
@@ -84,8 +71,6 @@ class LocalProbabilisticRegression(SharedKernelGP):
         With its tuned hyperparameters.
     length_scales_ : ndarray of shape (n_features_in_,)
         The metric: distances are those in ``X / length_scales_``.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Notes
     -----
@@ -106,20 +91,8 @@ class LocalProbabilisticRegression(SharedKernelGP):
     [1.0]
     """
 
-    def __init__(
-        self,
-        machine=None,
-        n_neighbors=200,
-        *,
-        n_modes=3,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.n_neighbors = n_neighbors
-        self.n_modes = n_modes
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_neighbors: int = 200
+    n_modes: int = field(default=3, kw_only=True)
 
     def _check_options(self, n_features):
         check_count("n_neighbors", self.n_neighbors, 1, "200 suits most data.")
@@ -135,17 +108,13 @@ class LocalProbabilisticRegression(SharedKernelGP):
         self._output_scale = Y.std(axis=0)
 
     def _predict_rows(self, X, return_std, noise=True):
-        X = X.astype(np.float64, copy=False)
         size = min(self.n_neighbors, len(self._X))
 
         def answer_block(queries):
             near = self._index.nearest(queries / self.length_scales_, size)
             return [self._best_mode(*pair) for pair in zip(queries, near)]
 
-        step = int(np.clip(BLOCK_DISTANCES // len(self._X), 1, MOST_QUERIES))
-        blocks = ((X[i : i + step],) for i in range(0, len(X), step))
-        parts = run_tasks(answer_block, blocks, self.n_jobs)
-        modes = [mode for part in parts for mode in part]
+        modes = one_by_one(answer_block, X, len(self._X), self.n_jobs)
         mean = np.array([mode.mean for mode in modes])
         if not return_std:
             return Prediction(mean, None)
@@ -185,11 +154,7 @@ class LocalProbabilisticRegression(SharedKernelGP):
 
 
 def answer_mode(kernel, A, Y, weights, q, noise, output_scale) -> Mode:
-    r"""Fit a GP to the rows of a mode, in units of the kernel, and answer one query.
-
-    One Cholesky factor and one substitution, as in
-    `overcover.baselines.neighborhood`.
-    """
+    """Fit a GP to the rows of a mode, in units of the kernel, and answer one query."""
     mean = np.average(Y, axis=0, weights=weights)
     K_xq, counts = kernels.cross(kernel, A, q), evidence_of(weights)
     L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))
@@ -209,13 +174,7 @@ def answer_mode(kernel, A, Y, weights, q, noise, output_scale) -> Mode:
 
 
 def clusters_in(Y, n_clusters):
-    """Clusters of outputs by k-means, from the row at one end and those farthest away.
-
-    Without random numbers: every query must be answered the same way every time.
-
-    >>> clusters_in(np.array([[0.0], [9.0], [1.0], [8.0]]), 2).tolist()
-    [0, 1, 0, 1]
-    """
+    """Clusters of outputs by k-means from the farthest rows, the same every time."""
     # The row that is farthest from the mean, then the farthest from all so far.
     centers = Y.mean(axis=0)[None]
     for k in range(n_clusters):

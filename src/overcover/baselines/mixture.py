@@ -1,31 +1,20 @@
 r"""Mixture of GP experts: a classifier of the inputs decides who answers.
 
-    X, Y -> metric -> partition -> experts and gate, in rounds -> mixed by the gate
-
-Every expert is a GP on its own rows, with its own hyperparameters. With :math:`g_k(x)`
-the gate and :math:`p_k` the predictive density of expert k, a round of
-expectation-maximisation moves row i towards the expert that explains it best *without
-it*,
+With :math:`g_k(x)` the gate and :math:`p_k` the predictive density of expert k, a round
+moves row i towards the expert that explains it best *without it*,
 
 .. math:: r_{ik} \propto g_k(x_i) \, p_k(y_i \mid x_i, \text{the other rows of } k),
 
-all of it to the largest ("hard"), or in proportion ("soft": the row has the weight
-:math:`r_{ik}` in expert k). Experts and gate are then fitted again. The first
-assignment is a partition of equal size. Rounds end when the left-out density
-:math:`\sum_i \log \sum_k g_k p_k` no longer grows. Rasmussen and Ghahramani (2002)
-sample assignments and hyperparameters instead, from an infinite mixture.
-
-The gate is a multinomial logistic regression on inputs in units of the length scales.
-It is convex, so it needs no start and no random numbers; it is smooth in the query; and
-the cells of the first partition have linear borders, so it starts out right. A Gaussian
-for every expert has wider borders, and votes of neighbours make predictions jump. How
-sharp borders are is chosen by the same left-out density, in which the gate of each half
-of the rows is fitted to the other half: wide ones average the experts of a smooth
-function, narrow ones suit a jump.
+all of it ("hard") or in proportion ("soft", by weights), and fits experts and gate
+again until :math:`\sum_i \log \sum_k g_k p_k` no longer grows. The gate is a logistic
+regression: convex, smooth in the query, and right for the linear borders of the first
+partition. The same density, of halves of the rows, chooses how sharp its borders are.
+See docs/methods.md; Rasmussen and Ghahramani (2002) sample assignments instead.
 """
 
 import warnings
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -38,7 +27,7 @@ from .._streams import without_far_cells
 from .._validation import check_choice, check_count
 from .._weights import evidence_of
 from ..partition import partition_rows
-from ._parts import PartsGP, own_theta
+from ._shared import PartsGP, own_theta
 
 ASSIGNMENTS = ("hard", "soft")
 # Inverse penalties of the logistic regression, from wide borders to narrow ones.
@@ -81,11 +70,7 @@ class Gate:
 
 
 def held_out_shares(Z, shares, weights, sharpness):
-    """Shares of every row by a gate that only knows the other half of the rows.
-
-    The outputs of a row decided its expert. A gate that knows this expert would make
-    any assignment look predictable, and rounds would go on to chase noise.
-    """
+    """Shares by a gate of the other half of the rows, for outputs decided experts."""
     result = np.zeros(shares.shape)
     for half in (slice(0, None, 2), slice(1, None, 2)):
         others = shares.copy()
@@ -106,6 +91,7 @@ class Round(NamedTuple):
     total: float  # the left-out density of all rows, which rounds are to increase
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MixtureGP(PartsGP):
     """GP experts with hyperparameters of their own, and a gate between them.
 
@@ -143,8 +129,6 @@ class MixtureGP(PartsGP):
         The units of the gate.
     n_rounds_ : int
         Rounds that increased the left-out density.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -158,24 +142,10 @@ class MixtureGP(PartsGP):
     [0.4, 5.7]
     """
 
-    def __init__(
-        self,
-        machine=None,
-        *,
-        expert_size=400,
-        assignment="hard",
-        n_rounds=5,
-        partition="kmeans",
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.expert_size = expert_size
-        self.assignment = assignment
-        self.n_rounds = n_rounds
-        self.partition = partition
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    expert_size: int = 400
+    assignment: str = "hard"
+    n_rounds: int = 5
+    partition: Any = "kmeans"
 
     def _check_options(self, n_features):
         check_count("expert_size", self.expert_size, 1, "400 suits most data.")
@@ -259,20 +229,13 @@ class MixtureGP(PartsGP):
 
 
 def log_density(errors_sq, variances, least):
-    """Log Gaussian density of rows, summed over outputs, up to a constant; (n_rows,).
-
-    Variances are at least `least`, shape (n_outputs,).
-    """
+    """Log Gaussian density of rows, summed over outputs, up to a constant."""
     variances = np.maximum(variances, least)
     return -0.5 * np.sum(np.log(variances) + errors_sq / variances, axis=1)
 
 
 def left_out_log_density(state, least):
-    r"""The same of an expert's own rows, each predicted by the others.
-
-    The variance of a row left out, :math:`1 / [A^{-1}]_{ii}`, has the noise of a row of
-    its weight; the density is that of an observation of weight one.
-    """
+    """The same of an expert's own rows, each predicted by the others."""
     precision = packed_column_norms_sq(state.factor[0], np.eye(len(state.X)))
     left_out, noise = 1.0 / precision, np.exp(state.theta[0, -1])
     variances = np.maximum(left_out + noise * (1.0 - 1.0 / state.weights), noise)
@@ -290,13 +253,7 @@ def finite(values):
 
 
 def moved_shares(scores, shares, is_known, most):
-    """Every row to its best expert, as long as there are fewer than `most` rows.
-
-    >>> shares = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> scores = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 1.0]])
-    >>> moved_shares(scores, shares, np.full(3, True), 2).argmax(axis=1).tolist()
-    [0, 1, 1]
-    """
+    """Every row to its best expert, as long as there are fewer than `most` rows."""
     before = shares.argmax(axis=1)
     labels = np.where(is_known, scores.argmax(axis=1), before)
     each = np.arange(len(labels))

@@ -1,39 +1,27 @@
 r"""The NN scheme: a machine per query, fitted to the query's nearest rows.
 
-    X, Y -> metric -> neighbours of each query -> a machine on them -> prediction
-
-There is no partition and no cover. Every query needs a machine on its M nearest rows,
-:math:`O(M^3)` for a GP, whereas a cover needs :math:`O(M^2)` or less. Speed-ups are
-relative to this scheme, so it avoids all unnecessary work.
-With :math:`A = K + \nu\,\mathrm{diag}(1/w) = L L^\top` on the neighbours, n the sum of
-their weights and m their mean output, one forward substitution
-:math:`[z_y, z_q] = L^{-1} [Y - m, k_q]` gives
-
-.. math:: \mu(q) = m + z_q^\top z_y, \qquad
-    \eta(q) = k(q, q) + \nu - z_q^\top z_q, \qquad
-    s_j^2 = z_{y_j}^\top z_{y_j} / n, \qquad
-    \sigma_j^2(q) = s_j^2 \, \eta(q),
-
-with :math:`s_j^2` the amplitude that maximises the neighbours' marginal likelihood.
-
-Importance weights need targets, inputs like those of queries. One density ratio serves
-all rows, or every query has its own: of its M nearest rows, and its nearest targets.
-
-Notation: the paper's M is ``n_neighbors``, its M_tst ``n_targets``.
+Speed-ups are relative to this scheme, so it avoids all unnecessary work: with :math:`A
+= K + \nu\,\mathrm{diag}(1/w) = L L^\top` on the neighbours and m their mean output, one
+forward substitution :math:`[z_y, z_q] = L^{-1} [Y - m, k_q]` gives mean, variance and
+amplitude. Importance weights need targets, inputs like those of queries: one density
+ratio for all rows, or one for each query's nearest rows and nearest targets. The
+paper's M is ``n_neighbors``, its M_tst ``n_targets``.
 """
 
 import warnings
 from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from .._neighbors import BruteIndex
 from .._notes import noted
 from .._parallel import run_tasks
 from .._validation import all_or_nothing, check_count, check_training_data
-from ..machines import Prediction, Predictor, TakesMachine, make_machine
+from ..machines import Prediction, make_machine
+from ._shared import WithMachine
 
 # Distances in memory per worker: 8 MB.
 BLOCK_DISTANCES = 2**20
@@ -68,9 +56,17 @@ def make_index(rows):
     return BruteIndex(rows)
 
 
-class NeighborhoodRegressor(
-    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
-):
+def one_by_one(answer_block, X, n_samples, n_jobs):
+    """The answers to all queries, from a function of a few of them, on threads."""
+    step = int(np.clip(BLOCK_DISTANCES // n_samples, 1, MOST_QUERIES))
+    X = X.astype(np.float64, copy=False)
+    blocks = ((X[i : i + step],) for i in range(0, len(X), step))
+    parts = run_tasks(answer_block, blocks, n_jobs)
+    return [answer for part in parts for answer in part]
+
+
+@dataclass(eq=False, repr=False)
+class NeighborhoodRegressor(WithMachine):
     """A local machine for every query, on the query's nearest rows.
 
     The baseline for the speed-ups of `overcover.OverlappingCoverRegressor`. `fit` only
@@ -95,8 +91,6 @@ class NeighborhoodRegressor(
         With its tuned hyperparameters.
     length_scales_ : ndarray of shape (n_features_in_,)
         The machine's metric: distances are those in ``X / length_scales_``.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Notes
     -----
@@ -117,20 +111,8 @@ class NeighborhoodRegressor(
     (True, True)
     """
 
-    def __init__(
-        self,
-        machine=None,
-        n_neighbors=800,
-        *,
-        n_targets=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.n_neighbors = n_neighbors
-        self.n_targets = n_targets
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_neighbors: int = 800
+    n_targets: Any = field(default=None, kw_only=True)
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None, X_target=None):
@@ -168,7 +150,6 @@ class NeighborhoodRegressor(
         return self
 
     def _predict_rows(self, X, return_std, noise=True):
-        X = X.astype(np.float64, copy=False)
         size = min(self.n_neighbors, len(self._X))
 
         def answer_block(queries):
@@ -187,10 +168,7 @@ class NeighborhoodRegressor(
                 weight = self._weigh(X, weight, self._targets[targets])
             return self.machine_.answer_once(X, Y, weight, query[None], return_std)
 
-        step = int(np.clip(BLOCK_DISTANCES // len(self._X), 1, MOST_QUERIES))
-        blocks = ((X[i : i + step],) for i in range(0, len(X), step))
-        parts = run_tasks(answer_block, blocks, self.n_jobs)
-        answers = [answer for part in parts for answer in part]
+        answers = one_by_one(answer_block, X, len(self._X), self.n_jobs)
         mean = np.concatenate([answer.mean for answer in answers])
         if not return_std:
             return Prediction(mean, None)

@@ -1,29 +1,14 @@
 r"""Patchwork kriging: local GPs on a grid, conditioned to agree on common borders.
 
-    X, Y -> metric -> cells of a regular grid -> a GP on each -> values at the borders
-    -> prediction by the query's cell
-
-The method of Park and Apley (2018). A cell trains on its own rows only, and the
-functions of two cells have independent priors. On every border between two cells lie
-*control points* :math:`B`, where both functions are observed to be equal. With
-:math:`\mu_j, C_j` the posterior mean and covariance of cell j at its control points,
-their common values r have the mean and the covariance
-
-.. math:: r = \arg\min_r \sum_j (r_j - \mu_j)^\top C_j^{-1} (r_j - \mu_j), \qquad
-    \Sigma_r^{-1} = \sum_j P_j^\top C_j^{-1} P_j ,
-
-where :math:`P_j` picks the control points of cell j. A query in cell j has the
-posterior of this cell, conditioned on these values: with
-:math:`c = \operatorname{cov}_j(x, B_j)` and :math:`w = C_j^{-1} c`,
+The method of Park and Apley (2018), see docs/methods.md. With :math:`\mu_j, C_j` the
+posterior mean and covariance of cell j at its control points :math:`B_j`, which
+:math:`P_j` picks, the common values r minimise :math:`\sum_j (r_j - \mu_j)^\top
+C_j^{-1} (r_j - \mu_j)`, with :math:`\Sigma_r^{-1} = \sum_j P_j^\top C_j^{-1} P_j`. A
+query in cell j has, with :math:`c = \operatorname{cov}_j(x, B_j)` and :math:`w =
+C_j^{-1} c`,
 
 .. math:: \mu(x) = \mu_j(x) + w^\top (r_j - \mu_j), \qquad
     s^2(x) = s_j^2(x) - c^\top w + w^\top [\Sigma_r]_{jj} w .
-
-Means and variances of neighbouring cells are equal at the control points, and nearly
-equal between them. The price of two independent priors: a border that both count has
-too small a variance where there are few rows, half of the prior's where there are none
-(docs/methods.md). The number of control points on a border grows with the power d - 1,
-and the number of cells with the power d, so there may be one or two inputs only.
 """
 
 import numpy as np
@@ -66,8 +51,6 @@ class PatchworkGP(CellsGP):
     control_points_ : ndarray of shape (n_control_points, n_features_in_)
     control_values_ : ndarray of shape (n_control_points, n_outputs_)
         Differences from the mean output.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------

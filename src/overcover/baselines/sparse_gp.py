@@ -31,6 +31,8 @@ References: Quinonero-Candela & Rasmussen (2005) for the family, Snelson & Ghahr
 """
 
 import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -40,12 +42,7 @@ from .. import kernels
 from .._numbers import numbers_of
 from .._parallel import run_tasks
 from .._streams import center_of, without_far_cells
-from .._validation import (
-    as_training_shape,
-    check_choice,
-    check_count,
-    check_queries,
-)
+from .._validation import as_training_shape, check_choice, check_count, check_queries
 from .._weights import evidence_of
 from ..machines import Prediction
 from ..partition import partition_rows
@@ -58,6 +55,7 @@ N_CLIMBS = 2
 METHODS = ("fic", "dtc", "sor", "nystrom", "pic")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparseGP(SharedKernelGP):
     """A Gaussian process of all rows, approximated by m inducing points.
 
@@ -118,8 +116,6 @@ default="kmeans"
         Distinct, in the units of X.
     amplitude_sq_ : ndarray of shape (n_outputs,)
         Variance of the signal, from the approximate marginal likelihood.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -135,26 +131,11 @@ default="kmeans"
     (True, True)
     """
 
-    def __init__(
-        self,
-        machine=None,
-        *,
-        method="fic",
-        n_inducing=500,
-        inducing="kmeans",
-        tuning="local",
-        partition="kmeans",
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.method = method
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.tuning = tuning
-        self.partition = partition
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    method: str = "fic"
+    n_inducing: int = 500
+    inducing: Any = "kmeans"
+    tuning: str = "local"
+    partition: Any = "kmeans"
 
     def _check_options(self, n_features):
         check_choice("method", self.method, METHODS)

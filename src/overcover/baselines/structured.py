@@ -1,27 +1,18 @@
 r"""Structured predictors on nearest neighbours: weighted kNN, HSIC and KTA.
 
-    X, Y -> metric -> neighbours of each query -> an output that agrees with them
+The nearest rows of a query determine its output y, all columns together; see
+docs/methods.md. With Gaussian kernels :math:`k_X, k_Y`, "hsic" maximises
+:math:`\sum_i a_i k_Y(y, y_i)`, a the query's column of the centred input kernel matrix,
+and "kta" the alignment of both matrices with the query in them,
 
-The n nearest rows of a query determine its output y, all columns together. With
-Gaussian kernels :math:`k_X, k_Y` and their matrices :math:`K_X, K_Y` on the neighbours,
-
-- "knn": :math:`y = \sum_i y_i d_i^{-2} / \sum_i d_i^{-2}`;
-- "hsic" (Hilbert-Schmidt independence): :math:`\max_y \sum_i a_i k_Y(y, y_i)`, a the
-  query's column of the input kernel matrix of query and neighbours, centred on both
-  sides;
-- "kta" (kernel target alignment): :math:`\max_y \langle K_X', K_Y' \rangle / \lVert
-  K_Y' \rVert` of the matrices with the query in them,
-
-  .. math:: \frac{c_0 + 2 \sum_i k_X(x, x_i) k_Y(y, y_i)}
-      {\sqrt{c_1 + 2 \sum_i k_Y(y, y_i)^2}}, \qquad
-      c_0 = 1 + \langle K_X, K_Y \rangle, \quad c_1 = 1 + \lVert K_Y \rVert^2 .
-
-`overcover._optimize` solves the last two for many queries together. The start is the
-output of "knn", and the result is clipped to the range of the neighbours' outputs, plus
-half of it on each side. None of the methods has a standard deviation.
+.. math:: \frac{c_0 + 2 \sum_i k_X(x, x_i) k_Y(y, y_i)}
+    {\sqrt{c_1 + 2 \sum_i k_Y(y, y_i)^2}}, \qquad
+    c_0 = 1 + \langle K_X, K_Y \rangle, \quad c_1 = 1 + \lVert K_Y \rVert^2 .
 """
 
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -53,6 +44,7 @@ N_HELD_OUT = 200
 MARGIN = 0.5
 
 
+@dataclass(eq=False, repr=False)
 class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """An output that agrees with the query's nearest rows, all columns together.
 
@@ -75,8 +67,6 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     input_length_scale_, output_length_scale_ : ndarray
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -88,22 +78,13 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        method="knn",
-        *,
-        n_neighbors=25,
-        input_length_scale="auto",
-        output_length_scale="auto",
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.method = method
-        self.n_neighbors = n_neighbors
-        self.input_length_scale = input_length_scale
-        self.output_length_scale = output_length_scale
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    method: str = "knn"
+    _: KW_ONLY
+    n_neighbors: int = 25
+    input_length_scale: Any = "auto"
+    output_length_scale: Any = "auto"
+    n_jobs: Any = None
+    random_state: Any = None
 
     @all_or_nothing
     def fit(self, X, y):
@@ -174,10 +155,7 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def unit(columns, scale):
-    """A length scale per column: `scale`, or for "auto" a typical distance.
-
-    Infinite for a constant column. A few far cells do not raise it.
-    """
+    """A length scale per column: `scale`, or for "auto" a typical distance."""
     deviation = columns.std(axis=0)
     constant = deviation <= 1e-12 * np.abs(columns).max(axis=0, initial=0.0)
     if not isinstance(scale, str):
@@ -189,11 +167,7 @@ def unit(columns, scale):
 
 
 def answer(method, A, Z, B):
-    """Outputs of queries B, in kernel units.
-
-    The inputs A and outputs Z of their neighbours have the shape (n_queries,
-    n_neighbors, n_features or n_outputs).
-    """
+    """Outputs of queries B from those Z of their neighbours A, in kernel units."""
     dist_sq = np.sum((A - B[:, None]) ** 2, axis=2)
     start = np.einsum("qi,qio->qo", inverse_square_weights(dist_sq), Z)
     if method == "knn":
@@ -241,10 +215,7 @@ def centered_column(K_xx, k_x):
 
 
 def on_neighbors(Z, of_similarities):
-    """An objective, for `minimize_batch`, of similarities to a query's neighbours.
-
-    ``of_similarities(k, queries)`` returns values (n,), and slopes of the shape of k.
-    """
+    """An objective, for `minimize_batch`, of similarities to a query's neighbours."""
 
     def objective(points, queries):
         offset = Z[queries] - points[:, None]

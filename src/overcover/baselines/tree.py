@@ -1,28 +1,15 @@
 r"""Trees of GPs: the inputs are split where that makes the outputs more probable.
 
-    X, Y -> metric -> random trees of splits -> a GP on each leaf -> mixed by evidence
-
-A split sends a row x left or right of a threshold, :math:`v^\top x \le t`, with v an
-axis or any direction. Let :math:`E(S)` be the evidence of the rows S, the log marginal
-likelihood of a GP with hyperparameters, mean and amplitude of its own, less
-:math:`\tfrac12 \log |S|` for each of these numbers (the BIC: otherwise two GPs would be
-better than one merely because they have more of them). A split of S into L and R is
-accepted only if
-
-.. math:: E(L) + E(R) > E(S).
-
-A node of more than M rows is split in any case, because its GP would cost too much. Of
-several random splits, the one with the largest evidence at the hyperparameters of all
-rows is moved to the best threshold nearby; only then the two sides find hyperparameters
-of their own.
-
-Trees that start from different random splits are mixed with weights
-:math:`a_T \propto \exp(E_T / \tau)`, where :math:`E_T` is the sum over the leaves of
-tree T. At :math:`\tau = 1` the best tree alone would answer: evidences of trees on
-thousands of rows differ by hundreds. So :math:`\tau` is the number of leaves, as if a
-query could judge by the rows of one leaf. Gramacy and Lee (2008) sample trees instead.
+A split sends a row x left or right of a threshold, :math:`v^\top x \le t`. With the
+evidence :math:`E(S)`, the log marginal likelihood of a GP of its own on the rows S less
+:math:`\tfrac12 \log |S|` for each of its numbers, a split of S into L and R needs
+:math:`E(L) + E(R) > E(S)`; a node of more than M rows is split in any case. The best of
+several random splits moves to the best threshold nearby. Trees are mixed with weights
+:math:`\propto \exp(E_T / \text{number of leaves})`: else the best one alone would
+answer. See docs/methods.md; Gramacy and Lee (2008) sample trees instead.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +21,7 @@ from .._parallel import run_tasks
 from .._streams import center_of
 from .._validation import check_choice, check_count
 from .._weights import evidence_of
-from ._parts import PartsGP, own_theta
+from ._shared import PartsGP, own_theta
 
 SPLITS = ("axes", "projections")
 # Random splits of a node that are compared, and steps towards the best threshold nearby
@@ -85,11 +72,7 @@ class Node(NamedTuple):
 
 
 class Grower:
-    """Grows one random tree after the other on the same rows.
-
-    X of shape (n_samples, n_features), Y of shape (n_samples, n_outputs), weights or
-    None; a tuned machine; the options of `TreeGP`.
-    """
+    """Grows random trees on the same rows, with a tuned machine."""
 
     def __init__(self, X, Y, weights, machine, leaf_size, splits):
         # A kernel object may care where the origin is; a named one does not.
@@ -118,9 +101,10 @@ class Grower:
         """The node as it is, or the tree below it."""
         split = self.best_split(node, rng)
         if split is None:
+            if np.isfinite(node.evidence):
+                return node
             # Rows of equal inputs cannot be divided, however many they are.
-            is_known = np.isfinite(node.evidence)
-            return node if is_known else self.of_any_size(node)
+            return node._replace(evidence=self.evidence(node.rows, node.theta))
         is_left = split.goes_left(self.Z[node.rows])
         sides = self.leaf(node.rows[is_left]), self.leaf(node.rows[~is_left])
         is_better = sum(side.evidence for side in sides) > node.evidence
@@ -129,9 +113,6 @@ class Grower:
         left, right = (self.divide(side, rng) for side in sides)
         total = left.evidence + right.evidence
         return Node(node.rows, node.theta, total, split, (left, right))
-
-    def of_any_size(self, node) -> Node:
-        return node._replace(evidence=self.evidence(node.rows, node.theta))
 
     def best_split(self, node, rng) -> Split | None:
         """The most probable of some random splits, moved to a better threshold."""
@@ -183,11 +164,7 @@ class Grower:
 
 
 def log_likelihood(kernel, theta, X, Y, weights, least=0.0):
-    r"""Log marginal likelihood at the best amplitudes, summed over outputs.
-
-    As in `overcover.tuning.likelihood`, with all constants but those that are the same
-    for every division of the rows. No amplitude is less than `least`.
-    """
+    """Log marginal likelihood at the best amplitudes, summed over outputs."""
     counts, noise = evidence_of(weights), np.exp(theta[-1])
     kernel, A = kernels.in_units(kernel, theta, X)
     L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))
@@ -201,6 +178,7 @@ def log_likelihood(kernel, theta, X, Y, weights, least=0.0):
     return value
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TreeGP(PartsGP):
     """Trees that split the inputs, and a GP with its own hyperparameters on each leaf.
 
@@ -238,8 +216,6 @@ class TreeGP(PartsGP):
         The leaves of all trees; ``theta`` holds the log hyperparameters of each.
     length_scales_ : ndarray of shape (n_features_in_,)
         The units of splits.
-    n_features_in_, n_outputs_, feature_names_in_
-        As in scikit-learn.
 
     Examples
     --------
@@ -253,22 +229,9 @@ class TreeGP(PartsGP):
     [0.4, 5.7]
     """
 
-    def __init__(
-        self,
-        machine=None,
-        *,
-        leaf_size=400,
-        splits="axes",
-        n_trees=4,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.machine = machine
-        self.leaf_size = leaf_size
-        self.splits = splits
-        self.n_trees = n_trees
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    leaf_size: int = 400
+    splits: str = "axes"
+    n_trees: int = 4
 
     def _check_options(self, n_features):
         check_count("leaf_size", self.leaf_size, 1, "400 suits most data.")

@@ -1,10 +1,4 @@
-"""The command line: ``overcover``, for people who have a table and no program.
-
-Commands are in `_commands` and `_trials`, and their work in the other files.
-`overcover.tables` reads, encodes and writes tables; `_columns` parts their columns into
-inputs and outputs, `_stored` is a model with the encoder of its columns. Needs the
-extra ``cli``.
-"""
+"""The command line: ``overcover``, for people who have a table and no program."""
 
 import sys
 
@@ -20,13 +14,7 @@ def make_app():
 
 
 def main(arguments=None):
-    """Run the command line; ends the process with its exit code.
-
-    0 for success, 1 if files or data do not permit it, 2 for wrong usage, 130 when
-    interrupted, 143 when terminated, both after cleaning up. An error is a line or two;
-    the hidden option ``--debug`` before the command, or ``OVERCOVER_DEBUG=1``, adds the
-    traceback. `arguments` are a list of str, None for those of the process.
-    """
+    """Run the command line; ends with 0, 1 (data), 2 (usage), 130 or 143 (signals)."""
     with orderly_end():
         try:
             app = make_app()

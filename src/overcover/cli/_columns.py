@@ -1,7 +1,4 @@
-"""Columns of a file become inputs and outputs of a fit; all bad ones are refused.
-
-How inputs become numbers is the model's affair, see `overcover.TableEncoder`.
-"""
+"""Columns of a file become inputs and outputs of a fit; all bad ones are refused."""
 
 import numpy as np
 
@@ -34,11 +31,7 @@ def choose_columns(frame, targets, drop=None):
 
 
 def split_names(words, columns):
-    """Names of columns, each checked; commas separate them unless they are in a name.
-
-    >>> split_names(["a,b", "c, d"], ["a", "b", "c, d"])
-    ['a', 'b', 'c, d']
-    """
+    """Names of columns, each checked; commas separate them, unless in a name."""
     names = []
     for word in words or ():
         parts = [word] if word in columns else [n.strip() for n in word.split(",")]
@@ -56,11 +49,7 @@ def possible_names(words):
 
 
 def read_table(source, targets, drop=None, words=None, missing="fill", decimal="."):
-    """Inputs and outputs from a file as frames, and the names of columns of words.
-
-    The words are those that the caller names. ``X.attrs["dropped"]`` is the number of
-    rows left out.
-    """
+    """Frames of inputs and outputs, columns of words; counts `dropped` in X.attrs."""
     check_input(source)
     frame = read_frame(source, possible_names(words), decimal)
     targets, features = choose_columns(frame, targets, drop)
@@ -74,10 +63,7 @@ def read_table(source, targets, drop=None, words=None, missing="fill", decimal="
 
 
 def check_columns(frame, features, words, troubles):
-    """Refuse all columns that cannot be used, in one message.
-
-    `troubles` are the reasons against targets, by their names.
-    """
+    """Refuse all columns that cannot be used, `troubles` of targets too."""
     reasons = {name: trouble_in(frame[name], name in words) for name in features}
     reasons = {name: text for name, text in reasons.items() if text} | troubles
     if not reasons:

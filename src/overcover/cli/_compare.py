@@ -1,13 +1,11 @@
-"""Compare methods on one table, by cross-validation.
+"""Compare methods on one table, by cross-validation; and the demo.
 
-All methods have the same folds and the same number of threads. Rivals are tuned: the
-number of neighbours, the penalty of ridge and the number of trees are chosen within the
-training rows. Everything is learned from the training rows of a fold, how to encode
-words, dates and missing values too.
+Everything, also how to encode words, is learned from the training rows of a fold.
 """
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +22,9 @@ from threadpoolctl import threadpool_limits
 
 from .. import OverlappingCoverRegressor
 from ..advice import COVERAGE
+from ..datasets import make_pose
+from ..metrics import mean_joint_error
+from ..report import write_report
 from ..tables import TableEncoder, needs_encoding
 
 N_NEIGHBORS = (2, 5, 10, 20, 40)
@@ -32,13 +33,7 @@ MOST_TREES, PATIENCE = 2000, 20
 
 
 class Score(NamedTuple):
-    """One method, over all folds.
-
-    Errors of one output are in its units; `rmse`, `nlpd`, `r2` and `held` of several
-    are means over those that vary, in standard deviations, `mae` is their mean in their
-    own units. `nlpd`, minus the mean log density, and `held`, the share of outputs
-    inside 95 % intervals, are None for a method without variances.
-    """
+    """One method, over all folds; means over outputs that vary, in deviations."""
 
     method: str
     rmse: float
@@ -54,10 +49,7 @@ class Score(NamedTuple):
 
 
 def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
-    """Functions that make an estimator for `n_rows` training rows at least, by name.
-
-    `cover` holds options of `OverlappingCoverRegressor`.
-    """
+    """Functions that make an estimator for `n_rows` training rows at least, by name."""
     seed, n_jobs = cover.get("random_state"), cover.get("n_jobs")
     possible = [k for k in N_NEIGHBORS if 2 * k <= n_rows]
     return {
@@ -88,13 +80,7 @@ def methods(cover: dict[str, Any], n_rows=1000) -> dict[str, Callable[[], Any]]:
 
 
 def compare(X, Y, names, n_folds, cover, block=1, words=(), done=lambda: None):
-    """Score methods on the same folds; the smallest error first.
-
-    X is an array or a frame, whose columns `words` are words whatever they look like.
-    `cover` holds options of `OverlappingCoverRegressor`; its threads and seed hold for
-    all methods. `block` consecutive rows are never split. `done` is called after every
-    fold of every method.
-    """
+    """Score methods on the same folds; the smallest error first."""
     splits = list(splits_of(len(X), n_folds, block, cover.get("random_state")))
     makers = methods(cover, min(len(train) for train, _ in splits))
     inputs = [encoded(X, Y, words, *split) for split in splits]
@@ -113,13 +99,7 @@ def compare(X, Y, names, n_folds, cover, block=1, words=(), done=lambda: None):
 
 
 def splits_of(n_rows, n_folds, block, seed):
-    """Training and test rows of every fold.
-
-    >>> for _, test in splits_of(7, 2, 2, seed=0):
-    ...     print(test)
-    [4 5 6]
-    [0 1 2 3]
-    """
+    """Training and test rows of every fold; a block of rows stays together."""
     block_of_row = np.arange(n_rows) // block
     folds = KFold(n_folds, shuffle=True, random_state=seed)
     for _, test in folds.split(np.unique(block_of_row)):
@@ -138,12 +118,7 @@ def encoded(X, Y, words, train, test):
 
 
 def score_fold(model, X, X_test, Y, Y_test):
-    """Fit on the training rows, score on the test rows.
-
-    Returns arrays of shape (n_outputs,), in units of the outputs: mean squared error,
-    mean absolute error, R2 (NaN where an output does not vary), NLPD and share inside
-    95 % intervals (NaN without a variance); and seconds to fit, microseconds per row.
-    """
+    """Squared and absolute errors, R2, NLPD, coverage of outputs; and two times."""
     mean, deviation = Y.mean(axis=0), Y.std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     Z_test = (Y_test - mean) / deviation
@@ -165,10 +140,7 @@ def score_fold(model, X, X_test, Y, Y_test):
 
 
 def summary(name, folds, unit) -> Score:
-    """Means over folds and outputs, whose errors are averaged in their `unit`.
-
-    Outputs of unit 0 never vary and are left out: their density is infinite.
-    """
+    """Means over folds and outputs, in their `unit`; outputs of unit 0 never vary."""
     error_sq, mae, r2, nlpd, held, seconds, micro = map(np.array, zip(*folds))
     varies = unit > 0 if unit.any() else np.ones(len(unit), bool)
     unit = np.where(unit > 0, unit, 1.0)
@@ -190,11 +162,41 @@ def summary(name, folds, unit) -> Score:
 
 
 def mean_or_none(values):
-    """Mean of the values that are no NaN; None where there are none.
-
-    >>> mean_or_none([1.0, float("nan")]), mean_or_none([])
-    (1.0, None)
-    """
+    """Mean of the values that are no NaN; None where there are none."""
     values = np.asarray(values, float)
     values = values[~np.isnan(values)]
     return float(np.mean(values)) if len(values) else None
+
+
+SIZE = 150
+
+
+def run_demo(folder, n_frames, jobs, done):
+    """Fit people's poses on half of every motion: data, results, report or None."""
+    data = make_pose("humaneva", n_frames=n_frames, n_jobs=jobs, cache=False)
+    done()
+    options = {"subdomain_size": SIZE, "random_state": 0, "n_jobs": jobs}
+    methods = {
+        "5 nearest neighbours": KNeighborsRegressor(5),
+        "cover of GPs": OverlappingCoverRegressor("gp", **options),
+        "cover of Twin GPs": OverlappingCoverRegressor("tgp", **options),
+    }
+    results = []
+    for name, model in methods.items():
+        start = time.perf_counter()
+        model.fit(data.X_train, data.Y_train)
+        end_of_fit = time.perf_counter()
+        predicted = model.predict(data.X_test)
+        micro = 1e6 * (time.perf_counter() - end_of_fit) / len(predicted)
+        result = {"method": name, "error": mean_joint_error(data.Y_test, predicted)}
+        times = {"fit_seconds": end_of_fit - start, "microseconds": micro}
+        results.append(result | times)
+        done()
+    path, title = Path(folder) / "report.html", "Poses from silhouettes"
+    rows = (data.X_train, data.Y_train, data.X_test, data.Y_test)
+    try:
+        report = write_report(model, path, *rows, title=title)
+    except ImportError:
+        report = None
+    done()
+    return data, results, report

@@ -52,9 +52,6 @@ def check_output(target, source=None, known=WRITABLE):
         raise Cannot(f"{path.parent} may not be written to. Choose another folder.")
 
 
-# -- signals ---------------------------------------------------------------------------
-
-
 class Ended(KeyboardInterrupt):
     """A signal asks to end; exit code 128 and its number, as shells have it."""
 
@@ -64,11 +61,7 @@ class Ended(KeyboardInterrupt):
 
 
 def code_and_word(error):
-    """Exit code and word for an interruption.
-
-    >>> code_and_word(KeyboardInterrupt()), code_and_word(Ended(signal.SIGTERM))
-    ((130, 'interrupted'), (143, 'terminated'))
-    """
+    """Exit code and word for an interruption."""
     return (
         (error.code, str(error)) if isinstance(error, Ended) else (130, "interrupted")
     )

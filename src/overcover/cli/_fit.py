@@ -53,11 +53,7 @@ def is_fitted(out, request, replace):
 
 
 def fit_table(model, X, Y, out, budget=None, resume=True, replace=False):
-    """Fit a model on frames into the store `out`, within a budget of seconds if any.
-
-    Returns the model, its findings, seconds (with those of writing), and whether the
-    store did not hold this very fit before.
-    """
+    """Fit frames into a store: model, findings, seconds, and whether it is new."""
     start = time.perf_counter()
     # One output is a column of its own, as in Python.
     y = Y.iloc[:, 0].to_numpy() if Y.shape[1] == 1 else Y.to_numpy()
@@ -95,9 +91,6 @@ def fit_into_store(model, X, y, out, resume, notes):
             f"{out} holds an unfinished fit of other data or options. Give those again "
             "to go on with it, --restart to discard it, or another --out."
         ) from error
-
-
-# -- a time budget ---------------------------------------------------------------------
 
 
 def describe(plan: planning.Plan, seconds):

@@ -3,10 +3,9 @@
 import json
 import math
 import sys
-from contextlib import contextmanager
 
+from .. import _progress
 from .._markup import number
-from .._progress import open_bar
 
 # Of tables that go to a file.
 WIDTH = 200
@@ -17,17 +16,9 @@ def is_watched():
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-@contextmanager
 def bar(name, total=0, as_share=False):
     """A progress bar; yields a function to advance it by so many."""
-    if not is_watched():
-        yield lambda n=1: None
-        return
-    shown = open_bar(name, total or 0, as_share)
-    try:
-        yield shown.advance
-    finally:
-        shown.close()
+    return _progress.bar(name, total or 0, as_share, is_watched())
 
 
 def say(text):
@@ -42,11 +33,7 @@ def print_json(answer):
 
 
 def finite_or_none(value):
-    """Plain values without infinities; named tuples become dictionaries.
-
-    >>> finite_or_none({"a": [1.5, float("inf")], "b": "nan"})
-    {'a': [1.5, None], 'b': 'nan'}
-    """
+    """Plain values without infinities; named tuples become dictionaries."""
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
@@ -87,9 +74,5 @@ def print_remarks(n_dropped, findings=()):
 
 
 def count(n, word):
-    """So many things.
-
-    >>> count(1, "row"), count(2000, "row")
-    ('1 row', '2,000 rows')
-    """
+    """So many things."""
     return f"{number(n)} {word}{'' if n == 1 else 's'}"

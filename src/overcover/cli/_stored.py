@@ -112,10 +112,7 @@ def open_model(path, jobs=None) -> Stored:
 
 
 def encoder_of_notes(notes, model):
-    """The encoder that notes describe: models had none before they took tables.
-
-    It leaves NaN for unknown words, and for gaps that had no median.
-    """
+    """The encoder of a model from before models took tables; unknown words are NaN."""
     encoder = TableEncoder()
     encoder.columns_ = columns = []
     common = {"cycles": [], "had_gaps": False}
@@ -142,11 +139,7 @@ def encoder_of_notes(notes, model):
 
 
 def rows_of(stored, source, others=None, verbatim=False, decimal="."):
-    """A table in chunks, its columns with the names of the inputs, in any order.
-
-    Where the file or the model has no names, and there are as many columns as inputs,
-    they are taken in order. `others` are further columns, copied as text if `verbatim`.
-    """
+    """A table in chunks, columns by name, or in order where there are no names."""
     check_input(source)
     names, others = stored.columns, possible_names(others)
     wanted = {*names, *others} if stored.has_names else None
@@ -169,9 +162,6 @@ def first_gap(frame, stored):
     """The first row that lacks a value, and the column of the table."""
     i, j = np.argwhere(frame.isna().to_numpy())[0]
     return place(frame.index, frame.index[i]), stored.source_of(frame.columns[j])
-
-
-# -- rows to score a model on ----------------------------------------------------------
 
 
 def read_observed(stored, source, names=None, missing="refuse", decimal="."):
@@ -222,9 +212,6 @@ def targets_in(stored, columns, names):
     return stored.targets
 
 
-# -- predictions -----------------------------------------------------------------------
-
-
 class Wanted(NamedTuple):
     """What to answer besides means."""
 
@@ -242,10 +229,7 @@ class Wanted(NamedTuple):
 
 
 def answers(stored: Stored, chunks: Chunks, keep, wanted: Wanted, missing, unknown):
-    """Frames of copied columns and predictions, one for each chunk of rows.
-
-    Adds to the counter `unknown` how many cells of each column training did not know.
-    """
+    """Frames of copied columns and predictions; counts cells that are `unknown`."""
     endings = wanted.endings
     kept = names_kept(keep, [f"{t}{end}" for t in stored.targets for end in endings])
     for frame in chunks.frames:
@@ -272,11 +256,7 @@ def answers(stored: Stored, chunks: Chunks, keep, wanted: Wanted, missing, unkno
 
 
 def names_kept(keep, answered):
-    """New names of copied columns: none is the name of an answer.
-
-    >>> names_kept(["id", "y_std"], ["y", "y_std"])
-    {'id': 'id', 'y_std': 'y_std_given'}
-    """
+    """New names of copied columns: none is the name of an answer."""
     kept = {name: f"{name}_given" if name in answered else name for name in keep}
     every = [*kept.values(), *answered]
     for i, name in enumerate(every):

@@ -121,7 +121,7 @@ def demo(
     as_json: option.Json = False,
 ):
     """Estimate poses of people from silhouettes, and write a report, in a minute."""
-    from ._demo import run_demo
+    from ._compare import run_demo
 
     with bar("demo", 5) as advance:
         data, results, report = run_demo(out, frames, jobs, advance)

@@ -40,9 +40,8 @@ def fetch_kin8nm(*, data_id=44980, data_home=None, checksum=None):
     >>> from overcover.datasets import fetch_kin8nm
     >>> kin8nm = fetch_kin8nm()  # doctest: +SKIP
     """
-    by_hand, any_target = "kin8nm of the DELVE archive", (-np.inf, np.inf)
-    bunch = _fetch("kin8nm", data_id, data_home, by_hand)
-    return _checked(bunch, "kin8nm", (8192, 8), any_target, by_hand, checksum)
+    by_hand, where = "kin8nm of the DELVE archive", (data_id, data_home, checksum)
+    return _fetch("kin8nm", (8192, 8), (-np.inf, np.inf), by_hand, *where)
 
 
 def fetch_protein(*, data_id=44963, data_home=None, checksum=None):
@@ -64,13 +63,13 @@ def fetch_protein(*, data_id=44963, data_home=None, checksum=None):
     >>> from overcover.datasets import fetch_protein
     >>> protein = fetch_protein()  # doctest: +SKIP
     """
-    name = "physiochemical_protein"
     by_hand = "CASP.csv of the UCI repository (target RMSD)"
-    bunch = _fetch(name, data_id, data_home, by_hand)
-    return _checked(bunch, name, (45730, 9), (0.0, 21.0), by_hand, checksum)
+    name, where = "physiochemical_protein", (data_id, data_home, checksum)
+    return _fetch(name, (45730, 9), (0.0, 21.0), by_hand, *where)
 
 
-def _fetch(name, data_id, data_home, by_hand):
+def _fetch(name, shape, target_range, by_hand, data_id, data_home, checksum):
+    """A set of OpenML, unless it cannot be what it should be."""
     # scikit-learn's default parser needs pandas; the other one is slow.
     parser = "pandas" if find_spec("pandas") else "liac-arff"
     try:
@@ -83,17 +82,9 @@ def _fetch(name, data_id, data_home, by_hand):
             f"connection and the number, or download {by_hand} by hand and read it by "
             "overcover.datasets.load_table(path, target)."
         ) from error
-    return Bunch(
-        data=np.asarray(content.data, dtype=np.float64),
-        target=np.asarray(content.target, dtype=np.float64).ravel(),
-        feature_names=list(content.feature_names),
-        target_names=list(content.target_names),
-    )
-
-
-def _checked(bunch, name, shape, target_range, by_hand, checksum):
-    """The set, unless it cannot be what it should be."""
-    X, y, (low, high) = bunch.data, bunch.target, target_range
+    X = np.asarray(content.data, dtype=np.float64)
+    y = np.asarray(content.target, dtype=np.float64).ravel()
+    low, high = target_range
     is_finite = np.isfinite(X).all() and np.isfinite(y).all()
     for fault, is_there in (
         (f"data of shape {X.shape}, not {shape}", X.shape != shape),
@@ -112,4 +103,5 @@ def _checked(bunch, name, shape, target_range, by_hand, checksum):
             f"{name} has array_checksum {sum_}, not {checksum}: the contents have "
             "changed since that sum was taken."
         )
-    return bunch
+    names = list(content.feature_names), list(content.target_names)
+    return Bunch(data=X, target=y, feature_names=names[0], target_names=names[1])

@@ -1,7 +1,4 @@
-"""Tables: inputs and outputs from text, Parquet, .npy or .npz.
-
-Memory: the chosen columns as float64; arrays of float32 stay float32.
-"""
+"""Tables: inputs and outputs from text, Parquet, .npy or .npz."""
 
 from collections import Counter
 from itertools import chain
@@ -99,11 +96,7 @@ def _parts_of_table(path, target, features, header, delimiter):
 
 
 def _parts_of_archive(path, target, features):
-    """Inputs, outputs, and the names of both, by split: "" and maybe "_test".
-
-    `target` and `features` name the arrays; without them they are X and Y, or X_train,
-    Y_train, X_test and Y_test.
-    """
+    """Inputs, outputs, and the names of both, by split: "" and maybe "_test"."""
     names = tables.npz_names(path)
     inputs = tables.INPUTS if features is None else (features,)
     outputs = tables.OUTPUTS if target is None else (target,)

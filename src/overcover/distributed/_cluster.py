@@ -9,8 +9,7 @@ from .._numbers import ANY_NUMBER, numbers_of
 from .._streams import blocks_of
 from .._validation import check_groups
 from ..store import StoreError, write_npy
-from ._files import as_float64, begin_rows, map_rows, sees, write_rows
-from ._worker import Inputs
+from ._worker import Inputs, as_float64, begin_rows, map_rows, sees, write_rows
 
 # After errors such as those of a busy file system; Dask itself replaces lost workers.
 RETRIES = 2
@@ -61,9 +60,6 @@ def submit(client, function, *args):
     """The future of a task."""
     # Not pure: the result of an earlier task with equal arguments must not be reused.
     return client.submit(function, *args, pure=False, retries=RETRIES)
-
-
-# -- rows ----------------------------------------------------------------------------
 
 
 def shared_inputs(client, folder, X, y, sample_weight, X_target, groups) -> Inputs:

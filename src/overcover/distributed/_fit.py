@@ -13,7 +13,7 @@ from ..tables import needs_encoding
 from . import _shards as shards
 from . import _worker as worker
 from ._cluster import check_shared, names_of, running, shared_inputs, submit
-from ._files import wait_for
+from ._worker import wait_for
 
 # Subdomains per task at most: a second or so of work.
 BATCH = 16
@@ -123,10 +123,7 @@ Series or DataFrame
 
 
 class OnCluster(Draft):
-    """Runs the stages of a fit as tasks of workers, and reads what they have written.
-
-    The futures of tasks that are not done are kept in a list of the caller.
-    """
+    """Runs the stages of a fit as tasks of workers, and reads what they wrote."""
 
     is_merged = True
 

@@ -13,7 +13,7 @@ from .._validation import check_queries
 from ..consult import panel_of
 from ..store import StoreError, disk_errors, folder_of, load, write_npy
 from ._cluster import check_numbers, check_shared, is_dask, names_of, running, submit
-from ._files import begin_rows, map_rows, write_rows
+from ._worker import begin_rows, map_rows, write_rows
 
 
 class Source(NamedTuple):
@@ -159,9 +159,6 @@ def _check_columns(model, X):
             f"{', '.join(expected)}. Give the same columns in the same order."
         )
     return X
-
-
-# -- what a worker does --------------------------------------------------------------
 
 
 @lru_cache(maxsize=4)

@@ -1,17 +1,8 @@
 """Partition, cover and router in tasks: each sees a shard of rows, or some clusters.
 
-    X, Y -> tune -> [partition] -> [cover] -> [router] -> machines
-
-The same functions as in `TwoLevelKMeans.fit` and `cover_partition`, so the same result,
-bit by bit, but what passes between them are files of a draft:
-
-    shards             the rows of every shard, and how many clusters it gets
-    shard-000000 ...   the clusters of a shard
-    loans-000000 ...   members of some subdomains, and their means
-
-then `partition`, `cover` and `router`, as in every draft. A step whose file is there
-does nothing. Memory: the rows of a sample, a block, a shard, or one subdomain, and row
-numbers and means of all.
+The same functions as in memory, so the same result, bit by bit, but what passes between
+them are files of a draft: shards, shard-000000 ..., loans-000000 ..., then partition,
+cover and router. A step whose file is there does nothing.
 """
 
 from functools import lru_cache, wraps
@@ -29,19 +20,14 @@ from ..partition.shards import Shards
 from ..routing import make_router, subdomain_means
 from ..store import result_record
 from . import _worker
-from ._files import wait_for
-from ._worker import run_stage
+from ._worker import run_stage, wait_for
 
 # Clusters that a task covers, or a few more.
 CLUSTERS_PER_TASK = 256
 
 
 def steps_of(job, stage, fit):
-    """The steps of a stage: a function, and the last arguments of its tasks.
-
-    A step begins when all tasks of the one before are done. `fit` has the results of
-    the stages before.
-    """
+    """Functions, one after the other, each with the last arguments of its tasks."""
     once: list[tuple] = [()]
     if stage == "partition" and (n_shards := count_shards(job, fit.data.X.shape)) > 1:
         shards = [(s,) for s in range(n_shards)]
@@ -74,14 +60,8 @@ def ranges_of(n_clusters):
     return [(i, min(i + step, n_clusters)) for i in range(0, n_clusters, step)]
 
 
-# -- files ---------------------------------------------------------------------------
-
-
 def step(name):
-    """Decorate what makes a part of the draft: a task that writes it if it is missing.
-
-    The number of the part, if there are several, is the first argument after the job.
-    """
+    """Decorate a task that writes a part of the draft, by its number, if missing."""
 
     def decorate(make):
         @wraps(make)
@@ -134,9 +114,6 @@ def forget() -> None:
     _worker.forget()
 
 
-# -- partition -----------------------------------------------------------------------
-
-
 @step("shards")
 def divide(job):
     """Divide the rows into shards."""
@@ -159,9 +136,6 @@ def join_shards(job):
     parts = (_read(job, "shard", s) for s in range(len(shards.ends)))
     labels, centers, *_ = shards.join(parts)
     return _read(job, "shards") | {"value": Partition(labels, centers)}
-
-
-# -- cover ---------------------------------------------------------------------------
 
 
 @step("loans")

@@ -32,9 +32,8 @@ from ._arrays import (
     principal_rows,
     standardize,
 )
-from ._kmeans import EqualSizeKMeans
+from ._kmeans import MANY_SEEDS, N_STARTS, EqualSizeKMeans
 from ._projection import RecursiveProjection
-from ._seeds import MANY_SEEDS, N_STARTS
 from ._two_level import TwoLevelKMeans
 from .shards import count_shards
 
@@ -49,10 +48,7 @@ MOST_COLUMNS, FEW_COLUMNS, ENOUGH = 1000, 100, 0.7
 MANY_CLUSTERS = 2000
 
 
-@record(
-    centers=finite("K d"),
-    labels=whole("N", 0, "K"),
-)
+@record(centers=finite("K d"), labels=whole("N", 0, "K"))
 class Partition(NamedTuple):
     """The cluster of each row."""
 
@@ -76,29 +72,12 @@ def partition_rows(
 ) -> Partition:
     """Partition rows by a named method, or by a clusterer.
 
-    Memory: two copies of X in float64. Rows with more than ``MOST_COLUMNS`` columns are
-    partitioned in their first principal components, which are copied instead. With
-    "two-level", the copies are those of a shard; see `TwoLevelKMeans`.
+    "kmeans", "ab" and "imda" are `EqualSizeKMeans` with balance "refined", "ab" and
+    "imda"; "rpc" is `RecursiveProjection`, "two-level" is `TwoLevelKMeans`, and so is
+    "kmeans" above ``MANY_CLUSTERS``. A clusterer is cloned; a foreign one may return
+    clusters of unequal size. Memory: two copies of X in float64, or of its principal
+    components if it has more than ``MOST_COLUMNS`` columns, or of a shard.
 
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        In memory, mapped, or `overcover._streams.Rows`.
-    n_clusters : int
-        Between 1 and n_samples.
-    method : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
-default="kmeans"
-        "kmeans", "ab" and "imda" are `EqualSizeKMeans` with balance "refined", "ab" and
-        "imda"; "rpc" is `RecursiveProjection`, "two-level" `TwoLevelKMeans`. Above
-        ``MANY_CLUSTERS`` clusters, "kmeans" is `TwoLevelKMeans`, too. A clusterer is
-        cloned; its `n_clusters` is set, and its `n_jobs` and `random_state` if they are
-        None. A foreign clusterer may return clusters of unequal size, and another
-        number of them.
-    n_jobs : int or None, default=None
-    random_state : int, RandomState or None, default=None
-
-    Examples
-    --------
     >>> X = np.array([[0.0], [5.0], [1.0], [6.0]])
     >>> partition = partition_rows(X, 2, random_state=0)
     >>> sorted(rows.tolist() for rows in partition.clusters())
@@ -167,11 +146,7 @@ class PartitionCost(NamedTuple):
 def partition_cost(
     n_samples, n_features, n_clusters, n_jobs=1, n_shards=None
 ) -> PartitionCost:
-    """Operations and bytes of a partition.
-
-    `n_jobs` shards are in memory together. For `n_shards`, None is as many as "kmeans"
-    makes.
-    """
+    """Operations and bytes of a partition, with `n_jobs` shards in memory together."""
     width = n_features if n_features <= MOST_COLUMNS else N_COMPONENTS
     if n_shards is None and n_clusters > MANY_CLUSTERS:
         n_shards = count_shards("auto", n_samples, width, n_clusters)

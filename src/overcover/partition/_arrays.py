@@ -13,11 +13,7 @@ N_COMPONENTS, SAMPLED_ROWS = 64, 4096
 
 
 class Standardized(NamedTuple):
-    """Rows with zero mean and unit overall variance: ``X = rows * scale + mean``.
-
-    All columns have the same factor, so distances keep their ratios. Otherwise squares
-    of tiny inputs would underflow, and those of inputs far from zero would cancel.
-    """
+    """Rows of mean zero and unit variance, one factor: ``X = rows * scale + mean``."""
 
     rows: NDArray[np.float64]
     mean: NDArray[np.float64]
@@ -43,12 +39,7 @@ def standardize(X: np.ndarray) -> Standardized:
 
 
 def principal_rows(X, random_state, least_share=0.0):
-    """Rows in the first `N_COMPONENTS` principal components of a sample of them.
-
-    None if these hold less than `least_share` of the variance.
-
-    Memory: the result, the sample, and a block of rows; X may be mapped.
-    """
+    """Rows in a sample's first components; None if these hold too little variance."""
     from sklearn.utils.extmath import randomized_svd
 
     n_sampled = min(len(X), SAMPLED_ROWS)
@@ -88,11 +79,7 @@ def inertia(X, labels, centers):
 
 
 def clusters_of(labels: np.ndarray, n_clusters: int) -> list[NDArray[np.intp]]:
-    """Rows of each cluster, in ascending order.
-
-    >>> [rows.tolist() for rows in clusters_of(np.array([1, 0, 1, 2]), 3)]
-    [[1], [0, 2], [3]]
-    """
+    """Rows of each cluster, in ascending order."""
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels, minlength=n_clusters))
     return np.split(order, ends[:-1])

@@ -1,9 +1,6 @@
 """Balancing: assignments of rows to centres, with clusters of equal size.
 
-Greedy rules (`assign_and_balance`, `fill_nearest_pairs`) pick pairs of a row and a
-centre by their distance. `exchange` then improves the result, two clusters at a time.
-Rows and centres are in standard units. The compiled loops use plain numbers where they
-can: every array expression in them would add a tenth of a second to the first fit.
+Compiled loops use plain numbers: an array expression adds .1 s to the first fit.
 """
 
 import heapq
@@ -30,11 +27,7 @@ def target_sizes(counts: np.ndarray) -> np.ndarray:
 
 
 def assign_and_balance(X, centers, n_jobs=None):
-    """Assign each row to its nearest centre, then fill small clusters from large ones.
-
-    In each step, the row with the smallest distance moves, among all distances between
-    a row of a cluster that is too large and the centre of one that is too small.
-    """
+    """Assign rows to nearest centres; then the nearest rows fill small clusters."""
     labels, counts = _nearest_labels(X, centers, n_jobs)
     sizes = target_sizes(counts)
     pool = np.flatnonzero((counts > sizes)[labels])
@@ -44,10 +37,7 @@ def assign_and_balance(X, centers, n_jobs=None):
 
 
 def fill_nearest_pairs(X, centers, n_jobs=None):
-    """Assign pairs of a row and a centre, smallest distance first.
-
-    Each row is assigned once, and a centre takes rows until its cluster has its size.
-    """
+    """Assign pairs of a row and a centre, smallest distance first, until full."""
     _, counts = _nearest_labels(X, centers, n_jobs)
     labels, pool = np.zeros(len(X), dtype=np.intp), np.arange(len(X))
     # All rows start in cluster 0, which has enough rows for all others.
@@ -81,12 +71,7 @@ def _move_pool(X, centers, pool, labels, room, surplus, n_jobs):
 def _fill_greedily(
     X, centers, pool, labels, room, surplus, candidates, dist_sq, cursor, to_move
 ):
-    """Move rows to centres with room, smallest distance first, until no room is left.
-
-    The heap holds a lower bound of each row's distance to a centre with room. A row
-    whose target is full returns to the heap with its next candidate. Ties go to the
-    lower row, then to the lower centre.
-    """
+    """Move rows to centres with room, nearest first; ties go to lower numbers."""
     heap = [(dist_sq[p, 0], p) for p in range(len(pool))]
     heapq.heapify(heap)
     while to_move > 0:
@@ -119,23 +104,15 @@ def _fill_greedily(
 
 
 def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
-    r"""Exchange rows between pairs of clusters while this lowers J.
+    r"""Exchange rows between pairs of clusters while this lowers J; labels and sweeps.
 
     For clusters a and b with means :math:`\mu_a, \mu_b`, row x prefers b by
 
-    .. math:: s(x) = (x - \tfrac{\mu_a + \mu_b}{2})^\top (\mu_b - \mu_a),
+    .. math:: s(x) = (x - \tfrac{\mu_a + \mu_b}{2})^\top (\mu_b - \mu_a) .
 
-    half the difference of its squared distances. The row of a with the largest s is
-    exchanged for the row of b with the smallest, while the former is larger. A larger
-    cluster may also give one row to a smaller one. Then both means change. Every step
-    lowers J, so the sweeps over all pairs end, or `max_sweeps` ends them.
-
-    Pairs that are too far apart, :math:`\lVert\mu_a - \mu_b\rVert \ge R_a + R_b` with
-    radii R, have nothing to exchange and are skipped. A cluster exchanges rows only
-    with its ``MOST_NEIGHBORS`` nearest clusters. Memory: one copy of X.
-
-    The sizes of the clusters differ by at most one. Returns new labels, and the number
-    of sweeps.
+    The row of a with the largest s is exchanged for the row of b with the smallest,
+    while the former is larger; a larger cluster may also give a row. Pairs whose radii
+    do not reach each other are skipped, as are all but ``MOST_NEIGHBORS`` of a cluster.
     """
     sizes = np.bincount(labels, minlength=n_clusters)
     rows, blocks = _group_rows(X, labels, sizes)
@@ -158,11 +135,7 @@ def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
 
 
 def _group_rows(X, labels, sizes):
-    """Row numbers and features by cluster: (K, size) and (K, n_features, size).
-
-    Rows are the last axis, for vector instructions in projections. The smaller clusters
-    have one spare slot.
-    """
+    """Row numbers and features by cluster: (K, size) and (K, n_features, size)."""
     order = np.argsort(labels, kind="stable")
     rows = np.zeros((len(sizes), sizes.max()), dtype=np.intp)
     rows[np.arange(sizes.max()) < sizes[:, None]] = order

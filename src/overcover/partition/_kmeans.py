@@ -1,11 +1,13 @@
-"""Equal-size k-means: `EqualSizeKMeans` and the loop behind it."""
+"""Equal-size k-means: `EqualSizeKMeans`, the loop behind it, and its seeds."""
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +16,55 @@ from .._parallel import one_thread_per_worker
 from .._validation import check_choice, check_count, check_queries, check_rows
 from ._arrays import cluster_means, inertia, standardize
 from ._balance import assign_and_balance, exchange, fill_nearest_pairs
-from ._seeds import kmeans_seeds
+
+# Rows in the sample for each seed; more hardly change the centres.
+ROWS_PER_SEED = 256
+# Runs of k-means, of which the best is kept; with few seeds, one run is often poor.
+N_STARTS = 4
+# From this many seeds on, k-means runs within coarse cells.
+MANY_SEEDS = 300
+
+
+def kmeans_seeds(X, n_clusters, rng, n_jobs=None):
+    """Centres of k-means on a sample; from `MANY_SEEDS` on, within coarse cells."""
+    X = _sample(X, ROWS_PER_SEED * n_clusters, rng)
+    if n_clusters < MANY_SEEDS:
+        return _kmeans(X, n_clusters, rng, N_STARTS)
+    n_cells = int(np.sqrt(n_clusters))
+    coarse = _kmeans(_sample(X, ROWS_PER_SEED * n_cells, rng), n_cells, rng, N_STARTS)
+    cells = nearest_centers(X, coarse, 1, n_jobs)[0][:, 0]
+    shares = proportional_shares(np.bincount(cells, minlength=n_cells), n_clusters)
+    used = np.flatnonzero(shares)
+    return np.concatenate([_kmeans(X[cells == c], shares[c], rng) for c in used])
+
+
+def proportional_shares(counts: np.ndarray, total: int) -> np.ndarray:
+    """Split `total` in proportion to `counts`, by largest remainder."""
+    # With integers, equal counts have exactly equal remainders.
+    shares, remainders = np.divmod(counts * total, counts.sum())
+    n_left = total - int(shares.sum())
+    shares[np.argsort(-remainders, kind="stable")[:n_left]] += 1
+    return shares
+
+
+def _sample(X, n_rows, rng):
+    if n_rows >= len(X):
+        return X
+    return X[np.sort(rng.choice(len(X), n_rows, replace=False))]
+
+
+def _kmeans(X, n_clusters, rng, n_init=1):
+    if n_clusters == len(X):
+        return X
+    from sklearn.cluster import KMeans
+
+    seed = rng.randint(np.iinfo(np.int32).max)
+    kmeans = KMeans(n_clusters, n_init=n_init, max_iter=100, random_state=seed)
+    with warnings.catch_warnings():
+        # With fewer distinct rows than clusters some seeds coincide, which is allowed.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return kmeans.fit(X).cluster_centers_
+
 
 # The loop stops after so many iterations without a better J, where better means by at
 # least this share.
@@ -44,11 +94,7 @@ class _Run(NamedTuple):
 
 
 def equal_size_kmeans(X, centers, balance, max_iter, n_jobs=None) -> _Run:
-    """Alternate balanced assignment and moves of centres; keep the labels of lowest J.
-
-    J may rise in a step, because greedy balancing does not minimise it, so the loop
-    continues for ``PATIENCE`` iterations after the best. X is in standard units.
-    """
+    """Alternate balanced assignment and moves of centres; keep the lowest J."""
     best = _Run(np.empty(0, dtype=np.intp), centers, np.inf, 0)
     stale = 0
     for n_iter in range(1, max_iter + 1):
@@ -70,6 +116,7 @@ def _measure(X, labels, n_clusters, n_iter):
     return _Run(labels, centers, inertia(X, labels, centers), n_iter)
 
 
+@dataclass(eq=False, repr=False)
 class EqualSizeKMeans(ClusterMixin, BaseEstimator):
     r"""K-means with clusters of equal size: sizes differ by at most one.
 
@@ -129,20 +176,12 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
     [1.5, 12.5]
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        balance="refined",
-        max_iter=20,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.n_clusters = n_clusters
-        self.balance = balance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_clusters: int = 8
+    _: KW_ONLY
+    balance: str = "refined"
+    max_iter: int = 20
+    n_jobs: Any = None
+    random_state: Any = None
 
     def fit(self, X, y=None):
         """Partition the rows of X, shape (n_samples, n_features); y is ignored."""

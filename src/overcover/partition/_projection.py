@@ -11,12 +11,7 @@ from ._kmeans import check_n_clusters
 
 
 def split_recursively(X, n_clusters, rng):
-    """Split the rows by rank along random lines until every part is one cluster.
-
-    A part of K clusters is split into parts of floor(K/2) and ceil(K/2) clusters, so
-    sizes differ by at most one for every number of clusters. The split is by rank, not
-    by value, so it also divides equal rows, by row number.
-    """
+    """Split the rows by rank along random lines until every part is one cluster."""
     labels = np.empty(len(X), dtype=np.intp)
     parts = [(np.arange(len(X)), 0, n_clusters)]
     while parts:

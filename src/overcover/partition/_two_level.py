@@ -1,5 +1,8 @@
 """Two-level k-means: `TwoLevelKMeans`, shards first and clusters within each."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -10,6 +13,7 @@ from ._kmeans import EqualSizeKMeans, check_n_clusters
 from .shards import Shards, count_shards, divide_rows
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TwoLevelKMeans(EqualSizeKMeans):
     r"""Equal-size k-means for more rows than fit in memory: shards, then clusters.
 
@@ -49,26 +53,10 @@ class TwoLevelKMeans(EqualSizeKMeans):
     [33, 34]
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        n_shards="auto",
-        balance="refined",
-        max_iter=20,
-        n_jobs=None,
-        random_state=None,
-    ):
-        options = {"balance": balance, "max_iter": max_iter, "n_jobs": n_jobs}
-        super().__init__(n_clusters, random_state=random_state, **options)
-        self.n_shards = n_shards
+    n_shards: Any = "auto"
 
     def fit(self, X, y=None):
-        """Partition the rows of X, shape (n_samples, n_features); y is ignored.
-
-        X may be mapped from a file, ``np.load(name, mmap_mode="r")``; memory then never
-        holds all of it.
-        """
+        """Partition the rows of X, which may be mapped from a file; y is ignored."""
         X = check_rows(self, X, reset=True, dtypes=ANY_NUMBER, order=None)
         if self.count_shards(*X.shape) == 1:
             return super().fit(X)

@@ -1,22 +1,13 @@
 r"""Shards: a coarse division of all rows, the first level of `TwoLevelKMeans`.
 
-A sample of the rows gives a centre :math:`c_s` for each shard s. The shard gets
-:math:`K_s` of the K clusters, in proportion to the number of rows nearest to
-:math:`c_s`. It must then hold :math:`n_s` rows with
+A sample of the rows gives a centre :math:`c_s` for each shard s, which gets :math:`K_s`
+of the K clusters. So that equal sizes within shards are equal everywhere, it must hold
 
-.. math:: K_s \lfloor N/K \rfloor \le n_s \le K_s (\lfloor N/K \rfloor + 1),
-    \qquad \sum_s n_s = N,
+.. math:: K_s \lfloor N/K \rfloor \le n_s \le K_s (\lfloor N/K \rfloor + 1)
 
-so that equal sizes within every shard are equal sizes everywhere. To reach these
-numbers, some rows move to other shards, along the edges of the shortest tree that joins
-all centres; shards that share an edge are neighbours in space. Clusters are shared from
-the root of the tree to its leaves, so the rows that cross an edge are about one cluster
-at most. From shard s to shard t move the rows with the smallest loss
-
-.. math:: \lVert x - c_t \rVert^2 - \lVert x - c_s \rVert^2.
-
-These functions read a sample or a block of rows, never all rows. Blocks depend on the
-shape of X only, because the rounding of a distance may depend on its block.
+rows. To reach these numbers, the rows with the least loss :math:`\lVert x - c_t
+\rVert^2 - \lVert x - c_s \rVert^2` move along the edges of the shortest tree that joins
+all centres, about one cluster an edge. Blocks of rows depend on the shape of X only.
 """
 
 from typing import NamedTuple
@@ -28,8 +19,7 @@ from .._neighbors import nearest_centers
 from .._parallel import one_thread_per_worker
 from .._streams import slices_of
 from ._arrays import standardize
-from ._kmeans import EqualSizeKMeans
-from ._seeds import proportional_shares
+from ._kmeans import EqualSizeKMeans, proportional_shares
 
 # Limits of "auto" on the rows of a shard, on their bytes in float64, and the least
 # number of clusters per shard.
@@ -55,9 +45,8 @@ class Shares(NamedTuple):
 
     n_clusters: np.ndarray  # shape (n_shards,); zero for a shard that is dissolved
     sizes: np.ndarray  # number of rows, shape (n_shards,)
+    # Source, target, number of rows; a shard receives rows before it passes rows on.
     moves: np.ndarray
-    """Shape (n_moves, 3): source shard, target shard, number of rows. A shard receives
-    rows before it passes rows on."""
 
 
 class Shards(NamedTuple):
@@ -73,10 +62,7 @@ class Shards(NamedTuple):
         return self.order[self.ends[shard - 1] if shard else 0 : self.ends[shard]]
 
     def join(self, parts):
-        """Labels, centres, J and iterations of all, from those of the shards in order.
-
-        J is the sum, the iterations are those of the shard that needed most.
-        """
+        """Labels, centres, sum of J and most iterations, from those of the shards."""
         labels, centers = np.empty(len(self.order), dtype=np.intp), []
         n_clusters, inertia, most = 0, 0.0, 0
         for shard, part in enumerate(parts):
@@ -106,10 +92,7 @@ def divide_rows(X, n_shards, n_clusters, rng, n_jobs=None) -> Shards:
 
 
 def split_sample(X, n_shards, rng, n_jobs=None) -> Coarse:
-    """Centres of equal-size k-means of ``SAMPLED_ROWS * n_shards`` rows at most.
-
-    Only the rows of the sample are read.
-    """
+    """Centres of equal-size k-means of ``SAMPLED_ROWS * n_shards`` rows at most."""
     n_sampled = min(SAMPLED_ROWS * n_shards, len(X))
     sample = X[np.sort(sample_without_replacement(len(X), n_sampled, random_state=rng))]
     kmeans = EqualSizeKMeans(n_shards, n_jobs=n_jobs, random_state=rng).fit(sample)
@@ -118,10 +101,7 @@ def split_sample(X, n_shards, rng, n_jobs=None) -> Coarse:
 
 
 def share_clusters(counts, centers, n_clusters) -> Shares:
-    """Divide the clusters among the shards, and find the moves that fill them.
-
-    `counts` are the numbers of rows nearest to each of the centres.
-    """
+    """Divide clusters among shards by their rows `counts`; the moves that fill them."""
     order, parents = spanning_tree(centers)
     branches = counts.copy()  # rows of a shard and of its subtree
     for s in order[:0:-1]:
@@ -149,11 +129,7 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
 
 
 def spanning_tree(centers):
-    """The shortest tree that joins all centres, with centre 0 as its root.
-
-    Returns the centres in an order where each comes after its parent, and the parents
-    of all, -1 for centre 0. Memory: O(n_centers); time: O(n_centers^2 n_features).
-    """
+    """The shortest tree that joins all centres from centre 0: an order, and parents."""
     parents = np.full(len(centers), -1)
     nearest_sq, order = np.full(len(centers), np.inf), [0]
     for _ in range(1, len(centers)):
@@ -167,10 +143,7 @@ def spanning_tree(centers):
 
 
 def _divided(total, counts, n_clusters, n_samples):
-    """`total` clusters in proportion to counts; the last takes the remainder.
-
-    The others round to the nearest number, so that errors do not add up along the tree.
-    """
+    """`total` clusters in proportion to counts; the last takes the remainder."""
     portions = (2 * counts * n_clusters + n_samples) // (2 * n_samples)
     portions[-1] = total - portions[:-1].sum()
     if 0 <= portions[-1] <= counts[-1]:
@@ -205,11 +178,7 @@ def assign_shards(X, coarse, n_clusters, n_jobs=None):
 
 
 def move_rows(X, shards, coarse, shares) -> None:
-    """Change the shards of rows, along one edge of the tree after the other.
-
-    The rows that lose least move; ties go to the lower row number. A row that came from
-    another shard may move on.
-    """
+    """Move the rows that lose least along each edge of the tree; ties to lower rows."""
     for source, target, count in shares.moves:
         rows, centers = np.flatnonzero(shards == source), coarse.centers
         losses = np.empty(len(rows))

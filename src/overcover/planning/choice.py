@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,7 +13,6 @@ from .._neighbors import distance_flops
 from .._validation import check_count
 from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE, SIZES, CoverShape, auto_size
 from ..machines import make_machine
-from ..machines.base import Machine
 from ..partition import partition_cost
 from ..tuning.cost import scales_to_find
 from .rates import Rates, answer_flops, measure, state_bytes, typical_machine
@@ -32,19 +31,6 @@ FILE_BYTES = 2600
 LEAST_SECONDS = 1e-3
 # The share of a stage that one thread does, whatever n_jobs.
 SERIAL_SHARE = 0.1
-
-
-class Problem(NamedTuple):
-    """All that costs depend on but M and p."""
-
-    n_samples: int
-    n_features: int
-    n_outputs: int
-    machine: Machine
-    n_queries: int
-    n_jobs: int
-    into_store: bool
-    rates: Rates
 
 
 def plan(
@@ -105,28 +91,33 @@ def plan(
     >>> best.subdomain_size, best.overlap, best.n_subdomains, best.binding
     (600, 0.9, 1667, 'seconds')
     """
-    n_samples = _whole("n_samples", n_samples)
-    n_features = _whole("n_features", n_features)
-    n_outputs = _whole("n_outputs", n_outputs)
+    shape = {"n_samples": n_samples, "n_features": n_features, "n_outputs": n_outputs}
+    shape = {name: _whole(name, value) for name, value in shape.items()}
     n_queries = _whole("n_queries", n_queries, least=0)
     budget, machine = Budget.of(budget), make_machine(machine)
     if budget == NO_LIMIT and subdomain_size is None:
         subdomain_size = DEFAULT_SIZE
     p = DEFAULT_OVERLAP if overlap is None else overlap
     cover.check_cover_options(1 if subdomain_size is None else subdomain_size, p)
-    rates = measure(machine, n_features, n_outputs) if rates is None else rates
+    if rates is None:
+        rates = measure(machine, shape["n_features"], shape["n_outputs"])
     if isinstance(subdomain_size, str):
-        overlap, subdomain_size = p, auto_size(n_samples, n_outputs, p, machine)
-    shape, n_jobs = (n_samples, n_features, n_outputs), effective_n_jobs(n_jobs)
-    problem = Problem(*shape, machine, n_queries, n_jobs, into_store, rates)
-    return choose(problem, budget, subdomain_size, overlap)
+        overlap = p
+        subdomain_size = auto_size(shape["n_samples"], shape["n_outputs"], p, machine)
+    wanted = Plan(
+        **shape,
+        machine=type(machine).__name__,
+        into_store=into_store,
+        n_jobs=effective_n_jobs(n_jobs),
+        n_queries=n_queries,
+        budget=budget,
+    )
+    at = partial(plan_at, wanted, machine, rates)
+    return choose(at, wanted, subdomain_size, overlap)
 
 
 def plan_within(model, shape: tuple[int, int, int], budget, into_store=False) -> Plan:
-    """The best cover within a budget, for rows of a shape; measuring counts too.
-
-    shape is (n_samples, n_features, n_outputs). Only the default overlap may fall.
-    """
+    """The best cover within a budget, measuring included; only default p may fall."""
     if model.subdomain_size != DEFAULT_SIZE:
         raise ValueError(
             f"A budget chooses subdomain_size, which is {model.subdomain_size!r}: give "
@@ -160,71 +151,71 @@ def candidate_sizes(n_samples, n_features):
     return [*sizes, n_samples] if n_samples <= 2 * SIZES[-1] else sizes
 
 
-def choose(problem: Problem, budget, size=None, overlap=None) -> Plan:
-    """The best plan within a budget, or the cheapest if there is none.
-
-    M and p never fall along the list of plans, so a larger budget never chooses less.
-    """
+def choose(at, wanted: Plan, size=None, overlap=None) -> Plan:
+    """The best plan within a budget, or the cheapest; M and p never fall with it."""
     overlaps = OVERLAPS if overlap is None else (overlap,)
     if size is not None:
-        plans = [plan_at(problem, budget, size, p) for p in overlaps]
+        plans = [at(size, p) for p in overlaps]
     else:
-        sizes = candidate_sizes(problem.n_samples, problem.n_features)
-        best = [plan_at(problem, budget, size, overlaps[-1]) for size in sizes]
+        sizes = candidate_sizes(wanted.n_samples, wanted.n_features)
+        best = [at(size, overlaps[-1]) for size in sizes]
         # Sizes below the quickest are left out: with more subdomains, the partition
         # takes more time than smaller machines save.
         best = best[int(np.argmin([option.total_seconds for option in best])) :]
-        least = best[0].subdomain_size
-        plans = [plan_at(problem, budget, least, p) for p in overlaps[:-1]] + best
+        plans = [at(best[0].subdomain_size, p) for p in overlaps[:-1]] + best
     within = [i for i, option in enumerate(plans) if option.fits]
     if not within:
         return plans[0]
     choice, *better = plans[within[-1] :]
-    binding = better[0].exceeded(budget) if better else []
-    return replace(choice, binding=", ".join(binding))
+    return replace(choice, binding=better[0].binding if better else "")
 
 
-def plan_at(problem: Problem, budget, size, overlap) -> Plan:
+def plan_at(wanted: Plan, machine, rates, size, overlap) -> Plan:
     """The plan of one size and overlap: what stages count, times what it costs."""
-    n_samples, n_features, n_outputs, machine, n_queries, n_jobs, *_ = problem
-    typical = typical_machine(machine, n_features, n_outputs)
-    shape = CoverShape.at(n_samples, size, overlap)
+    sizes = wanted.n_samples, wanted.n_features, wanted.n_outputs
+    shape = CoverShape.at(wanted.n_samples, size, overlap)
+    typical = typical_machine(machine, *sizes[1:])
     keep = bool(typical.keeps_factors(shape.n_subdomains, shape.size))
-    polynomial = state_bytes(machine, n_features, n_outputs, overlap)[int(keep)]
+    polynomial = state_bytes(machine, *sizes[1:], overlap)[int(keep)]
     n_bytes = max(0.0, float(np.polyval(polynomial, shape.size)))
     indices = 8.0 * shape.n_subdomains * shape.size
-    memory = peak_bytes(problem, shape, indices, n_bytes)
-    disk = shape.n_subdomains * (n_bytes + FILE_BYTES + 8 * n_features) + indices
-    seconds = stage_seconds(problem, shape, n_bytes, keep)
-    facts: list[Any] = [*problem[:3], type(machine).__name__, shape.size, overlap]
-    facts += [shape.n_subdomains, seconds, *memory]
-    facts += [disk, disk + 8.0 * n_samples + indices]
-    facts += [problem.into_store, keep, n_jobs, n_queries, budget]
-    result = Plan(*facts)
-    exceeded = result.exceeded(budget)
+    disk = shape.n_subdomains * (n_bytes + FILE_BYTES + 8 * sizes[1]) + indices
+    tuning = machine.tuning_cost(*sizes)
+    memory, into_store = peak_bytes(wanted, shape, tuning, n_bytes)
+    result = replace(
+        wanted,
+        subdomain_size=shape.size,
+        overlap=overlap,
+        n_subdomains=shape.n_subdomains,
+        seconds=stage_seconds(wanted, rates, shape, tuning, n_bytes, keep),
+        memory=memory,
+        memory_into_store=into_store,
+        disk=disk,
+        disk_while_fitting=disk + 8.0 * wanted.n_samples + indices,
+        keeps_factors=keep,
+    )
+    exceeded = result.exceeded(wanted.budget)
     return replace(result, fits=not exceeded, binding=", ".join(exceeded))
 
 
-def stage_seconds(problem: Problem, shape: CoverShape, n_bytes, keep):
+def stage_seconds(wanted, r: Rates, shape: CoverShape, tuning, n_bytes, keep):
     """Seconds of every stage; `n_bytes` is the size of a state."""
-    sizes, machine, r = problem[:3], problem.machine, problem.rates
-    n_samples, n_features, _ = sizes
-    shared = SERIAL_SHARE + (1.0 - SERIAL_SHARE) / problem.n_jobs
+    n_samples, d = wanted.n_samples, wanted.n_features
+    shared = SERIAL_SHARE + (1.0 - SERIAL_SHARE) / wanted.n_jobs
     fit = r.machine(dense_flops(shape.size))
-    tuning = machine.tuning_cost(*sizes)
     trial = r.machine(dense_flops(min(shape.size, tuning.trial_size)))
-    partition = partition_cost(n_samples, n_features, shape.n_subdomains)
-    exchanges, distances = partition.exchanges, shared * partition.distances
-    writing = r.file + r.byte * n_bytes if problem.into_store else 0.0
+    partition = partition_cost(n_samples, d, shape.n_subdomains)
+    work = partition.exchanges + shared * partition.distances
+    writing = r.file + r.byte * n_bytes if wanted.into_store else 0.0
     seconds = {
         "tuning": shared * (r.tuning * tuning.flops + tuning.n_fits * trial),
-        "partition": r.partition * (exchanges + distances),
-        "cover": shared * r.cover * cover.cover_flops(shape, n_features),
+        "partition": r.partition * work,
+        "cover": shared * r.cover * cover.cover_flops(shape, d),
         "machines": shared * shape.n_subdomains * (fit + writing),
     }
-    if n_queries := problem.n_queries:
+    if n_queries := wanted.n_queries:
         n_questions = CANDIDATES * n_queries
-        route = r.partition * shape.n_subdomains * distance_flops(n_features)
+        route = r.partition * shape.n_subdomains * distance_flops(d)
         answers = n_questions * r.question(answer_flops(shape.size))
         n_visits = min(n_questions, shape.n_subdomains)
         visits = n_visits * (r.visit if keep else r.visit + fit)
@@ -232,14 +223,14 @@ def stage_seconds(problem: Problem, shape: CoverShape, n_bytes, keep):
     return seconds
 
 
-def peak_bytes(problem: Problem, shape: CoverShape, indices, n_bytes):
+def peak_bytes(wanted, shape: CoverShape, tuning, n_bytes):
     """Peaks of a fit in memory and of one into a store, whichever stage has them."""
-    n_samples, n_features, n_outputs, machine, _, n_jobs, *_ = problem
-    inputs, outputs = 8.0 * n_samples * n_features, 8.0 * n_samples * n_outputs
-    tuning = machine.tuning_cost(n_samples, n_features, n_outputs)
-    partition = partition_cost(n_samples, n_features, shape.n_subdomains, n_jobs)
+    n_samples, d, n_jobs = wanted.n_samples, wanted.n_features, wanted.n_jobs
+    inputs, outputs = 8.0 * n_samples * d, 8.0 * n_samples * wanted.n_outputs
+    partition = partition_cost(n_samples, d, shape.n_subdomains, n_jobs)
     first = max(tuning.n_bytes, partition.n_bytes)
     working = n_jobs * WORKING_COPIES * 8 * shape.size**2
+    indices = 8.0 * shape.n_subdomains * shape.size
     last = indices + max(working, CALIBRATION_COPIES * outputs)
     together = max(first, last + shape.n_subdomains * n_bytes)
     return inputs + outputs + together, outputs + max(first, last)

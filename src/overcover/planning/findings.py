@@ -46,10 +46,7 @@ class PoorCoverWarning(UserWarning):
 
 
 def poor_choices(shape: CoverShape, n_features, n_outputs, machine, in_memory=True):
-    """Sentences on an M and p that serve no data well: what is poor, why, what to do.
-
-    `in_memory` says whether all states will be held in memory.
-    """
+    """Sentences on an M and p that serve no data well: what, why, what to do."""
     n_samples, size, overlap, _, n_subdomains = shape
     if n_subdomains == 1:
         return

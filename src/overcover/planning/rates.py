@@ -1,9 +1,4 @@
-"""What this computer needs for an operation of each stage, measured in one small run.
-
-The run tunes, fits and queries machines, and partitions and covers a few made-up rows
-of the width of the data. A task runs on one thread, so its processor time is what it
-takes on a computer that does nothing else.
-"""
+"""Seconds of an operation of each stage on this computer, from one small run."""
 
 import os
 import pickle
@@ -53,20 +48,14 @@ class Line(NamedTuple):
 class Rates(NamedTuple):
     """Seconds of one thread, see `measure`."""
 
-    tuning: float
-    """An operation of this stage; so are the next two."""
+    tuning: float  # an operation of this stage; so are the next two
     partition: float
     cover: float
-    machine: Line
-    """One machine, by `dense_flops` of its size."""
-    visit: float
-    """A subdomain that answers any query."""
-    question: Line
-    """A query to one subdomain, with its variance, by `answer_flops`."""
-    byte: float
-    """A byte, written to a store."""
-    file: float
-    """A file of a store."""
+    machine: Line  # one machine, by `dense_flops` of its size
+    visit: float  # a subdomain that answers any query
+    question: Line  # a query to one subdomain, with its variance, by `answer_flops`
+    byte: float  # a byte, written to a store
+    file: float  # a file of a store
 
 
 def answer_flops(size):

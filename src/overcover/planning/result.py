@@ -70,17 +70,14 @@ NO_LIMIT = Budget()
 
 def parse(value, units, noun, examples) -> float:
     """A positive number, or the sum of numbers with units."""
-    text = str(value).lower()
-    parts = re.findall(r"(\d+(?:\.\d+)?) ?([a-z]+)", text)
+    text, count = str(value).lower(), r"(\d+(?:\.\d+)?)"
+    unit = f"({'|'.join(units)})"
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if is_number or re.fullmatch(r"\d+(\.\d+)?", text):
+    if is_number or re.fullmatch(count, text):
         total = float(value)
-    elif (
-        parts
-        and text.replace(" ", "") == "".join(count + unit for count, unit in parts)
-        and all(unit in units for _, unit in parts)
-    ):
-        total = float(sum(float(count) * units[unit] for count, unit in parts))
+    elif re.fullmatch(f"({count} ?{unit} *)+", text):
+        parts = re.findall(f"{count} ?{unit}(?![a-z])", text)
+        total = float(sum(float(number) * units[word] for number, word in parts))
     else:
         raise ValueError(f"{value!r} is no {noun}. Give one such as {examples}.")
     if not total > 0:
@@ -90,41 +87,51 @@ def parse(value, units, noun, examples) -> float:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a fit is expected to take; print it."""
+    """What a fit is expected to take; print it.
+
+    Attributes
+    ----------
+    n_samples, n_features, n_outputs : int
+    machine : str
+        Its class.
+    subdomain_size, overlap, n_subdomains : int, float, int
+        The paper's M, p and K.
+    seconds : dict
+        Of the stages tuning, partition, cover, machines, and of the queries.
+    memory, memory_into_store : float
+        Bytes at the peak of ``model.fit``, with the rows, without Python's 200 MB; and
+        of `overcover.store.fit_into`, with rows mapped from files.
+    disk, disk_while_fitting : float
+        Bytes of the finished store, and with what `fit_into` deletes in the end.
+    fits : bool
+        Whether all of it is within the budget.
+    binding : str
+        The limits that decided: those that the next better plan would exceed, or that
+        this one does if it does not fit. "" if there were none.
+    findings : tuple of Finding
+        Advice about M and p; see `overcover.advice`.
+    """
 
     n_samples: int
     n_features: int
     n_outputs: int
     machine: str
-    """Its class."""
-    subdomain_size: int
-    """The paper's M."""
-    overlap: float
-    """The paper's p."""
-    n_subdomains: int
-    """The paper's K."""
+    subdomain_size: int = 0
+    overlap: float = 0.0
+    n_subdomains: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
-    """Of the stages tuning, partition, cover, machines, and of the queries."""
     memory: float = np.nan
-    """Bytes at the peak of ``model.fit``: with the rows, without Python's 200 MB."""
     memory_into_store: float = np.nan
-    """The same of `overcover.store.fit_into`, with rows mapped from files."""
     disk: float = np.nan
-    """Bytes of the finished store."""
     disk_while_fitting: float = np.nan
-    """The same, with what `fit_into` deletes in the end."""
     into_store: bool = False
     keeps_factors: bool = True
     n_jobs: int = 1
     n_queries: int = 0
     budget: Budget = NO_LIMIT
     fits: bool = True
-    """Whether all of it is within the budget."""
     binding: str = ""
-    """The limits that decided: those that the next better plan would exceed, or that
-    this one does if it does not fit. "" if there were none."""
     findings: tuple[Finding, ...] = ()
-    """Advice about M and p; see `overcover.advice`."""
 
     @property
     def total_seconds(self) -> float:

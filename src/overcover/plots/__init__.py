@@ -1,9 +1,7 @@
 """Plots: pictures of a fitted model, as scikit-learn draws them.
 
-A display holds the numbers of a picture, which can be read, kept and drawn again: make
-one with ``from_estimator`` or ``from_predictions``, draw it with ``plot(ax=...)``.
-Drawing needs the extra ``plot`` (matplotlib). All pictures are legible in greyscale:
-markers, line styles and lightness tell things apart, colour only helps.
+A display holds the numbers of a picture: make it with ``from_estimator`` or
+``from_predictions``, draw it with ``plot(ax=...)``. Drawing needs matplotlib.
 """
 
 from ._calibration import CalibrationDisplay

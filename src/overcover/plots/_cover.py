@@ -335,10 +335,7 @@ def similar_first(share):
 
 
 def strongest_pairs(shared, sizes, n_lines):
-    """Pairs of subdomains with many common rows, and shares of the smaller's rows.
-
-    From each subdomain to `n_lines` others at most.
-    """
+    """Pairs of subdomains with many common rows, and shares of the smaller's rows."""
     strength = {}
     for i in range(len(sizes)):
         row = shared[[i]].tocoo()

@@ -1,8 +1,4 @@
-"""Report: one HTML file on the quality of a fitted model.
-
-Pictures are inside the file, nothing is loaded from anywhere, no script runs; it can be
-read on a phone, printed, and read aloud.
-"""
+"""Report: one HTML file on the quality of a fitted model; it loads and runs nothing."""
 
 import os
 from pathlib import Path
@@ -32,8 +28,7 @@ class Subject(NamedTuple):
     outputs: list[str]
     assessment: Assessment | None
     findings: list[Finding]
-    dates: frozenset[str]
-    """Features that are days since 1970."""
+    dates: frozenset[str]  # features that are days since 1970
 
 
 def write_report(
@@ -135,10 +130,7 @@ def make_subject(model, X, y, X_test, y_test, dates) -> Subject:
 
 
 def recalled_rows(model):
-    """The rows a model was fitted on, from the states of its machines.
-
-    Every row is owned by one subdomain, so owned rows are all rows, once.
-    """
+    """The rows a model was fitted on: those that subdomains own are all rows, once."""
     # By ascending number; numbers of unused rows are missing.
     rows = model.cover_.rows()
     X = np.empty((len(rows), len(model.length_scales_)))

@@ -102,11 +102,7 @@ def statistics(values):
 
 
 def in_words(scale, values, is_date=False):
-    """Length scale, least, mean, most and standard deviation of an input.
-
-    >>> in_words(30.0, np.array([17531.0, 17533.0]), is_date=True)
-    ['30 days', '2017-12-31', '2018-01-01', '2018-01-02', '1 days']
-    """
+    """Length scale, least, mean, most and standard deviation of an input."""
     *places, deviation = statistics(values)
     if not is_date:
         return [number(value) for value in (scale, *places, deviation)]

@@ -9,10 +9,7 @@ from .._markup import element, escape, html_table, number
 
 
 def page(title, sections):
-    """The whole document; sections have an address, a title and a body of HTML.
-
-    Its policy forbids to load or run anything, whatever a column is called.
-    """
+    """The whole document; sections have an address, a title and a body of HTML."""
     from .. import __version__
 
     links = "".join(
@@ -40,10 +37,7 @@ def paragraph(text):
 
 
 def table(columns, caption, words=False):
-    """A table that scrolls where the screen is narrow, from its columns by heading.
-
-    Cells are texts, or numbers that are written with four digits.
-    """
+    """A table that scrolls, from columns by heading: texts, or numbers."""
     cells = (
         [c if isinstance(c, str) else number(c) for c in x] for x in columns.values()
     )

@@ -1,17 +1,10 @@
 """A fitted model on disk: no pickle, memory-mapped, read as far as queries need it.
 
-A model is a tree of named tuples and arrays, which goes into files (`_codec`, `_pack`):
-one per subdomain (`_subdomains`) and one for what they share, in a directory with a
-manifest (`_directory`, `_model`). A fit may write there while it runs (`_draft`,
-`_fit`). docs/store-format.md describes the format.
-
-Users call what `__all__` names; the other names are for `overcover.distributed` and
-the command line.
+docs/store-format.md describes the format. Users call what `__all__` names.
 """
 
 from ._directory import MANIFEST, check_target, disk_errors, read_manifest  # noqa: F401
-from ._draft import Draft, result_record  # noqa: F401
-from ._fit import fingerprint_of, fit_draft, fit_into  # noqa: F401
+from ._fit import Draft, fingerprint_of, fit_draft, fit_into, result_record  # noqa: F401  # noqa: F401
 from ._model import inspect, load, save, verify
 from ._pack import StoreError
 from ._rows import mapped_used, parquet_to_npy, write_npy  # noqa: F401

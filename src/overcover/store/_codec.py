@@ -1,13 +1,7 @@
 """Trees of named tuples, estimators, arrays and plain values, as JSON and arrays.
 
-`encode` turns a tree into plain values that JSON knows and a list of arrays; `decode`
-turns them back. Only the classes in the tables below, and those of registered machines
-and routers, can be made: no name is imported, nothing is unpickled, and only
-constructors that store their arguments run. What JSON does not know is an object with
-the key "@":
-
-    {"@": "array", "index": 3}             {"@": "GPState", "fields": {...}}
-    {"@": "estimator", "class": "GP", "params": {...}, "fitted": {...}}
+Only the classes in the tables below, and those of registered machines and routers, can
+be made: nothing is imported or unpickled. What JSON does not know has the key "@".
 """
 
 import inspect
@@ -86,15 +80,7 @@ class Encoded(NamedTuple):
 
 
 def encode(value, where="model", dtype="float64") -> Encoded:
-    """Turn a tree into plain values and arrays; errors say where in the tree they are.
-
-    With ``dtype="float32"`` factors are narrowed: they are the bulk, and only variances
-    depend on them. (The outputs' side of a Twin GP would not bear it:
-    benchmarks/faults.py.)
-
-    >>> encode({"rows": np.zeros(3), "scale": np.inf}).tree["items"]
-    [['rows', {'@': 'array', 'index': 0}], ['scale', {'@': 'float', 'value': 'inf'}]]
-    """
+    """A tree as plain values and arrays; "float32" narrows factors alone."""
     coder = _Encoder(dtype)
     return Encoded(coder.tree_of(value, where), coder.arrays, coder.stored)
 
@@ -194,11 +180,7 @@ class _Encoder:
 
 
 def check_harmless(kind, params, where):
-    """Refuse parameters by which an object of scikit-learn could reach files or code.
-
-    Fitted again, an estimator acts on its parameters: with a `memory` it unpickles what
-    it finds there. The package's classes check their words themselves.
-    """
+    """Refuse parameters by which a scikit-learn object could reach files or code."""
     if kind not in (*CLUSTERERS.values(), *KERNELS.values()):
         return
     defaults = inspect.signature(kind).parameters
@@ -261,14 +243,7 @@ def check_storable(machine, where="machine"):
 
 
 def decode(tree, arrays):
-    """Turn plain values and arrays back into the argument of `encode`.
-
-    Callers must be prepared for any error of `overcover.store._pack.refusing`.
-
-    >>> encoded = encode((1.5, np.arange(3)))
-    >>> decode(encoded.tree, encoded.arrays)
-    (1.5, array([0, 1, 2]))
-    """
+    """Plain values and arrays back as a tree; may raise any error of `refusing`."""
     return _Decoder(arrays).value_of(tree, 0)
 
 

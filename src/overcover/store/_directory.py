@@ -1,12 +1,7 @@
 """A store as a directory: its manifest, who may write to it, what may be deleted.
 
-    pose.ocm/
-        manifest.json             what belongs to the model, and its checksums
-        data-3f9c0a1b22d4e5f6/    model.pack, 000000.pack, 000001.pack, ...
-
-The manifest makes a directory a store. It is replaced in one step when all else is on
-the disk: there is the old model, then the new one, and nothing between. Files of data
-are named by number, not by the manifest: no path is read from a store.
+The manifest is replaced in one step when all else is on the disk: there is the old
+model, then the new one. No path is read from a store.
 """
 
 import hashlib
@@ -56,9 +51,6 @@ OURS = re.compile(f"{DATA.pattern}|{re.escape(LOCK)}|{HALF_A_MANIFEST.pattern}")
 # 125,000 subdomains (10^7 rows) take 10 MB.
 MOST_MANIFEST = 2**28
 MOST_LOCK = 2**12
-
-
-# -- the manifest ------------------------------------------------------------------
 
 
 def checksum_of(manifest):
@@ -164,9 +156,6 @@ def data_folder(store, manifest):
     return folder
 
 
-# -- writing -----------------------------------------------------------------------
-
-
 def check_target(store):
     """Refuse to write into what exists and is not a store, or the beginning of one."""
     store = Path(store)
@@ -220,10 +209,7 @@ def disk_errors(store):
 
 
 def acquire(store):
-    """Take the lock of a store, also from a dead process.
-
-    An advisory lock on the folder lets only one process at a time look at it.
-    """
+    """Take the lock of a store, also from a dead process."""
     import fcntl  # which only POSIX systems have
 
     path = store / LOCK
@@ -293,10 +279,7 @@ def new_data_folder(store):
 
 
 def keep_only(folder, names=frozenset()):
-    """Delete a store's files in a folder of data, but those named, and an empty folder.
-
-    Files of others stay.
-    """
+    """Delete a store's own files in a folder but those named; an empty folder too."""
     folder = Path(folder)
     if folder.is_symlink() or not DATA.fullmatch(folder.name):
         return

@@ -1,11 +1,8 @@
-r"""One file of a store: a tree of plain values and the arrays it refers to.
+"""One file of a store: a tree of plain values and the arrays it refers to.
 
     magic, 8 bytes | length of the header, 8 bytes | header, JSON | arrays | SHA-256
 
-Arrays start at multiples of 64 bytes, little-endian, in the order (C or Fortran) that
-they had in memory, so that what is computed from them is equal bit by bit. The SHA-256
-is of all before. A file is written under another name, flushed to the disk, and
-renamed: under its own name it is complete.
+Arrays keep their order in memory, so that results are equal bit by bit.
 """
 
 import errno
@@ -64,27 +61,20 @@ def refusing(where):
 class ArraySpec(NamedTuple):
     """Where an array lies in its file."""
 
-    dtype: str
-    """In memory."""
-    stored: str
-    """On disk: "<f4" where a "<f8" was narrowed."""
-    order: str
-    """"C" or "F"."""
+    dtype: str  # in memory
+    stored: str  # on disk: "<f4" where a "<f8" was narrowed
+    order: str  # "C" or "F"
     shape: list[int]
-    offset: int
-    """From the start of the file's first array."""
+    offset: int  # from the start of the file's first array
 
 
 class Pack(NamedTuple):
     """An open file."""
 
-    tree: Any
-    """Plain values; arrays by their number, see `overcover.store._codec`."""
-    arrays: list[np.ndarray]
-    """Mapped: pages are read when they are used; writing changes memory alone."""
+    tree: Any  # plain values; arrays by their number
+    arrays: list[np.ndarray]  # mapped; writing changes memory alone
     digest: str
-    identity: tuple
-    """Changes when the file does; see `identity_of`."""
+    identity: tuple  # changes when the file does
 
     @property
     def n_bytes(self):
@@ -98,11 +88,7 @@ def aligned(offset):
 
 
 def write_pack(path, tree, arrays, stored, draft="") -> str:
-    """Write a file, whole or not at all; returns its digest as hexadecimal digits.
-
-    `tree` are plain values that JSON knows, `stored` the types of the arrays on disk,
-    `draft` is the fingerprint of the fit that the file is a part of, if any.
-    """
+    """Write a file, whole or not at all; returns its digest as hexadecimal digits."""
     specs, offset = list[ArraySpec](), 0
     for array, kind in zip(arrays, stored):
         order = "C" if array.flags.c_contiguous or not array.flags.f_contiguous else "F"
@@ -133,10 +119,7 @@ def write_pack(path, tree, arrays, stored, draft="") -> str:
 
 @contextmanager
 def new_file(path, must_last=True):
-    """A file that gets its name when all of it is written, and flushed if it must last.
-
-    Whatever fails inside, the file that had the name stays.
-    """
+    """A file that gets its name when all is written, flushed if it must last."""
     # The temporary name is unique: of two that write the same file, the last one wins.
     temporary = Path(f"{path}.{secrets.token_hex(4)}{UNFINISHED}")
     try:
@@ -202,12 +185,7 @@ def identity_of(status: os.stat_result) -> tuple:
 
 
 def open_pack(path, digest=None, known=None, draft=None) -> Pack:
-    """Map a file and check it; a `StoreError` names it if it is not as it should be.
-
-    Its digest must be `digest`, unless that is None, and fit the content; a file whose
-    identity is `known` has been checked before, and is not read again. It must be
-    written by the fit with the fingerprint `draft`, unless that is None.
-    """
+    """Map a file, checked by digest, content and draft; `known` content is not read."""
     descriptor, status = open_regular(path)
     size, identity = status.st_size, identity_of(status)
     try:

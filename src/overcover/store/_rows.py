@@ -15,11 +15,7 @@ BATCH = 2**16
 
 
 def write_npy(path, shape, dtype, blocks):
-    """Write successive blocks of rows to a .npy file of this shape, and map it.
-
-    Not by writing to a mapped file: there a full disk would end the process. Writing to
-    the result changes memory alone.
-    """
+    """Write blocks of rows to a .npy file and map it; a full disk is an error."""
     header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
     with new_file(path, must_last=False) as file:
         np.lib.format.write_array_header_1_0(file, header)
@@ -37,11 +33,7 @@ def mapped_as_float(X, folder):
 
 
 def mapped_used(X, y, weight, groups, folder):
-    """``(X, y, weight, groups)`` of the rows that a fit uses, and their numbers.
-
-    Equal rows are merged, and rows of weight zero left out: mapped copies in a folder.
-    Where all rows are used, they are returned as they are, with None for their numbers.
-    """
+    """``(X, y, weight, groups)`` of the rows a fit uses, mapped; numbers, or None."""
     if weight is not None:
         weight = np.asarray(weight, dtype=np.float64)
         if not (np.isfinite(weight).all() and weight.any() and weight.min() >= 0):

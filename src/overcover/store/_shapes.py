@@ -1,7 +1,4 @@
-"""Records that come from a file must fit each other, the model and its machine.
-
-What they must be is declared by the classes themselves, see `overcover._records`.
-"""
+"""Records that come from a file must fit each other, the model and its machine."""
 
 from numbers import Real
 from types import NoneType
@@ -21,18 +18,7 @@ LENGTH_SCALES, GROUPS = positive("d", np.inf), whole("N")
 
 
 def check_record(record, sizes, where="record", values=True, parts=None):
-    """Refuse a record whose arrays do not fit each other or `sizes`, which gets theirs.
-
-    Without `values` only types and shapes are looked at. `parts` are the classes of the
-    records in its fields, by field.
-
-    >>> from overcover.routing import EuclideanRouter
-    >>> check_record(EuclideanRouter(np.zeros((5, 2))), {"K": 5, "d": 2})
-    >>> check_record(EuclideanRouter(np.zeros((5, 2))), {"K": 6})
-    Traceback (most recent call last):
-    overcover.store._pack.StoreError: record.means should be of shape (K=6, d) and \
-float64, and is float64 of shape (5, 2).
-    """
+    """Refuse a record whose arrays do not fit each other or `sizes`; adds theirs."""
     for field, spec in record_of(type(record)).items():
         value, name = getattr(record, field), f"{where}.{field}"
         if isinstance(spec, Array):

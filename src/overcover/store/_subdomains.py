@@ -1,9 +1,4 @@
-"""Subdomains that stay on the disk until a query needs them.
-
-The files used last are kept open, up to a number of files and of bytes; a file is
-checked when it is first opened. All models of a process together keep half as many
-files open as the system allows it.
-"""
+"""Subdomains that stay on the disk until a query needs them; a few stay open."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -30,10 +25,8 @@ _lock = Lock()
 class Subdomain(NamedTuple):
     """What one file holds."""
 
-    members: Any
-    """Rows of the training data, the owned ones first, shape (size,)."""
-    state: Any
-    """What its machine has precomputed."""
+    members: Any  # rows of the training data, the owned ones first, shape (size,)
+    state: Any  # what its machine has precomputed
 
 
 def write_subdomain(folder, k, members, state, dtype, draft="") -> str:
@@ -51,11 +44,7 @@ def decode_pack(path, digest=None, known=None, draft=None):
 
 
 class Subdomains:
-    """The subdomains of a store: files with given digests, in a folder.
-
-    `sizes` is what is known of shapes, see `overcover.store._shapes`; `max_open` and
-    `max_bytes` are those of `overcover.load`, but one file is always kept open.
-    """
+    """The subdomains of a store: files with known digests, some of them open."""
 
     def __init__(
         self, folder, digests, machine, sizes, max_open=MOST_OPEN, max_bytes=None
@@ -147,10 +136,7 @@ def _close_some(last):
 
 
 class Part(Sequence):
-    """One field of all subdomains: the states of a model, or the members of a cover.
-
-    `places` are numbers of subdomains, or values that have replaced theirs.
-    """
+    """One field of all subdomains; `places` are their numbers, or values instead."""
 
     def __init__(self, subdomains, field, places=None):
         self.subdomains, self.field = subdomains, field

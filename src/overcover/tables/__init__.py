@@ -1,13 +1,7 @@
 # ruff: noqa: F401, names for the other packages
 """Files and frames of data to numbers, and back: one reader, one rule.
 
-Datasets, command line and stores read tables here: a file means the same to all. The
-rule (separators, names, missing values, kinds, numbers) stands in ``docs/data.md``. In
-short: text, .parquet, .npy or .npz; every row has as many cells as the first line, and
-no two columns have the same name; all cells of a column are numbers, truth values (1
-and 0) or dates (days since 1970 in UTC), or else they are words. Missing values are NaN
-until the caller decides; callers refuse infinite ones.
-
+The rule (separators, names, missing values, kinds, numbers) stands in ``docs/data.md``.
 Nothing is unpickled by Python's own unpickler. Text and Parquet need the extra ``cli``:
 pandas is imported only for text and frames, pyarrow only for Parquet.
 """
@@ -27,7 +21,15 @@ from ._files import (
     reading,
     require,
 )
-from ._frames import Chunks, read_chunks, read_frame, read_numbers
+from ._frames import (
+    Chunks,
+    check_columns,
+    open_parquet,
+    parquet_batches,
+    read_chunks,
+    read_frame,
+    read_numbers,
+)
 from ._kinds import (
     as_numbers,
     kind_and_trouble,
@@ -36,5 +38,4 @@ from ._kinds import (
     place,
     with_gaps,
 )
-from ._parquet import check_columns, open_parquet, parquet_batches
 from ._write import WRITABLE, writing_table

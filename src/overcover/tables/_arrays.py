@@ -67,10 +67,7 @@ def _read_numbers(file):
 
 
 def read_columns(path, form, mapped=False):
-    """Columns of a .npy or .npz file by name: views, on the disk if mapped.
-
-    A .npz archive holds X, and may hold Y; or one array, which is a table.
-    """
+    """Columns of a .npy or .npz file (X and maybe Y, or one table) by name."""
     if form == ".npy":
         return _as_columns(read_npy(path, mapped), path)
     names = npz_names(path)

@@ -1,7 +1,4 @@
-"""One rule for the meaning of a cell: a number, a date, a truth value, a gap, a word.
-
-All cells of a column are of one kind, or an error names the first that is not.
-"""
+"""One rule for the meaning of a cell: number, date, truth value, gap or word."""
 
 import re
 from datetime import UTC, datetime
@@ -45,13 +42,7 @@ def _number(cell):
 
 
 def _day(cell):
-    """The date in a cell as days since 1970, in UTC; None for a word.
-
-    >>> _day("1970-01-03 12:00"), _day("1970/01/02"), _day("1970-02"), _day("May")
-    (2.5, 1.0, 31.0, None)
-    >>> _day("2.1.1970"), _day("02.01.1970 12:00")
-    (1.0, 1.5)
-    """
+    """The date in a cell as days since 1970, in UTC; None for a word."""
     match, dotted = _DATE.fullmatch(cell), _DOTTED.fullmatch(cell)
     if dotted is not None:
         day, month, year, rest = dotted.groups()
@@ -71,11 +62,7 @@ READERS = {"number": _number, "date": _day}
 
 
 def parse(cells, kind):
-    """Values of a column as float64, and which cells are not of a kind.
-
-    Cells are numbers, dates (datetime64), or objects, with None for a gap. Gaps become
-    NaN, dates days since 1970. Truth values are 1 and 0 in a column of nothing else.
-    """
+    """Values of a column as float64 (gaps NaN, dates days), and which cells are bad."""
     values, bad = np.full(len(cells), np.nan), np.zeros(len(cells), bool)
     if cells.dtype.kind == "M":
         present = ~np.isnat(cells)
@@ -106,11 +93,7 @@ def kind_of(cells):
 
 
 def strange_cell(cells):
-    """The first cell and what it is, if most cells look like something else than words.
-
-    >>> strange_cell(np.array(["1/2/2024", "3/4/2024", None], dtype=object))
-    (0, 'a date whose first number may be the day or the month: write 2024-01-31')
-    """
+    """The first cell and what it is, if most cells look like something else."""
     texts = ["" if c is None or c != c else str(c).strip() for c in cells]
     n_present = sum(text.lower() not in GAPS for text in texts)
     slashes = "a date whose first number may be the day or the month: write 2024-01-31"

@@ -1,8 +1,4 @@
-"""Tables as pandas frames, whole or a few rows at a time.
-
-Memory of `read_chunks`: one chunk, and what the form needs to find it (a row group's
-pages of Parquet; all of a .npz file, which cannot be read in part).
-"""
+"""Tables as pandas frames, whole or a few rows at a time."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._validation import check_names
 from ._arrays import read_columns
 from ._cells import DECIMAL_COMMA, GAPS, TableError
 from ._files import (
@@ -19,12 +16,61 @@ from ._files import (
     check_path,
     form_of,
     name_of,
+    near_names,
     open_text,
     reading,
     require,
 )
 from ._kinds import as_numbers
-from ._parquet import open_parquet
+
+
+def open_parquet(path):
+    """A Parquet file without two columns of one name, read as pages are needed."""
+    parquet = require("pyarrow.parquet", "cli", "To read .parquet files")
+    with reading(path, "a Parquet file"):
+        file = parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False)
+    check_names(file.schema_arrow.names, repr(str(path)))
+    return file
+
+
+def parquet_batches(path, names, n_rows):
+    """Chosen columns of a Parquet file, some rows at a time, without gaps."""
+    start = 0
+    for batch in open_parquet(path).iter_batches(n_rows, columns=names):
+        frame = batch.to_pandas(ignore_metadata=True, date_as_object=False)
+        frame.index += start
+        start += len(frame)
+        rows = np.column_stack([_numbers(path, frame[name]) for name in names])
+        gaps = np.isnan(rows).sum(axis=0)
+        if gaps.any():
+            j = int(np.argmax(gaps > 0))
+            raise TableError(
+                f"{path}: column {names[j]!r} lacks {gaps[j]} values. Fill them, or "
+                "leave these rows out."
+            )
+        yield rows
+
+
+def check_columns(path, names):
+    """Refuse columns that a Parquet file does not have; returns its number of rows."""
+    file = open_parquet(path)
+    for name in names:
+        if name not in file.schema_arrow.names:
+            raise TableError(
+                f"{path} has no column {name!r}."
+                f"{near_names(name, file.schema_arrow.names)}"
+            )
+    return file.metadata.num_rows
+
+
+def _numbers(path, column):
+    try:
+        return as_numbers(column, "date" if column.dtype.kind == "M" else "number")
+    except TableError as error:
+        raise TableError(
+            f"{str(path)!r}: {error} Turn it into numbers, or choose other columns."
+        ) from None
+
 
 # As pandas needs them, which compares letter by letter.
 _SPELLED = {w for gap in GAPS for w in (gap, gap.upper(), gap.title())}
@@ -48,10 +94,7 @@ def read_frame(source, words=(), decimal="."):
 
 
 def read_numbers(path, choose, header="auto", separator="auto"):
-    """Names of all columns, and the chosen ones as numbers, NaN where one is missing.
-
-    `choose` maps the names to positions.
-    """
+    """Names of all columns; those at positions ``choose(names)`` as numbers."""
     form = form_of(path)
     if form in (".npy", ".npz"):
         columns = read_columns(path, form)
@@ -88,15 +131,9 @@ def read_chunks(
     header=True,
     separator="auto",
 ) -> Chunks:
-    """A table from a file, or "-" for text from standard input, `n_rows` at a time.
-
-    All chunks but the last have as many rows, however the file is cut into row groups:
-    predictions may depend, in the last digits, on the rows that are predicted together.
-    None is all rows; there is at least one. Only `wanted` columns of text and Parquet
-    are read. Of a text, `words` stay as they are written even if they look like
-    numbers, and `verbatim` ones with their gaps; `decimal` is the mark of numbers, "."
-    or ","; `header` and `separator` are as in `Rows`.
-    """
+    """Frames of `n_rows` rows from a file or "-"; `wanted` columns, text as it is."""
+    # Chunks but the last have `n_rows` rows, however the file is cut: predictions may
+    # depend, in the last digits, on the rows that are predicted together.
     form = STDIN if source == STDIN else form_of(check_path(source))
     what = "text" if form == STDIN or form in TEXT else "a table"
     with reading(source, what):
@@ -173,10 +210,7 @@ def _parsed_text(text, n_rows, words, wanted, verbatim, decimal):
 
 
 def _put_points(frame, words):
-    """Write numbers with a point in columns that pandas left as text, but for words.
-
-    A cell that is no number keeps all others from being read with a decimal comma.
-    """
+    """Numbers with a comma, in columns that pandas left as text, with a point."""
     for name in frame.columns.difference(words):
         if frame[name].dtype.kind not in "biufM":
             frame[name] = [

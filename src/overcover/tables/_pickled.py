@@ -1,13 +1,7 @@
 """Read pickled dictionaries of arrays without running any of what they name.
 
-`numpy.savez` pickles a dictionary, and Python's unpickler calls whatever a pickle
-names, so a hostile file can run any program. Here every name in a pickle leads to one
-of the stand-ins below, which check and hold the arguments that numpy writes. Not even
-numpy's own function to rebuild an array is called, since a forged type could make it
-take bytes for pointers.
-
-Can be read: dict, list, tuple, str, numbers, and arrays of numbers. Anything else is
-refused with its name. The memory is that of the file unpacked, twice.
+Python's unpickler calls whatever a pickle names. Here each name leads to a stand-in
+that holds the arguments; not even numpy's function to rebuild an array is called.
 """
 
 import pickle
@@ -108,11 +102,7 @@ class _Reader(pickle.Unpickler):
 
 
 def read_pickle(file):
-    """Content of a pickle of dictionaries, lists, names and arrays of numbers.
-
-    An array of objects comes as the list of them, one object as itself. Anything else,
-    and a damaged pickle, is a ValueError; nothing of it is run.
-    """
+    """Dictionaries, lists, names and arrays of a pickle, of which nothing is run."""
     try:
         return _plain(_Reader(file).load(), {})
     except RefusedPickle as error:

@@ -1,8 +1,6 @@
 """Separated values: every row has as many cells as the first line, or is refused.
 
-Parsers take a row that is too long for one with an index, leave out its last cells, or
-shift them, without an error. So cells are counted here before a parser reads a row: by
-the csv module in lines with quotes, as separators in the others.
+Parsers shift or leave out cells without an error, so cells are counted here before.
 """
 
 import csv
@@ -18,13 +16,7 @@ MARK = "\ufeff"  # of the encoding, which some editors put first
 
 
 class Rows:
-    """Text of a table, row by row, without empty lines; pandas can read it.
-
-    `file` yields lines with their ends. The separator None stands for blanks, "auto"
-    for the most frequent of comma, semicolon and tab in the first line, or else for
-    `otherwise`. `header` says whether the first line names the columns; "auto": if it
-    holds a word. Rows are counted from 0, without such a line.
-    """
+    """Text of a table, row by row, without empty lines; pandas can read it."""
 
     def __init__(self, file, separator="auto", otherwise=None, header=True):
         self.lines, self.n_lines = iter(file), 0
@@ -114,11 +106,6 @@ class Rows:
         return "".join(taken)
 
     def line_of(self, rows):
-        """Lines in the file, counted from 1, where rows that have been read begin.
-
-        >>> rows = Rows(["a,b\\n", "1,2\\n", "\\n", "3,4\\n"])
-        >>> rows.names, list(rows), rows.line_of([0, 1]).tolist()
-        (['a', 'b'], ['1,2\\n', '3,4\\n'], [2, 4])
-        """
+        """Lines in the file, counted from 1, where rows that have been read begin."""
         piece = np.searchsorted(self._starts, rows, side="right") - 1
         return np.asarray(rows) + np.asarray(self._offsets)[piece]

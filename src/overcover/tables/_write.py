@@ -17,12 +17,7 @@ WRITABLE = (".csv", ".tsv", ".parquet", ".npy")
 
 @contextmanager
 def writing_table(target):
-    """A function that writes frames of the same columns, one after the other.
-
-    The target ends in .csv, .tsv (also compressed, .csv.gz), .parquet or .npy, or is
-    "-" for CSV to standard output. The file gets its name when all is written; a
-    failure or an interruption leaves the previous file as it was.
-    """
+    """A function that writes frames; the file gets its name when all is written."""
     if target == STDIN:
         yield _TextWriter(sys.stdout, ",").write
         sys.stdout.flush()

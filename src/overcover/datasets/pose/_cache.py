@@ -1,8 +1,4 @@
-"""Generated data on disk: a folder of .npy files, written aside and renamed when whole.
-
-The folder's name is a hash of all that the data depend on, so a folder that exists is
-complete and right; nothing is pickled.
-"""
+"""Generated data on disk: a folder's name is a hash of all that the data depend on."""
 
 import contextlib
 import hashlib
@@ -19,12 +15,7 @@ RESERVE = 2**26  # bytes that are left free on a disk
 
 
 def stored(key, shapes, blocks, folder=None, data_home=None, anew=False):
-    """Float32 arrays from disk, generated first where they are missing.
-
-    `key` holds all that the data depend on. `blocks` generates the rows in their order.
-    Arrays in a `folder` are memory-mapped; those in scikit-learn's data home are read.
-    `anew` generates them in any case.
-    """
+    """Float32 arrays from disk, made first by `blocks` if missing or `anew`."""
     text = json.dumps(key, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     home = Path(get_data_home(data_home), "overcover") if folder is None else folder

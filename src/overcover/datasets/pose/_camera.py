@@ -1,10 +1,7 @@
-r"""Calibrated cameras around the scene: perspective projection.
-
-    skeleton -> motion -> [camera] -> silhouette -> features
+"""Calibrated cameras around the scene: perspective projection.
 
 A camera at c with axes (right, down, ahead) as the rows of R and focal length f sees
-:math:`p = R (x - c)` at :math:`(u, v) = f (p_1, p_2) / p_3`, in pixels from the middle
-of the image.
+:math:`p = R (x - c)` at :math:`(u, v) = f (p_1, p_2) / p_3` from the image's middle.
 """
 
 from typing import NamedTuple

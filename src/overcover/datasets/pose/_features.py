@@ -1,20 +1,13 @@
 r"""Features of silhouettes: histograms of oriented gradients, bags of shape contexts.
 
-    skeleton -> motion -> camera -> silhouette -> [features]
+*Histograms.* Every pixel near the bounding box adds the length of the smoothed gradient
+to the two of 9 orientations next to its own, in its cell of the box; length one.
 
-*Histograms.* The image is smoothed, :math:`g = \nabla I` by central differences. Every
-pixel near the bounding box of the person adds :math:`|g|` to the two of 9 orientations
-in 180 degrees next to that of g, in its cell of the bounding box. The result is scaled
-to length one.
+*Bags.* The shape context of a point of the border counts where the others lie, in 12
+directions times 5 rings. Contexts s vote for the words c of a codebook by
+:math:`e^{-|s - c|^2 / 2 \sigma^2}`; the feature is the mean of the votes.
 
-*Bags.* Points are sampled along the border. The shape context of a point counts where
-the others lie: 12 directions times 5 rings, equal in the logarithm of the distance over
-the mean distance. Contexts s vote for the words c of a codebook, learned by k-means
-from training silhouettes, with weights :math:`e^{-|s - c|^2 / 2 \sigma^2}` that add up
-to one for each point; the feature is the mean of the votes.
-
-Neither depends on place or brightness; bags do not depend on scale either. The features
-of an empty image are zero.
+Neither depends on place or brightness; the features of an empty image are zero.
 """
 
 import numpy as np

@@ -1,11 +1,7 @@
 r"""Silhouettes: tapered capsules drawn into small images, then damaged.
 
-    skeleton -> motion -> camera -> [silhouette] -> features
-
-A limb between image points a and b with radii :math:`r_a, r_b` covers every pixel p
-with :math:`|p - a - s (b - a)| \le r_a + s (r_b - r_a)`, s the place of p along the
-limb, clipped to [0, 1]. Each image has its own seed, so its damage does not depend on
-chunks or workers.
+A limb between points a and b covers every pixel p with :math:`|p - a - s (b - a)| \le
+r_a + s (r_b - r_a)`, s its place along the limb in [0, 1]. Each image has its own seed.
 """
 
 import numpy as np

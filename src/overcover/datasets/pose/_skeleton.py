@@ -1,13 +1,8 @@
 r"""The body: joints, bones of a subject, limits of joints, forward kinematics.
 
-    [skeleton] -> motion -> camera -> silhouette -> features
-
-Frame of the body: x ahead, y to the left, z up; lengths in mm, angles in degrees. Each
-of the 18 joints has three angles (flexion, abduction, twist), all zero for a person who
-stands with arms hanging. Flexion bends as an anatomist says (a knee backwards, an elbow
-or a hip forwards), abduction leads away from the middle, and both sides of the body
-share their signs: to mirror a pose is to exchange left and right. With the rotation
-:math:`R_j` of joint j and the offset :math:`o_j` of j in its parent p(j),
+x ahead, y to the left, z up; mm and degrees. The 18 joints have three angles (flexion,
+abduction, twist), zero for a person who stands; both sides share their signs. With the
+rotation :math:`R_j` of joint j and its offset :math:`o_j` in the parent p(j),
 
 .. math:: G_j = G_{p(j)} R_j, \quad x_j = x_{p(j)} + G_{p(j)} o_j .
 """
@@ -91,11 +86,7 @@ for _name, _j in J.items():
 
 
 def make_bodies(rng, n_subjects):
-    """Heights in mm, and offsets (n_subjects, n_points, 3) of points in their parents.
-
-    Heights are spread evenly from 1.56 to 1.90 m, in random order; every length varies
-    by about 3 %, alike on both sides.
-    """
+    """Heights in mm, and offsets (n_subjects, n_points, 3) of points in parents."""
     heights = rng.permutation(np.linspace(1560.0, 1900.0, n_subjects + 2)[1:-1])
     offsets = np.zeros((n_subjects, len(_PARENTS), 3))
     for s, height in enumerate(heights):
