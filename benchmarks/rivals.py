@@ -46,7 +46,7 @@ class Settings(NamedTuple):
     """Seconds of wall-clock time to fit and predict."""
 
 
-FULL = Settings(None, 2000, 2, 90)
+FULL = Settings(None, 2000, 2, 120)
 QUICK = Settings(300, 100, 2, 20)
 
 # -- one contender, in its own process -------------------------------------------------

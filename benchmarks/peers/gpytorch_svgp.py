@@ -3,7 +3,7 @@
 from .contender import OnePerOutput, Prediction
 
 N_INDUCING, BATCH = 500, 1024
-N_STEPS, MOST_EPOCHS = 600, 100
+N_STEPS, MOST_EPOCHS = 1000, 100
 
 
 class SVGP(OnePerOutput):
