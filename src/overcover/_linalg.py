@@ -162,7 +162,7 @@ def solve_lower_transposed(L, B):
 def lower_inverse(L):
     """``(L L^T)^-1`` on and below the diagonal, zeros above, for gradients."""
     # LAPACK writes one triangle, and those of L beyond it are zeros.
-    return lapack.dlauum(inverse_factor(L).T, lower=0)[0].T
+    return lapack.dlauum(inverse_factor(L).T, lower=0, overwrite_c=1)[0].T
 
 
 def inverse_from_cholesky(L):
