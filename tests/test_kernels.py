@@ -55,6 +55,17 @@ def test_sums_over_pairs_that_nearly_coincide_match_the_double_loop(name, rng):
 
 
 @each_kernel
+@pytest.mark.parametrize("n", [3, kernels.BLOCK + 5])
+def test_lower_triangles_hold_values_and_slopes_of_all_pairs(name, n, rng):
+    A = rng.normal(size=(n, 3))
+    offsets_sq = (A[:, None] - A[None]) ** 2
+    values, slopes = kernels.apply_with_slope(name, offsets_sq.sum(axis=2))
+    K_xx, found = kernels.gram_with_slope_lower(name, A)
+    assert_allclose(np.tril(K_xx), np.tril(values), atol=1e-14)
+    assert_allclose(found, np.tril(slopes, -1), rtol=1e-10, atol=1e-12)
+
+
+@each_kernel
 def test_a_row_is_exactly_like_itself(name, rng):
     A = 1e4 * rng.normal(size=(20, 3))
     assert_array_equal(np.diag(kernels.gram(name, A)), np.ones(20))

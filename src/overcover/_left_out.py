@@ -10,6 +10,11 @@ import numpy as np
 
 from ._linalg import cholesky, inverse_factor, inverse_from_cholesky, solve_cholesky
 
+# Columns of the inverse factor that are copied at once, for many small groups.
+MOST_COLUMNS = 256
+# Matrices of so many rows are inverted together: larger ones gain nothing by it.
+MOST_AT_ONCE = 32
+
 
 def solve_all(A, Y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``L^-1, A^-1 Y, A^-1 1``; only the lower triangle of A, with noise, is read."""
@@ -23,7 +28,7 @@ def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
 
     The first three as from `solve_all`; with ``A^-1 1`` the mean of the outputs is left
     out too. Y of shape (n, n_outputs) minus its weighted mean. No groups leave out
-    every row alone. Memory: the columns of the largest group.
+    every row alone. Memory: the columns of the largest group, or `MOST_COLUMNS`.
 
     >>> eye, one, y = np.eye(3), np.ones(3), np.array([[1.0], [0.0], [-1.0]])
     >>> errors, variances = leave_groups_out(eye, y, one, y, one, None)
@@ -45,25 +50,50 @@ def leave_groups_out(L_inv, alpha, alpha_one, Y, weights, groups):
     sizes = np.bincount(numbers)
     order = np.argsort(numbers, kind="stable")
     ends = np.cumsum(sizes)
-    for group in np.flatnonzero(sizes > 1):
-        rows = order[ends[group] - sizes[group] : ends[group]]
-        if len(rows) == len(alpha):
+    for size in np.unique(sizes[sizes > 1]):
+        if size == len(alpha):
             continue  # nothing is left to predict from: one at a time then
-        block = leave_block_out(L_inv, alpha, alpha_one, Y, weights, rows)
-        errors[rows], variances[rows] = block
+        alike = np.flatnonzero(sizes == size)
+        # Many small groups at once, as few large ones fit in memory.
+        step = max(1, MOST_COLUMNS // size)
+        for some in (alike[i : i + step] for i in range(0, len(alike), step)):
+            rows = order[(ends[some] - size)[:, None] + np.arange(size)]
+            blocks = leave_blocks_out(L_inv, alpha, alpha_one, Y, weights, rows)
+            errors[rows], variances[rows] = blocks
     return errors, variances
 
 
-def leave_block_out(L_inv, alpha, alpha_one, Y, weights, rows):
-    """Errors (size, n_outputs) and variances (size,) of a block, from all other rows.
+def leave_blocks_out(L_inv, alpha, alpha_one, Y, weights, rows):
+    """Errors and variances of blocks of rows, each from all rows of no such block.
 
-    Parameters as for `leave_groups_out`; rows are the numbers of some, not all.
+    Parameters as for `leave_groups_out`; rows of shape (n_blocks, size), not all. The
+    results have shape (n_blocks, size, n_outputs) and (n_blocks, size).
     """
-    rest = weights.sum() - weights[rows].sum()
-    shift = weights[rows] @ Y[rows] / rest if rest > 0 else np.zeros(Y.shape[1])
-    columns = L_inv[:, rows]
-    S = inverse_from_cholesky(cholesky(columns.T @ columns)[0])
-    return S @ (alpha[rows] + np.outer(alpha_one[rows], shift)), np.diag(S)
+    rest = weights.sum() - weights[rows].sum(axis=1)[:, None]
+    sums = np.einsum("bi,bij->bj", weights[rows], Y[rows])
+    shift = np.divide(sums, rest, out=np.zeros_like(sums), where=rest > 0)
+    columns = L_inv[rows.min() :].T[rows]  # zeros above
+    inner = columns @ columns.transpose(0, 2, 1)
+    S = _inverses(inner)
+    errors = S @ (alpha[rows] + alpha_one[rows][:, :, None] * shift[:, None])
+    return errors, np.diagonal(S, axis1=1, axis2=2)
+
+
+def _inverses(A):
+    """Of positive definite matrices, shape (n, size, size), all at once if possible."""
+    if A.shape[1] <= MOST_AT_ONCE:
+        try:
+            inverses = np.linalg.inv(np.linalg.cholesky(A))
+            return inverses.transpose(0, 2, 1) @ inverses
+        except np.linalg.LinAlgError:
+            pass  # some need a jitter
+    return np.array([inverse_from_cholesky(cholesky(one)[0]) for one in A])
+
+
+def leave_block_out(L_inv, alpha, alpha_one, Y, weights, rows):
+    """Errors (size, n_outputs) and variances (size,) of one block, given its rows."""
+    blocks = leave_blocks_out(L_inv, alpha, alpha_one, Y, weights, rows[None])
+    return blocks[0][0], blocks[1][0]
 
 
 # A row is contradicted if its error is so many times the usual one, and so many usual

@@ -159,11 +159,17 @@ def solve_lower_transposed(L, B):
     return x
 
 
+def lower_inverse(L):
+    """``(L L^T)^-1`` on and below the diagonal, zeros above, for gradients."""
+    # LAPACK writes one triangle, and those of L beyond it are zeros.
+    return lapack.dlauum(inverse_factor(L).T, lower=0, overwrite_c=1)[0].T
+
+
 def inverse_from_cholesky(L):
-    """``(L L^T)^-1`` with both triangles, for gradients."""
-    upper, _ = lapack.dpotri(L.T, lower=0)
-    lower = np.tril(upper.T)
-    return lower + np.tril(lower, -1).T
+    """``(L L^T)^-1`` with both triangles."""
+    inverse = lower_inverse(L)
+    inverse += np.tril(inverse, -1).T
+    return inverse
 
 
 def inverse_factor(L, overwrite=False):

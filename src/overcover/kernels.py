@@ -106,6 +106,18 @@ def gram_lower(kernel, A):
     return K_xx
 
 
+def gram_with_slope_lower(name, A):
+    """`gram_lower` and the slopes that belong to it; slopes above are zero."""
+    K_xx, slopes = np.zeros((2, len(A), len(A)))
+    for top in range(0, len(A), BLOCK):
+        bottom = min(top + BLOCK, len(A))
+        dist_sq = squared_distances(A[top:bottom], A[:bottom])
+        values, steep = apply_with_slope(name, dist_sq)
+        K_xx[top:bottom, :bottom], slopes[top:bottom, :bottom] = values, steep
+        slopes[top:bottom, top:bottom] = np.tril(slopes[top:bottom, top:bottom], -1)
+    return K_xx, slopes
+
+
 def apply_lower(name, dist_sq, factor):
     """Kernel values of ``factor * dist_sq`` (n, n) on and below the diagonal."""
     K_xx = np.zeros(dist_sq.shape)

@@ -22,6 +22,8 @@ LENGTH_WIDTH, NOISE_WIDTH = 1.0, 2.0
 # any length scale that is tried, but near enough for products not to lose digits. (Of
 # n rows none is farther than sqrt(n) deviations, unless it does not count in these.)
 FAR = 1e4
+# A step that gains less of a loss is the last: nothing that is decided shows it.
+LEAST_DESCENT = 1e-5
 # Past this many columns one length scale each is neither affordable nor identified.
 MOST_SCALES = 200
 # Where there are more columns, so many may have a length scale of their own.
@@ -272,5 +274,6 @@ def descend(problem, theta, objective, directions, max_iter):
 
 def _minimum(objective, start, bounds, max_iter):
     """Where L-BFGS-B ends, for an objective with value and gradient."""
-    options = {"method": "L-BFGS-B", "options": {"maxiter": max_iter}}
-    return minimize(objective, start, jac=True, bounds=bounds, **options).x
+    limits = {"maxiter": max_iter, "ftol": LEAST_DESCENT}
+    options = {"jac": True, "bounds": bounds, "method": "L-BFGS-B", "options": limits}
+    return minimize(objective, start, **options).x

@@ -21,9 +21,8 @@ from .. import kernels
 from .._linalg import (
     add_to_diagonal,
     cholesky,
-    inverse_from_cholesky,
+    lower_inverse,
     solve_cholesky,
-    squared_distances,
 )
 from .._weights import evidence_of
 
@@ -32,9 +31,9 @@ def negative_log_likelihood(theta, kernel, X, Y, weights=None):
     r"""Mean negative log likelihood per number observed, and its gradient by theta.
 
     The gradient is :math:`\tfrac12 \sum Q \circ \partial A` with :math:`Q = \sum_j
-    \alpha_j \alpha_j^\top / s_j^2 - d_Y A^{-1}`; `kernels` has the sums that length
-    scales need without a tensor of shape (n, n, d). Y of shape (n, n_outputs) is
-    centred, and no column is constant.
+    \alpha_j \alpha_j^\top / s_j^2 - d_Y A^{-1}`, of which the lower triangle is enough;
+    `kernels` has the sums that length scales need without a tensor of shape (n, n, d).
+    Y of shape (n, n_outputs) is centred, and no column is constant.
     """
     n_outputs = Y.shape[1]
     noise = np.exp(theta[-1])
@@ -50,7 +49,7 @@ def negative_log_likelihood(theta, kernel, X, Y, weights=None):
     value = 0.5 * n * np.log(amplitude_sq).sum()
     value += n_outputs * np.log(np.diag(L)).sum()
     Q = (alpha / amplitude_sq) @ alpha.T
-    Q -= n_outputs * inverse_from_cholesky(L)
+    Q -= n_outputs * lower_inverse(L)
     slope_noise = 0.5 * np.sum(np.diag(Q) * row_noise)
     if weights is not None and noise > 0:  # without noise, weights make no difference
         missing = n - len(X)
@@ -61,11 +60,16 @@ def negative_log_likelihood(theta, kernel, X, Y, weights=None):
 
 
 def _kernel_and_gradient(theta, kernel, X):
-    """The kernel matrix, and a function from Q to half the sum of ``Q * dK``."""
+    """The kernel matrix, and a function from Q to half the sum of ``Q * dK``.
+
+    Only the lower triangles of both matrices count.
+    """
     if kernels.is_object(kernel):
         K_xx, K_gradient = kernel.clone_with_theta(theta)(X, eval_gradient=True)
-        return K_xx, lambda Q: 0.5 * np.einsum("ab,abt->t", Q, K_gradient)
+        # Entries below the diagonal stand for those above it.
+        halves = np.tril(np.ones(K_xx.shape)) - 0.5 * np.eye(len(X))
+        return K_xx, lambda Q: np.einsum("ab,abt->t", Q * halves, K_gradient)
 
     A = X / np.exp(theta)
-    K_xx, slopes = kernels.apply_with_slope(kernel, squared_distances(A, A))
-    return K_xx, lambda Q: -kernels.weighted_differences(Q, slopes, A, A)
+    K_xx, slopes = kernels.gram_with_slope_lower(kernel, A)
+    return K_xx, lambda Q: -2.0 * kernels.weighted_differences(Q, slopes, A, A)
