@@ -35,8 +35,9 @@ PLAIN = 4.0
 class Judge:
     """Scores candidates by the prediction loss of rows they are not fitted to.
 
-    Errors are cut at limits that the first candidate sets, so that all are judged
-    alike. The sums that a loss needs are kept.
+    Errors are cut at limits that the first candidate sets, so that a few corrupted
+    outputs do not decide. Of two candidates, a row that either of them predicts within
+    the limits is not corrupted: there the error of the other counts in full.
     """
 
     n_parts = 1
@@ -47,7 +48,7 @@ class Judge:
 
     def __init__(self, problem, start):
         self.problem = problem
-        self._sums: dict[tuple, Sums] = {}
+        self._held_out: dict[tuple, HeldOut | None] = {}
         self._measured: dict[int, tuple] = {}
         self.limits = limits_of(self.predict(start, 0).errors)
 
@@ -67,24 +68,32 @@ class Judge:
     def of_problem(self, problem, start):
         """A judge of the same rows, where rows to learn from weigh otherwise."""
         judge = copy(self)
-        judge.problem, judge._sums, judge._measured = problem, {}, {}
+        judge.problem, judge._held_out, judge._measured = problem, {}, {}
         judge.limits = limits_of(judge.predict(start, 0).errors, are_gross=True)
         return judge
 
+    def held_out(self, candidate, part=0) -> HeldOut | None:
+        """`predict`, kept; None if the kernel matrix cannot be factorised."""
+        key = (candidate.kernel, candidate.theta.tobytes(), part)
+        if key not in self._held_out:
+            try:
+                self._held_out[key] = self.predict(candidate, part)
+            except np.linalg.LinAlgError:
+                self._held_out[key] = None
+        return self._held_out[key]
+
     def sums(self, candidate, part=0) -> Sums:
         """What the loss of a candidate averages, per set of one part of the rows."""
-        key = (candidate.kernel, candidate.theta.tobytes(), part)
-        if key not in self._sums:
-            try:
-                self._sums[key] = self.predict(candidate, part).sums(self.limits)
-            except np.linalg.LinAlgError:
-                self._sums[key] = Sums.impossible(len(self.limits))
-        return self._sums[key]
+        return self._sums(self.held_out(candidate, part), self.limits)
 
     def all_sums(self, candidate) -> Sums:
         """`sums` of all parts together."""
-        parts = [self.sums(candidate, part) for part in range(self.n_parts)]
-        return Sums(*(np.concatenate(values) for values in zip(*parts)))
+        return _joined(self.sums(candidate, part) for part in range(self.n_parts))
+
+    def _sums(self, held_out, limits):
+        if held_out is None:
+            return Sums.impossible(len(self.limits))
+        return held_out.sums(limits)
 
     def score(self, candidate):
         """The loss on the first part of the rows; low is good."""
@@ -92,14 +101,14 @@ class Judge:
 
     def gain(self, old, new):
         """How much lower the loss of a new candidate is, on as many rows as needed."""
-        gain, error = self._compare(self.sums(old), self.sums(new))
+        gain, error = self._compare(old, new, [0])
         if not np.isfinite(gain) or abs(gain) > PLAIN * error:
             return gain
-        return self._compare(self.all_sums(old), self.all_sums(new))[0]
+        return self._compare(old, new, range(self.n_parts))[0]
 
     def is_as_good(self, old, new, most):
         """Whether a loss is higher by less than half its error, and than `most`."""
-        gain, error = self._compare(self.all_sums(old), self.all_sums(new))
+        gain, error = self._compare(old, new, range(self.n_parts))
         return -gain < min(0.5 * error, most)
 
     def best(self, candidates):
@@ -110,11 +119,29 @@ class Judge:
                 best = other
         return best
 
-    def _compare(self, old, new):
-        losses = [sums.losses()[self.outputs].mean() for sums in (old, new)]
+    def _compare(self, old, new, parts):
+        """The gain of a candidate on some parts of the rows, and its standard error."""
+        pairs = [[self.held_out(one, part) for one in (old, new)] for part in parts]
+        return self._compare_held_out(pairs)
+
+    def _compare_held_out(self, pairs):
+        sums = []
+        for pair in pairs:
+            limits = self.limits
+            if None not in pair:
+                smaller = np.minimum(*(np.abs(one.errors) for one in pair))
+                limits = np.where(smaller <= limits, np.inf, limits)
+            sums.append([self._sums(one, limits) for one in pair])
+        old, new = (_joined(side) for side in zip(*sums))
+        losses = [one.losses()[self.outputs].mean() for one in (old, new)]
         if not np.isfinite(losses).all():
             return (np.inf if losses[1] < losses[0] else -np.inf), 0.0
         return losses[0] - losses[1], standard_error(old, new, self.outputs)
+
+
+def _joined(parts) -> Sums:
+    """Sums of several parts of the rows."""
+    return Sums(*(np.concatenate(values) for values in zip(*parts)))
 
 
 class Spots(Judge):
@@ -189,7 +216,7 @@ class LeaveOut(Judge):
             part, is_in = self.predict(candidate), np.isin(judged, rows)
             errors[is_in], variances[is_in] = part.errors[is_in], part.variances[is_in]
         after = HeldOut(errors, variances, before.sets)
-        sums = [one.sums(self.limits) for one in (before, after, now)]
-        gain, _ = self._compare(*sums[:2])
+        gain, _ = self._compare_held_out([(before, after)])
+        sums = [one.sums(self.limits) for one in (after, now)]
         ratios = [one.ratios.sum(axis=0)[self.outputs].mean() for one in sums]
-        return gain, float(ratios[1] / max(ratios[2], 1e-300))
+        return gain, float(ratios[0] / max(ratios[1], 1e-300))
