@@ -130,6 +130,8 @@ high) or transformer, default="identity"
         The rows of every subdomain, by their numbers in X; of equal rows the first.
     n_subdomains_, n_lenders_, subdomain_size_ : int
         The paper's K and r, and the M that was used: at most the number of rows.
+    budget_choice_ : tuple
+        The M and p that a budget has chosen; only then.
     plan_ : Plan
         M, p, K and seconds of the fit, with findings where M or p are poor; print it.
     machine_ : Machine
@@ -239,8 +241,8 @@ high) or transformer, default="identity"
             What the fit may take: a time such as "30s" or "10m", seconds, or a dict as
             in `overcover.plan`, which then chooses `subdomain_size` and, where little
             is allowed, a smaller overlap. The choice depends on the speed of the
-            computer; a second or two of the time goes into measuring it. Rows that come
-            later (`partial_fit`) go by the parameters again.
+            computer; a second or two of the time goes into measuring it. `partial_fit`
+            and `retune` keep to the choice.
         """
         groups = check_groups(groups, X)
         return self._fit(X, y, sample_weight, X_target, InMemory(), groups, budget)
@@ -248,12 +250,26 @@ high) or transformer, default="identity"
     @all_or_nothing
     @with_callbacks
     @keep_notes
-    def _fit(self, X, y, sample_weight, X_target, runner, groups=None, budget=None):
-        """`fit`, by a runner of its stages, see `overcover.fitting`; checked groups."""
+    def _fit(
+        self,
+        X,
+        y,
+        sample_weight,
+        X_target,
+        runner,
+        groups=None,
+        budget=None,
+        choice=None,
+    ):
+        """`fit`, by a runner of its stages, see `overcover.fitting`; checked groups.
+
+        `choice` is what an earlier budget has chosen, see `budget_choice_`.
+        """
         known = X, sample_weight, X_target, groups, runner
         data, X_target, groups = self._training_data(y, *known)
-        for name in {"target_", "input_scales_"} & vars(self).keys():
-            delattr(self, name)  # of an earlier fit
+        earlier = {"target_", "input_scales_", "budget_choice_"}
+        for name in earlier & vars(self).keys():
+            delattr(self, name)
         scales = self._choose_input_scales(data, groups)
         if scales is not None:
             self.input_scales_ = scales
@@ -270,7 +286,7 @@ high) or transformer, default="identity"
             data = data._replace(Y=target.forward(data.Y))
         warn_of_few_rows(len(data.X))
         warn_of_codes(data.X)
-        recipe = self._recipe(data, runner.in_memory, budget)
+        recipe = self._recipe(data, runner.in_memory, budget, choice)
         recipe = recipe._replace(target=target, input_scales=scales)
         fit = Fit(recipe, data, X_target, groups)
         progress = FitProgress(self, n_stages=4, verbose=self.verbose)
@@ -325,7 +341,7 @@ high) or transformer, default="identity"
             return None
         return inputs.choose(data, groups, GP(**JUDGE))
 
-    def _recipe(self, data, in_memory, budget=None) -> Recipe:
+    def _recipe(self, data, in_memory, budget=None, choice=None) -> Recipe:
         """What the stages need besides the rows; refuses wrong parameters."""
         self._check_options()
         n_outputs = data.Y.shape[1]
@@ -333,7 +349,9 @@ high) or transformer, default="identity"
         if budget is not None:
             plan = plan_within(self, (*data.X.shape, n_outputs), budget)
             warn_of_budget(plan)
-            M, p = plan.subdomain_size, plan.overlap
+            choice = plan.subdomain_size, plan.overlap
+        if choice is not None:
+            M, p = self.budget_choice_ = choice
             shape = CoverShape.at(len(data.X), M, p, self.spread)
         if isinstance(self.partition, str):  # a clusterer may make more, or fewer
             consult.check_consulted(self.n_consulted, shape.n_subdomains)
@@ -382,7 +400,7 @@ high) or transformer, default="identity"
         return f"{diagram}\n{element('p', summary(self))}"
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "states_")
+        return "length_scales_" in vars(self)
 
     @property
     def errors_(self):
