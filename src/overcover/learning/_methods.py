@@ -75,9 +75,10 @@ class LearnsOn:
     def partial_fit(self, X, y, sample_weight=None, groups=None):
         """Learn from more rows; only the subdomains that get some are fitted again.
 
-        An unfitted model is fitted. Hyperparameters and metric stay: `advise` says when
-        `retune` is due. A failure leaves the model as it was. Memory: all inputs once
-        more, and the states that change.
+        They are when something is asked next, once for all batches since the last
+        answer. An unfitted model is fitted now. Hyperparameters and metric stay:
+        `advise` says when `retune` is due. A failure leaves the model as it was.
+        Memory: all rows once more until the next answer.
 
         Parameters
         ----------
