@@ -150,8 +150,8 @@ high) or transformer, default="identity"
         What each subdomain's machine has precomputed.
     router_ : router
     timings_ : dict
-        Seconds of the stages tuning, partition, cover, machines; and of learning, all
-        calls of `partial_fit` and `forget` together.
+        Seconds of the stages scales (of inputs and outputs), tuning, partition, cover,
+        machines; and of learning, all that `partial_fit` and `forget` have led to.
     n_samples_seen_ : int
         Rows given to `fit` and `partial_fit` so far: the number of the next row.
     relevance_ : ndarray of shape (n_features_in_,)
@@ -270,11 +270,14 @@ high) or transformer, default="identity"
         earlier = {"target_", "input_scales_", "budget_choice_"}
         for name in earlier & vars(self).keys():
             delattr(self, name)
-        scales = self._choose_input_scales(data, groups)
+        self._check_options()
+        progress = FitProgress(self, n_stages=5, verbose=self.verbose)
+        with progress.stage("scales"):
+            scales = self._choose_input_scales(data, groups)
+            judged = data._replace(X=inputs.on_scale(scales, data.X))
+            target = fit_target(self.target, judged, groups, GP(**JUDGE))
         if scales is not None:
             self.input_scales_ = scales
-        on_scale = inputs.on_scale(scales, data.X)
-        target = fit_target(self.target, data._replace(X=on_scale), groups, GP(**JUDGE))
         if not isinstance(target, Unchanged):
             self.target_ = target
         if hasattr(self, "encoder_") and np.any(target.is_changed):
@@ -289,7 +292,6 @@ high) or transformer, default="identity"
         recipe = self._recipe(data, runner.in_memory, budget, choice)
         recipe = recipe._replace(target=target, input_scales=scales)
         fit = Fit(recipe, data, X_target, groups)
-        progress = FitProgress(self, n_stages=4, verbose=self.verbose)
 
         with progress.stage("tuning"):
             runner.run(fit, "tune")
@@ -335,7 +337,6 @@ high) or transformer, default="identity"
 
     def _choose_input_scales(self, data, groups):
         """Scales of columns with long tails; None where X stays as it is."""
-        check_choice("input_scale", self.input_scale, inputs.CHOICES)
         machine = make_machine(self.machine)
         if self.input_scale != inputs.AUTO or not machine.learns_metric:
             return None
@@ -343,7 +344,6 @@ high) or transformer, default="identity"
 
     def _recipe(self, data, in_memory, budget=None, choice=None) -> Recipe:
         """What the stages need besides the rows; refuses wrong parameters."""
-        self._check_options()
         n_outputs = data.Y.shape[1]
         shape = CoverShape.of(self, len(data.X), n_outputs)
         if budget is not None:

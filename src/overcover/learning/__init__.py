@@ -13,8 +13,8 @@ same goes for a subdomain that has shrunk as much.
 
 States give their rows back (`Machine.recall`); each row is taken from its owner.
 Hyperparameters stay. New states are fitted when one of them is asked for, so that
-several batches share the work. (Rows appended to a Cholesky factor would save about half
-of it, and are no use where factors are kept in float32.)
+several batches share the work. (Rows appended to a Cholesky factor would save about
+half of it, and are no use where factors are kept in float32.)
 """
 
 from ._changes import Promise
