@@ -335,6 +335,19 @@ def test_advice_says_when_promises_are_broken(surface):
     assert not any("retune" in str(finding) for finding in advise(model))
 
 
+def test_advice_says_when_there_are_many_more_rows(surface):
+    X, y = surface
+    tuned = OverlappingCoverRegressor(GP("rbf", robust=False), subdomain_size=60)
+    for model, is_said in ((tuned, True), (make(), False)):
+        model.fit(X[:150], y[:150]).partial_fit(X[150:290], y[150:290])
+        assert not any("hyperparameters are" in str(f) for f in advise(model))
+        model.partial_fit(X[290:], y[290:])
+        said = [str(f) for f in advise(model) if "from 150 of them" in str(f)]
+        assert len(said) == is_said
+    assert tuned.retune().n_samples_tuned_ == 300
+    assert not any("hyperparameters are" in str(f) for f in advise(tuned))
+
+
 # -- failures, stores ------------------------------------------------------------------
 
 
@@ -509,6 +522,7 @@ def test_a_stored_model_that_lies_about_its_borders_is_refused(surface, tmp_path
         "promise_": model.borders_,
         "weight_unit_": -1.0,
         "n_samples_seen_": 3,
+        "n_samples_tuned_": -1,
         "groups_": np.zeros(3, dtype=int),
     }.items():
         liar = clone(model)

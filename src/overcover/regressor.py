@@ -154,6 +154,8 @@ high) or transformer, default="identity"
         machines; and of learning, all that `partial_fit` and `forget` have led to.
     n_samples_seen_ : int
         Rows given to `fit` and `partial_fit` so far: the number of the next row.
+    n_samples_tuned_ : int
+        Rows that the model had when it was fitted or tuned again.
     relevance_ : ndarray of shape (n_features_in_,)
         Shares of the inputs in the squared distances between rows, in the machine's
         metric. The function varies fast along an input with a large share. That is not
@@ -309,7 +311,7 @@ high) or transformer, default="identity"
         self.cover_ = fit.cover.renumbered(data.rows)
         self.states_, self.router_ = fit.results["machines"], fit.results["router"]
         self.n_samples_seen_ = runner.n_given or data.n_given
-        self.weight_unit_ = data.unit
+        self.weight_unit_, self.n_samples_tuned_ = data.unit, len(data.X)
         self._forget_learning()
         if groups is not None:
             self.groups_ = groups

@@ -18,7 +18,8 @@ half of it, and are no use where factors are kept in float32.)
 """
 
 from ._changes import Promise
+from ._findings import about_growth
 from ._ground import GROWN, Borders
 from ._methods import LearnsOn
 
-__all__ = ["GROWN", "Borders", "LearnsOn", "Promise"]
+__all__ = ["GROWN", "Borders", "LearnsOn", "Promise", "about_growth"]

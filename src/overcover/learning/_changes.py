@@ -133,7 +133,10 @@ def places_of(ground, rows):
     """Positions of rows to forget; refuses rows that are not there, and all."""
     rows, known = np.unique(np.asarray(rows)), ground.numbers[ground.rows()]
     if rows.dtype.kind not in "iu" and rows.size:
-        raise ValueError(f"rows={rows!r} must be row numbers, that is, integers.")
+        raise ValueError(
+            f"rows are of type {rows.dtype}, and must be row numbers, that is, "
+            "integers. Of a mask, give cover_.rows()[mask]."
+        )
     if len(unknown := np.setdiff1d(rows, known)):
         some = ", ".join(map(str, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
         raise ValueError(

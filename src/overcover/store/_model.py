@@ -322,6 +322,7 @@ def check_learning(model, sizes):
     with refusing("It makes no sense:"):
         n_seen = getattr(model, "n_samples_seen_", sizes["N"])
         check_count("n_samples_seen_", n_seen, sizes["N"])
+        check_count("n_samples_tuned_", getattr(model, "n_samples_tuned_", 1))
 
 
 def check_texts(notes):
