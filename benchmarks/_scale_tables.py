@@ -31,21 +31,26 @@ def stream(result):
     (row,) = result["rows"]
     end, batches = row["summary"], row["batches"]
     rows = [
-        [f"{b['rows']:,}", str(b["subdomains"]), span(b["seconds"])]
-        + [size(1e6 * b["megabytes"])]
-        for b in (*batches[::6], batches[-1])
+        [f"{b['rows']:,}", str(b["subdomains"])]
+        + [f"{span(b['seconds'])}, {size(1e6 * b['megabytes'])}"]
+        + [f"{span(b['query_seconds'])}, {size(1e6 * b['query_megabytes'])}"]
+        for b in batches
+        if "query_seconds" in b
     ]
-    head = ["rows", "subdomains", "time of the batch", "memory beyond the model"]
+    head = ["rows", "subdomains", "the batch", "the query after it"]
     same = "the same" if end["same"] else "other"
     text = (
         f"{end['n_rows']:,} rows of kin40k, {end['n_first']:,} of them fitted, the "
-        f"others learned {end['n_batch']:,} at a time. Error of test rows in the end: "
+        f"others learned {end['n_batch']:,} at a time, with a query after every "
+        f"{end['n_unasked']}; times, and memory beyond the model. "
+        "Error of test rows in the end: "
         f"{end['error_ratio']:.3f} times that of a fit at once "
         f"({end['error']:.4f}, {end['error_at_once']:.4f}); "
         f"{end['error_at_once_alike']:.4f} at once with the hyperparameters of the "
         f"first fit; {end['retuned_error']:.4f} after `retune`. A fit at once takes "
-        f"{span(end['seconds_at_once'])}, {end['batch_cheaper']:.1f} times a batch and "
-        f"{end['single_cheaper']:.0f} times a row that comes alone "
+        f"{span(end['seconds_at_once'])}, {end['batch_cheaper']:.1f} times a batch "
+        f"with its share of the queries, and "
+        f"{end['single_cheaper']:.0f} times a row that comes alone and is asked for "
         f"({span(end['seconds_single'])}). Saved and loaded midway, predictions are "
         f"{same}. "
     )

@@ -93,7 +93,8 @@ def test_a_fit_on_a_cluster_is_the_local_fit(client, expected, path):
     assert on_cluster.fit(model, *data(), path, client) is model
     check_equal_stores(path, expected[1])
     assert model.n_jobs == 2
-    assert set(model.timings_) == {"tuning", "partition", "cover", "machines"}
+    stages = {"scales", "tuning", "partition", "cover", "machines"}
+    assert set(model.timings_) == stages
     # Known again by its fingerprint, on a cluster or not.
     (folder,) = (entry for entry in path.iterdir() if entry.is_dir())
     for again in (on_cluster.fit, store.fit_into):
@@ -126,6 +127,9 @@ def test_outputs_go_to_another_scale_on_the_workers_too(client, path, tmp_path):
     check_equal_stores(path, tmp_path / "l")
     means = on_cluster.predict(model, X, client, return_std=True)
     assert_array_equal(means, local.predict(X, return_std=True))
+    of_function = {"return_std": True, "noise": False}
+    means = on_cluster.predict(model, X, client, **of_function)
+    assert_array_equal(means, local.predict(X, **of_function))
 
 
 @pytest.mark.parametrize("router", ["variance", "neighbors"])
@@ -423,7 +427,8 @@ def test_a_sharded_fit_is_the_local_fit(router, client, path, tmp_path):
     model = make_sharded(**options)
     on_cluster.fit(model, X, Y, path, client, sample_weight=weight)
     check_equal_stores(path, local)
-    assert set(model.timings_) == {"tuning", "partition", "cover", "machines"}
+    stages = {"scales", "tuning", "partition", "cover", "machines"}
+    assert set(model.timings_) == stages
 
 
 def test_wide_rows_are_sharded_alike(client, path, tmp_path):

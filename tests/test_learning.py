@@ -1,8 +1,10 @@
 """Rows that come after a fit: learned as if at once, forgotten without a trace."""
 
 import os
+import pickle
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from overcover import (
     ImportanceWeightedTwinGP,
     OverlappingCoverRegressor,
     TwinGP,
+    learning,
 )
 from overcover.advice import advise
 from overcover.cover import Cover
@@ -332,6 +335,19 @@ def test_advice_says_when_promises_are_broken(surface):
     assert not any("retune" in str(finding) for finding in advise(model))
 
 
+def test_advice_says_when_there_are_many_more_rows(surface):
+    X, y = surface
+    tuned = OverlappingCoverRegressor(GP("rbf", robust=False), subdomain_size=60)
+    for model, is_said in ((tuned, True), (make(), False)):
+        model.fit(X[:150], y[:150]).partial_fit(X[150:290], y[150:290])
+        assert not any("hyperparameters are" in str(f) for f in advise(model))
+        model.partial_fit(X[290:], y[290:])
+        said = [str(f) for f in advise(model) if "from 150 of them" in str(f)]
+        assert len(said) == is_said
+    assert tuned.retune().n_samples_tuned_ == 300
+    assert not any("hyperparameters are" in str(f) for f in advise(tuned))
+
+
 # -- failures, stores ------------------------------------------------------------------
 
 
@@ -355,20 +371,63 @@ def test_bad_rows_are_refused_and_nothing_changes(X, y, message, surface, querie
     assert_array_equal(answers(model, queries), before)
 
 
-@pytest.mark.parametrize("where", [(GP, "calibrate"), (Cover, "renumbered")])
-def test_a_failure_midway_leaves_all_as_it_was(where, surface, queries, monkeypatch):
+def fail(*arguments):
+    raise MemoryError("no more")
+
+
+def test_a_failure_midway_leaves_all_as_it_was(surface, queries, monkeypatch):
     X, y = surface
     model = begun(surface)
     before = answers(model, queries)
-
-    def fail(*arguments):
-        raise MemoryError("no more")
-
     with monkeypatch.context() as patched, pytest.raises(MemoryError):
-        patched.setattr(*where, fail)
+        patched.setattr(learning._ground.Ground, "reshape", fail)
         model.partial_fit(X[200:], y[200:] + 1.0)
     assert_array_equal(answers(model, queries), before)
     assert not hasattr(model, "borders_") and model.n_samples_seen_ == 200
+
+
+@pytest.mark.parametrize(
+    "where", [(GP, "fit_state"), (GP, "calibrate"), (Cover, "renumbered")]
+)
+def test_what_fails_when_it_is_asked_for_can_be_asked_again(
+    where, surface, queries, monkeypatch
+):
+    X, y = surface
+    model = begun(surface).partial_fit(X[200:220], y[200:220])
+    expected = answers(deepcopy(model), queries)
+    with monkeypatch.context() as patched:
+        patched.setattr(*where, fail)
+        for _ in range(2):
+            with pytest.raises(MemoryError):
+                model.predict(queries)
+        model.partial_fit(X[220:230], y[220:230])
+    forgetful = deepcopy(model).forget(range(220, 230))
+    assert_array_equal(answers(forgetful, queries), expected)
+    together = begun(surface).partial_fit(X[200:230], y[200:230])
+    assert_array_equal(answers(model, queries), answers(together, queries))
+
+
+def test_batches_are_learned_together_when_something_is_asked(
+    surface, queries, monkeypatch
+):
+    X, y = surface
+    model, fitted, fit_state = begun(surface), [], GP.fit_state
+
+    def counted(self, X, *arguments):
+        fitted.append(len(X))
+        return fit_state(self, X, *arguments)
+
+    monkeypatch.setattr(GP, "fit_state", counted)
+    for i in range(200, 240, 10):
+        model.partial_fit(X[i : i + 10], y[i : i + 10])
+    model.forget([3, 235])
+    assert fitted == [] and model.n_samples_seen_ == 240
+    # A copy knows as much.
+    other = pickle.loads(pickle.dumps(model))
+    assert other.n_subdomains_ == model.n_subdomains_ >= len(fitted) / 2
+    assert_array_equal(answers(other, queries), answers(model, queries))
+    check_states(model, X, y[:, None], queries)
+    check_cover(model, 238)
 
 
 def test_unfitted_models_are_fitted_and_others_say_so(surface, queries):
@@ -463,6 +522,7 @@ def test_a_stored_model_that_lies_about_its_borders_is_refused(surface, tmp_path
         "promise_": model.borders_,
         "weight_unit_": -1.0,
         "n_samples_seen_": 3,
+        "n_samples_tuned_": -1,
         "groups_": np.zeros(3, dtype=int),
     }.items():
         liar = clone(model)
@@ -501,3 +561,19 @@ def test_a_subdomain_that_lends_no_rows_may_be_forgotten(surface, queries):
     assert model.n_subdomains_ == n_before - 1
     assert len(np.intersect1d(model.cover_.rows(), last)) == 0
     assert np.isfinite(model.predict(queries, return_std=True)).all()
+
+
+def test_what_a_budget_has_chosen_stays(surface, monkeypatch, tmp_path):
+    X, y = surface
+    plan = overcover.plan(200, 2, subdomain_size=50, overlap=0.5)
+    monkeypatch.setattr("overcover.regressor.plan_within", lambda *_: plan)
+    model = OverlappingCoverRegressor(FIXED, random_state=0)
+    model.fit(X[:200], y[:200], budget="1h").save(tmp_path / "model.ocm")
+    alike = make(subdomain_size=50, overlap=0.5).fit(X[:200], y[:200])
+    alike.partial_fit(X[200:], y[200:])
+    for other in (model, overcover.load(tmp_path / "model.ocm")):
+        other.partial_fit(X[200:], y[200:])
+        assert other.n_subdomains_ == alike.n_subdomains_ > 8
+        assert other.subdomain_size_ == 50
+    assert model.retune().n_subdomains_ == alike.retune().n_subdomains_ == 12
+    assert not hasattr(model.fit(X, y), "budget_choice_") and model.n_subdomains_ == 1

@@ -7,7 +7,7 @@ import pytest
 
 from overcover import GP, OverlappingCoverRegressor
 
-STAGES = ["tuning", "partition", "cover", "machines"]
+STAGES = ["scales", "tuning", "partition", "cover", "machines"]
 
 
 def small_cover(**changes):

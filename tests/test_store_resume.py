@@ -68,7 +68,8 @@ def test_a_fit_into_a_store_is_the_fit_that_is_saved(n_jobs, expected, path):
     assert store.fit_into(model, *data(), path) is model
     check_same(model, expected)
     check_whole(path, expected)
-    assert set(model.timings_) == {"tuning", "partition", "cover", "machines"}
+    stages = {"scales", "tuning", "partition", "cover", "machines"}
+    assert set(model.timings_) == stages
 
 
 @pytest.mark.parametrize("router", ["neighbors", "density"])

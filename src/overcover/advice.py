@@ -11,6 +11,7 @@ from ._validation import check_observed, check_queries
 from .alone import as_cover, is_alone
 from .consult import panel_of, rounds
 from .explain import names_of_features, remoteness
+from .learning import about_growth
 from .machines import Prediction
 from .planning.findings import SEVERITIES, Finding, about_cover, about_variance
 from .targets import Outcomes
@@ -140,8 +141,7 @@ def findings(model, X=None, y=None, assessment=None):
     """`advise` for checked rows, and test rows that are predicted already."""
     about_model = about_variance if is_alone(model) else about_cover
     texts = [*about_model(model), *about_noise(model), *about_rows(model)]
-    texts += about_learning(model)
-    texts += about_scale(model)
+    texts += [*about_learning(model), *about_growth(model), *about_scale(model)]
     if X is not None:
         texts += about_inputs(model, X)
     if y is not None:

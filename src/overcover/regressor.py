@@ -131,6 +131,8 @@ high) or transformer, default="auto"
         The rows of every subdomain, by their numbers in X; of equal rows the first.
     n_subdomains_, n_lenders_, subdomain_size_ : int
         The paper's K and r, and the M that was used: at most the number of rows.
+    budget_choice_ : tuple
+        The M and p that a budget has chosen; only then.
     plan_ : Plan
         M, p, K and seconds of the fit, with findings where M or p are poor; print it.
     machine_ : Machine
@@ -149,10 +151,12 @@ high) or transformer, default="auto"
         What each subdomain's machine has precomputed.
     router_ : router
     timings_ : dict
-        Seconds of the stages tuning, partition, cover, machines; and of learning, all
-        calls of `partial_fit` and `forget` together.
+        Seconds of the stages scales (of inputs and outputs), tuning, partition, cover,
+        machines; and of learning, all that `partial_fit` and `forget` have led to.
     n_samples_seen_ : int
         Rows given to `fit` and `partial_fit` so far: the number of the next row.
+    n_samples_tuned_ : int
+        Rows that the model had when it was fitted or tuned again.
     relevance_ : ndarray of shape (n_features_in_,)
         Shares of the inputs in the squared distances between rows, in the machine's
         metric. The function varies fast along an input with a large share. That is not
@@ -240,8 +244,8 @@ high) or transformer, default="auto"
             What the fit may take: a time such as "30s" or "10m", seconds, or a dict as
             in `overcover.plan`, which then chooses `subdomain_size` and, where little
             is allowed, a smaller overlap. The choice depends on the speed of the
-            computer; a second or two of the time goes into measuring it. Rows that come
-            later (`partial_fit`) go by the parameters again.
+            computer; a second or two of the time goes into measuring it. `partial_fit`
+            and `retune` keep to the choice.
         """
         groups = check_groups(groups, X)
         return self._fit(X, y, sample_weight, X_target, InMemory(), groups, budget)
@@ -249,17 +253,34 @@ high) or transformer, default="auto"
     @all_or_nothing
     @with_callbacks
     @keep_notes
-    def _fit(self, X, y, sample_weight, X_target, runner, groups=None, budget=None):
-        """`fit`, by a runner of its stages, see `overcover.fitting`; checked groups."""
+    def _fit(
+        self,
+        X,
+        y,
+        sample_weight,
+        X_target,
+        runner,
+        groups=None,
+        budget=None,
+        choice=None,
+    ):
+        """`fit`, by a runner of its stages, see `overcover.fitting`; checked groups.
+
+        `choice` is what an earlier budget has chosen, see `budget_choice_`.
+        """
         known = X, sample_weight, X_target, groups, runner
         data, X_target, groups = self._training_data(y, *known)
-        for name in {"target_", "input_scales_"} & vars(self).keys():
-            delattr(self, name)  # of an earlier fit
-        scales = self._choose_input_scales(data, groups)
+        earlier = {"target_", "input_scales_", "budget_choice_"}
+        for name in earlier & vars(self).keys():
+            delattr(self, name)
+        self._check_options()
+        progress = FitProgress(self, n_stages=5, verbose=self.verbose)
+        with progress.stage("scales"):
+            scales = self._choose_input_scales(data, groups)
+            judged = data._replace(X=inputs.on_scale(scales, data.X))
+            target = self._choose_target(judged, groups)
         if scales is not None:
             self.input_scales_ = scales
-        on_scale = inputs.on_scale(scales, data.X)
-        target = self._choose_target(data._replace(X=on_scale), groups)
         if not isinstance(target, Unchanged):
             self.target_ = target
         if hasattr(self, "encoder_") and np.any(target.is_changed):
@@ -271,10 +292,9 @@ high) or transformer, default="auto"
             data = data._replace(Y=target.forward(data.Y))
         warn_of_few_rows(len(data.X))
         warn_of_codes(data.X)
-        recipe = self._recipe(data, runner.in_memory, budget)
+        recipe = self._recipe(data, runner.in_memory, budget, choice)
         recipe = recipe._replace(target=target, input_scales=scales)
         fit = Fit(recipe, data, X_target, groups)
-        progress = FitProgress(self, n_stages=4, verbose=self.verbose)
 
         with progress.stage("tuning"):
             runner.run(fit, "tune")
@@ -292,7 +312,7 @@ high) or transformer, default="auto"
         self.cover_ = fit.cover.renumbered(data.rows)
         self.states_, self.router_ = fit.results["machines"], fit.results["router"]
         self.n_samples_seen_ = runner.n_given or data.n_given
-        self.weight_unit_ = data.unit
+        self.weight_unit_, self.n_samples_tuned_ = data.unit, len(data.X)
         self._forget_learning()
         if groups is not None:
             self.groups_ = groups
@@ -320,7 +340,6 @@ high) or transformer, default="auto"
 
     def _choose_input_scales(self, data, groups):
         """Scales of columns with long tails; None where X stays as it is."""
-        check_choice("input_scale", self.input_scale, inputs.CHOICES)
         machine = make_machine(self.machine)
         if self.input_scale != inputs.AUTO or not machine.learns_metric:
             return None
@@ -333,15 +352,16 @@ high) or transformer, default="auto"
             return Unchanged()
         return fit_target(self.target, data, groups, GP(**JUDGE))
 
-    def _recipe(self, data, in_memory, budget=None) -> Recipe:
+    def _recipe(self, data, in_memory, budget=None, choice=None) -> Recipe:
         """What the stages need besides the rows; refuses wrong parameters."""
-        self._check_options()
         n_outputs = data.Y.shape[1]
         shape = CoverShape.of(self, len(data.X), n_outputs)
         if budget is not None:
             plan = plan_within(self, (*data.X.shape, n_outputs), budget)
             warn_of_budget(plan)
-            M, p = plan.subdomain_size, plan.overlap
+            choice = plan.subdomain_size, plan.overlap
+        if choice is not None:
+            M, p = self.budget_choice_ = choice
             shape = CoverShape.at(len(data.X), M, p, self.spread)
         if isinstance(self.partition, str):  # a clusterer may make more, or fewer
             consult.check_consulted(self.n_consulted, shape.n_subdomains)
@@ -390,7 +410,7 @@ high) or transformer, default="auto"
         return f"{diagram}\n{element('p', summary(self))}"
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "states_")
+        return "length_scales_" in vars(self)
 
     @property
     def errors_(self):

@@ -25,7 +25,7 @@ class Source(NamedTuple):
     combine: str
 
 
-def predict(model, X, client=None, return_std=False):
+def predict(model, X, client=None, return_std=False, *, noise=True):
     """Predict with a stored model on the workers of a Dask cluster.
 
     Memory of a worker: the rows of one task or block, and open subdomains, see
@@ -42,7 +42,10 @@ def predict(model, X, client=None, return_std=False):
     client : distributed.Client or None, default=None
         None is the current one. Dask collections need none.
     return_std : bool, default=False
-        Also return the standard deviation of a new observation.
+        Also return standard deviations.
+    noise : bool, default=True
+        Whether these are of a new observation, or of the function, as in
+        ``model.predict``.
 
     Returns
     -------
@@ -73,20 +76,22 @@ def predict(model, X, client=None, return_std=False):
     folder = folder_of(model)
     options = int(model.n_consulted), str(model.combine)
     source = Source(str(folder.parent), folder.name, *options)
+    wanted = {"return_std": return_std, "noise": noise}
     # (), or (n_outputs,): the shape of the mean of one row.
     shape = (model.n_outputs_,) if model._y_ndim == 2 else ()
     if not is_dask(X):
-        return _predict_rows(running(client), model, source, X, shape, return_std)
+        return _predict_rows(running(client), model, source, X, shape, wanted)
     _check_columns(model, X)
     if not hasattr(model, "encoder_"):
         check_numbers(X)
     predict_lazily = _lazy_frame if hasattr(X, "map_partitions") else _lazy_array
-    return predict_lazily(source, X, shape, return_std)
+    return predict_lazily(source, X, shape, wanted)
 
 
-def _predict_rows(client, model, source, X, shape, return_std):
+def _predict_rows(client, model, source, X, shape, wanted):
     """By tasks of as many rows as ``model.predict`` takes at a time: equal to it."""
     store, step = Path(source.path), panel_of(model).rows_per_round
+    return_std = wanted["return_std"]
     prefix = f".{store.name}-"
     with (
         disk_errors(store.parent),
@@ -105,7 +110,7 @@ def _predict_rows(client, model, source, X, shape, return_std):
         for file in files:
             begin_rows(file, (n_queries, *shape))
         tasks = [
-            submit(client, answer_range, source, queries, start, start + step, files)
+            submit(client, answer_range, source, queries, start, step, wanted, files)
             for start in range(0, n_queries, step)
         ]
         client.gather(tasks)
@@ -113,13 +118,13 @@ def _predict_rows(client, model, source, X, shape, return_std):
     return answers if return_std else answers[0]
 
 
-def _lazy_array(source, X, shape, return_std):
-    X = X.rechunk({1: -1})
+def _lazy_array(source, X, shape, wanted):
+    X, return_std = X.rechunk({1: -1}), wanted["return_std"]
     shape = (*shape, 2) if return_std else shape
     lazy = X.map_blocks(
         answer,
         source=source,
-        return_std=return_std,
+        wanted=wanted,
         drop_axis=1,
         new_axis=list(range(1, 1 + len(shape))),
         chunks=(X.chunks[0], *((n,) for n in shape)),
@@ -129,15 +134,16 @@ def _lazy_array(source, X, shape, return_std):
     return (lazy[..., 0], lazy[..., 1]) if return_std else lazy
 
 
-def _lazy_frame(source, X, shape, return_std):
+def _lazy_frame(source, X, shape, wanted):
     import pandas as pd
 
+    return_std = wanted["return_std"]
     names: Any = ["mean", "std"] if return_std else ["mean"]
     if shape:
         names = [[f"{name}_{i}" for i in range(shape[0])] for name in names]
     columns, index = np.ravel(names).tolist(), X._meta.index
     like = pd.DataFrame(columns=columns, dtype=np.float64, index=index)
-    options = {"source": source, "return_std": return_std, "like": like, "meta": like}
+    options = {"source": source, "wanted": wanted, "like": like, "meta": like}
     lazy = X.map_partitions(answer_frame, **options, align_dataframes=False)
     return tuple(lazy[name] for name in names) if return_std else lazy[names[0]]
 
@@ -176,26 +182,25 @@ def opened(source):
     )
 
 
-def answer(X, source, return_std):
+def answer(X, source, wanted):
     """Mean of some rows; with `return_std` mean and std, along a last axis of two."""
-    answers = opened(source).predict(X, return_std=return_std)
-    return np.stack(answers, axis=-1) if return_std else answers
+    answers = opened(source).predict(X, **wanted)
+    return np.stack(answers, axis=-1) if wanted["return_std"] else answers
 
 
-def answer_frame(X, source, return_std, like):
+def answer_frame(X, source, wanted, like):
     """`answer` as a frame with the index of X and the columns of `like`."""
     values = np.empty((len(X), len(like.columns)))
     if len(X):
-        answers = answer(X, source, return_std)
+        answers = answer(X, source, wanted)
         # Outputs before kinds: all means, then all standard deviations.
-        columns = np.moveaxis(answers, -1, 1) if return_std else answers
+        columns = np.moveaxis(answers, -1, 1) if wanted["return_std"] else answers
         values = columns.reshape(values.shape)
     return type(like)(values, index=X.index, columns=like.columns)
 
 
-def answer_range(source, queries, start, stop, files) -> None:
+def answer_range(source, queries, start, step, wanted, files) -> None:
     """Predict rows of a .npy file: means into the first file, stds into the second."""
-    rows, return_std = map_rows(queries)[start:stop], len(files) == 2
-    answers = opened(source).predict(rows, return_std=return_std)
-    for file, values in zip(files, answers if return_std else [answers]):
+    answers = opened(source).predict(map_rows(queries)[start : start + step], **wanted)
+    for file, values in zip(files, answers if wanted["return_std"] else [answers]):
         write_rows(values, file, start)

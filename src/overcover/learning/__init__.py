@@ -12,11 +12,14 @@ share: its cluster is split, and it and all who borrow from it are covered again
 same goes for a subdomain that has shrunk as much.
 
 States give their rows back (`Machine.recall`); each row is taken from its owner.
-Hyperparameters stay. Memory: all inputs once more, and the states that change.
+Hyperparameters stay. New states are fitted when one of them is asked for, so that
+several batches share the work. (Rows appended to a Cholesky factor would save about
+half of it, and are no use where factors are kept in float32.)
 """
 
 from ._changes import Promise
+from ._findings import about_growth
 from ._ground import GROWN, Borders
 from ._methods import LearnsOn
 
-__all__ = ["GROWN", "Borders", "LearnsOn", "Promise"]
+__all__ = ["GROWN", "Borders", "LearnsOn", "Promise", "about_growth"]

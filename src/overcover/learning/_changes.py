@@ -47,16 +47,12 @@ class Batch(NamedTuple):
     n_rows: int  # before equal ones were merged
 
 
-def next_number(model) -> int:
-    """The number of the next row: as many as the model has learned so far."""
-    # A runner that merged rows before the fit may not know how many there were.
-    return max(
-        int(getattr(model, "n_samples_seen_", 0)), int(model.cover_.rows()[-1]) + 1
-    )
+def batch_of(ground, X, y, sample_weight, groups, number) -> Batch:
+    """New rows for the model of a ground, with weights in the units of its fit.
 
-
-def batch_of(model, X, y, sample_weight, groups) -> Batch:
-    """New rows for a fitted model, with weights in the units of its fit."""
+    The first of them gets this number.
+    """
+    model = ground.model
     if y is None:
         raise ValueError(
             "partial_fit requires y to be passed, but the target y is None."
@@ -78,7 +74,7 @@ def batch_of(model, X, y, sample_weight, groups) -> Batch:
     weights = np.ones(len(rows)) if weights is None else weights * largest
     weights = in_units_of(getattr(model, "weight_unit_", 1.0), weights)
     weights = machine.weigh_more(X[rows], weights)
-    numbers, groups = next_number(model) + rows, new_groups(model, groups, len(X))
+    numbers, groups = number + rows, new_groups(ground.groups, groups, len(X))
     groups = None if groups is None else groups[rows]
     return Batch(X[rows], Y[rows], weights, numbers, groups, len(X))
 
@@ -96,9 +92,8 @@ def on_scale_of(model, Y):
     return Z
 
 
-def new_groups(model, groups, n_rows):
+def new_groups(known, groups, n_rows):
     """Numbers of the groups of new rows, none of them known before; maybe None."""
-    known = getattr(model, "groups_", None)
     if groups is None and known is None:
         return None
     if groups is None or known is None:
@@ -116,10 +111,10 @@ def new_groups(model, groups, n_rows):
     return np.unique(groups, return_inverse=True)[1].ravel() + known.max() + 1
 
 
-def compare(model, batch) -> Promise | None:
-    """The `Promise` of a model after it has predicted new rows; None without std."""
-    before = getattr(model, "promise_", None)
-    if not model.machine_.has_variance:
+def compare(ground, batch, before) -> Promise | None:
+    """The `Promise` of a model that predicts new rows as it was; None without std."""
+    model = ground.model
+    if ground.is_spent or not model.machine_.has_variance:
         return before
     judged = are_judged(batch.weights)
     mean, std = model._predict_rows(batch.X[judged], True)
@@ -134,11 +129,14 @@ def compare(model, batch) -> Promise | None:
     return Promise(np.array([n_rows, *(share * new + (1.0 - share) * np.array(old))]))
 
 
-def places_of(model, rows):
-    """Where rows to forget are among those of the model; refuses others, and all."""
-    rows, known = np.unique(np.asarray(rows)), model.cover_.rows()
+def places_of(ground, rows):
+    """Positions of rows to forget; refuses rows that are not there, and all."""
+    rows, known = np.unique(np.asarray(rows)), ground.numbers[ground.rows()]
     if rows.dtype.kind not in "iu" and rows.size:
-        raise ValueError(f"rows={rows!r} must be row numbers, that is, integers.")
+        raise ValueError(
+            f"rows are of type {rows.dtype}, and must be row numbers, that is, "
+            "integers. Of a mask, give cover_.rows()[mask]."
+        )
     if len(unknown := np.setdiff1d(rows, known)):
         some = ", ".join(map(str, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
         raise ValueError(
@@ -151,4 +149,4 @@ def places_of(model, rows):
             f"These are all {len(known)} rows: nothing would be left to predict from. "
             "Keep at least one, or fit a new model."
         )
-    return np.searchsorted(known, rows)
+    return np.searchsorted(ground.numbers, rows)

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import consult
 from .._neighbors import nearest_centers
 from .._parallel import run_tasks
 from .._progress import LOGGER
@@ -44,12 +43,17 @@ class Ground:
     """The rows and subdomains of a fitted model, while they change.
 
     Rows are called by their positions here: those of the model by ascending number,
-    then new ones. Clusters are `members[k][:n_owned[k]]`; `origin[k]` is the state that
-    subdomain k has, None if it is to be fitted.
+    then new ones; those that have left keep theirs. Clusters are
+    `members[k][:n_owned[k]]`; `origin[k]` is the state that subdomain k has, None if it
+    is to be fitted. `model` is a copy of the model before the changes.
     """
 
-    def __init__(self, model, batch=None):
-        self.model, self.n_jobs = model, model.n_jobs
+    def __init__(self, model):
+        self.model, self.n_jobs = copy(model), model.n_jobs
+        if isinstance(model.states_, list):
+            self.model.states_ = list(model.states_)
+        # Whether states have been let go, so that `model` cannot answer any more.
+        self.is_spent = False
         numbers, n_owned = model.cover_.rows(), model.cover_.n_owned
         self.members = list(model.cover_.compact().members)
         self.n_owned = [int(n) for n in n_owned]
@@ -71,15 +75,9 @@ class Ground:
                 weights[own] = recalled.weights[: len(own)]
         self.groups = getattr(model, "groups_", None)
         self.numbers, self.X, self.weights = numbers, X, weights
-        self.n_old, self.batch = len(numbers), batch
-        if batch is not None:
-            self.numbers = np.concatenate([numbers, batch.numbers])
-            self.X = np.concatenate([X, batch.X])
-            self.weights = np.concatenate([weights, batch.weights])
-            if self.groups is not None:
-                self.groups = np.concatenate([self.groups, batch.groups])
-        rows = Rows(self.X, model.length_scales_, bounds=(-FARTHEST, FARTHEST))
-        self.Z = np.asarray(without_far_cells(rows))
+        # Not a number until they are recalled.
+        self.Y = np.full((len(X), model.n_outputs_), np.nan)
+        self.Z = self._in_metric(X)
         borders = getattr(model, "borders_", None)
         if borders is None:
             self.centers = [center_of(self.Z[own]) for own in self.known]
@@ -88,6 +86,17 @@ class Ground:
             self.centers = list(borders.centers)
             pairs = zip(borders.lenders, borders.reaches)
             self.reaches = [{int(j): r for j, r in zip(*p) if j >= 0} for p in pairs]
+
+    def continued(self):
+        """The same ground, to change it further."""
+        other = copy(self)
+        for name in ("members", "n_owned", "origin", "centers", "reaches", "labels"):
+            setattr(other, name, copy(getattr(self, name)))
+        return other
+
+    def _in_metric(self, X):
+        rows = Rows(X, self.model.length_scales_, bounds=(-FARTHEST, FARTHEST))
+        return np.asarray(without_far_cells(rows))
 
     def _distances(self, k, rows):
         return np.sqrt(np.sum((self.Z[rows] - self.centers[k]) ** 2, axis=1))
@@ -110,18 +119,33 @@ class Ground:
             reaches[k, : len(reach_of)] = list(reach_of.values())
         return Borders(np.array(self.centers), lenders, reaches)
 
-    def shape(self) -> CoverShape:
+    def rows(self):
+        """Positions of the rows that are there, ascending."""
+        return Cover(self.members, np.array(self.n_owned)).rows()
+
+    def shape(self, model) -> CoverShape:
         """Sizes that a cover of so many rows is to have."""
-        return CoverShape.of(self.model, sum(self.n_owned), self.model.n_outputs_)
+        n_rows = sum(self.n_owned)
+        if hasattr(model, "budget_choice_"):
+            size, overlap = model.budget_choice_
+            return CoverShape.at(n_rows, size, overlap, model.spread)
+        return CoverShape.of(model, n_rows, len(self.Y.T))
 
     def set_members(self, k, own, borrowed):
         """Give subdomain k other rows; its state is to be fitted."""
         self.members[k] = np.concatenate([own, borrowed])
         self.n_owned[k], self.origin[k] = len(own), None
 
-    def add(self):
-        """Let the rows of the batch join clusters, and subdomains that reach them."""
-        new = np.arange(self.n_old, len(self.X))
+    def add(self, batch):
+        """Let the rows of a batch join clusters, and subdomains that reach them."""
+        new = np.arange(len(self.X), len(self.X) + len(batch.X))
+        self.numbers = np.concatenate([self.numbers, batch.numbers])
+        self.X = np.concatenate([self.X, batch.X])
+        self.Y = np.concatenate([self.Y, batch.Y])
+        self.Z = np.concatenate([self.Z, self._in_metric(batch.X)])
+        self.weights = np.concatenate([self.weights, batch.weights])
+        if self.groups is not None:
+            self.groups = np.concatenate([self.groups, batch.groups])
         centers = np.array(self.centers)
         nearest, _ = nearest_centers(self.Z[new], centers, 1, self.n_jobs)
         owners = nearest[:, 0].astype(np.intp)
@@ -159,9 +183,9 @@ class Ground:
         for k, (members, n) in enumerate(zip(self.members, self.n_owned)):
             self.labels[members[:n]] = k
 
-    def reshape(self):
+    def reshape(self, model):
         """Split what has grown too large, and cover it and its borrowers again."""
-        shape, anew = self.shape(), set()
+        shape, anew = self.shape(model), set()
         share = max(1.0, (1.0 - shape.overlap) * shape.size)
         n_before = len(self.members)
         for k in self.changed():
@@ -206,13 +230,9 @@ class Ground:
     # -- what follows ----------------------------------------------------------------
 
     def outputs(self, rows):
-        """Outputs of all rows, filled in for `rows`, each by its owner."""
-        model = self.model
-        Y = np.full((len(self.X), model.n_outputs_), np.nan)
-        if self.batch is not None:
-            Y[self.n_old :] = self.batch.Y
-        is_needed = np.zeros(len(self.X), dtype=bool)
-        is_needed[rows] = True
+        """Outputs of all rows, recalled for `rows`, each from its owner."""
+        model, is_needed = self.model, np.zeros(len(self.X), dtype=bool)
+        is_needed[rows] = np.isnan(self.Y[rows, 0])
 
         def recall(k):
             places = np.flatnonzero(is_needed[self.known[k]])
@@ -221,8 +241,8 @@ class Ground:
 
         owners = ((k,) for k, own in enumerate(self.known) if is_needed[own].any())
         for places, values in run_tasks(recall, owners, self.n_jobs):
-            Y[places] = values
-        return Y
+            self.Y[places] = values
+        return self.Y
 
     def weights_of(self, rows):
         """Weights as machines take them: None where all rows of the model are alike."""
@@ -234,6 +254,7 @@ class Ground:
         if not changed:  # a subdomain has ended that lent no rows
             return []
         Y = self.outputs(np.concatenate([self.members[k] for k in changed]))
+        self._let_go()
         size = max(map(len, self.members))
         keep = machine.keeps_factors(len(self.members), size)
 
@@ -246,44 +267,54 @@ class Ground:
 
         return list(run_tasks(fit, ((k,) for k in changed), self.n_jobs))
 
+    def _let_go(self):
+        """Forget states that will be replaced: their rows are known now."""
+        states = self.model.states_
+        if isinstance(states, list):
+            for k in set(range(len(states))) - set(self.origin):
+                states[k], self.is_spent = None, True
+
     def changed(self):
         """Subdomains whose states are to be fitted."""
         return [k for k, state in enumerate(self.origin) if state is None]
 
-    def settle(self, started):
+    def settle(self, model):
         """Fit what has changed, and give the model all that follows."""
-        self.reshape()
-        model, shape, changed = self.model, self.shape(), self.changed()
-        n_subdomains = len(self.members)
-        consult.check_consulted(model.n_consulted, n_subdomains)
+        started, settled, changed = perf_counter(), self.model, self.changed()
+        n_subdomains, shape = len(self.members), self.shape(model)
         places: list[Any] = list(self.origin)
         for k, state in zip(changed, self.fit_states(changed)):
             places[k] = state
         whole = Cover(self.members, np.array(self.n_owned))
         left, whole = whole.rows(), whole.compact()
-        means = model.router_.means
+        means = settled.router_.means
         means = np.array([means[k or 0] for k in self.origin])
         for k in changed:
             means[k] = self.Z[self.members[k]].mean(axis=0)
         known = self.Z[left], whole, self.labels[left], means
-        model.router_ = type(model.router_).summarize(*known, model.n_jobs)
+        router = type(settled.router_).summarize(*known, self.n_jobs)
         # States in a store stay there.
-        before, is_stored = model.states_, hasattr(model.states_, "replaced")
-        model.states_ = (
+        before, is_stored = settled.states_, hasattr(settled.states_, "replaced")
+        states = (
             before.replaced(places)
             if is_stored
             else [before[p] if isinstance(p, int) else p for p in places]
         )
-        model.machine_ = copy(model.machine_)
-        model.machine_.calibrate(model.states_)
+        machine = copy(settled.machine_)
+        machine.calibrate(states)
+        model.states_, model.machine_, model.router_ = states, machine, router
         model.cover_ = whole.renumbered(self.numbers[left])
         model.borders_ = self.borders()
-        shape = shape._replace(n_subdomains=n_subdomains)
         model.n_subdomains_, model.subdomain_size_ = n_subdomains, shape.size
-        model.n_lenders_ = shape.n_lenders
+        model.n_lenders_ = shape._replace(n_subdomains=n_subdomains).n_lenders
         if self.groups is not None:
             model.groups_ = self.groups[left]
-        seconds = perf_counter() - started
-        spent = model.timings_.get("learning", 0.0) + seconds
-        model.timings_ = {**model.timings_, "learning": spent}
-        LOGGER.info("learning took %.2f s", seconds)
+        took(model, started, f"fitting {len(changed)} subdomains again")
+
+
+def took(model, started, what):
+    """Count and log seconds that a model has learned."""
+    seconds = perf_counter() - started
+    spent = model.timings_.get("learning", 0.0) + seconds
+    model.timings_ = {**model.timings_, "learning": spent}
+    LOGGER.info("%s took %.2f s", what, seconds)

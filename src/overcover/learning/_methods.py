@@ -1,30 +1,70 @@
 """The methods of a regressor that learns on."""
 
+from threading import RLock
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .. import consult
 from .._validation import all_or_nothing
 from ..fitting import InMemory
-from ._changes import batch_of, compare, next_number, places_of
-from ._ground import Ground
+from ._changes import batch_of, compare, places_of
+from ._ground import Ground, took
 
 # Attributes of a model that has learned on, or of groups.
-LEARNED = ("groups_", "borders_", "promise_")
+LEARNED = ("groups_", "borders_", "promise_", "_ground")
+# Those that follow from its rows: made when one of them is asked for.
+FOLLOWING = (
+    *("states_", "machine_", "router_", "cover_", "borders_", "groups_"),
+    *("n_subdomains_", "subdomain_size_", "n_lenders_"),
+)
+_settling = RLock()
 
 
 class LearnsOn:
-    """`partial_fit`, `forget` and `retune` for a fitted cover."""
+    """`partial_fit`, `forget` and `retune` for a fitted cover.
+
+    `_ground` has the rows that the attributes in `FOLLOWING` are to follow; it is there
+    while these are not.
+    """
 
     fit: Any
     _fit: Any
     _y_ndim: int
-    machine_: Any
+    n_consulted: int
     target_: Any
     weight_unit_: float
     __sklearn_is_fitted__: Any
+
+    def __getattr__(self, name):
+        if name in FOLLOWING:
+            with _settling:
+                if "_ground" in vars(self):
+                    self._settle()
+        # Its own error, if it is not there, or if a property has failed.
+        return object.__getattribute__(self, name)
+
+    @all_or_nothing
+    def _settle(self):
+        vars(self).pop("_ground").settle(self)
+
+    def _changing_ground(self):
+        """The ground of this model, free to change; and the number of the next row."""
+        ground = vars(self).get("_ground")
+        ground = Ground(self) if ground is None else ground.continued()
+        # A runner that merged rows before the fit may not know how many there were.
+        seen = int(getattr(self, "n_samples_seen_", 0))
+        return ground, max(seen, int(ground.numbers[-1]) + 1)
+
+    def _follow(self, ground, number, started):
+        """Let all else follow from a ground that has changed, once it is needed."""
+        ground.reshape(self)
+        consult.check_consulted(self.n_consulted, len(ground.members))
+        for name in FOLLOWING:
+            vars(self).pop(name, None)
+        self._ground, self.n_samples_seen_ = ground, number
+        took(self, started, "learning")
 
     def _forget_learning(self):
         """Remove what was learned after an earlier fit."""
@@ -35,9 +75,10 @@ class LearnsOn:
     def partial_fit(self, X, y, sample_weight=None, groups=None):
         """Learn from more rows; only the subdomains that get some are fitted again.
 
-        An unfitted model is fitted. Hyperparameters and metric stay: `advise` says when
-        `retune` is due. A failure leaves the model as it was. Memory: all inputs once
-        more, and the states that change.
+        They are when something is asked next, once for all batches since the last
+        answer. An unfitted model is fitted now. Hyperparameters and metric stay:
+        `advise` says when `retune` is due. A failure leaves the model as it was.
+        Memory: all rows once more until the next answer.
 
         Parameters
         ----------
@@ -71,13 +112,11 @@ class LearnsOn:
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight, groups=groups)
-        started, number = perf_counter(), next_number(self)
-        batch = batch_of(self, X, y, sample_weight, groups)
-        promise = compare(self, batch)
-        ground = Ground(self, batch)
-        ground.add()
-        ground.settle(started)
-        self.n_samples_seen_ = number + batch.n_rows
+        started, (ground, number) = perf_counter(), self._changing_ground()
+        batch = batch_of(ground, X, y, sample_weight, groups, number)
+        promise = compare(ground, batch, getattr(self, "promise_", None))
+        ground.add(batch)
+        self._follow(ground, number + batch.n_rows, started)
         if promise is not None:
             self.promise_ = promise
         return self
@@ -97,13 +136,11 @@ class LearnsOn:
         self
         """
         check_is_fitted(self)
-        started, number = perf_counter(), next_number(self)
-        places = places_of(self, rows)
+        started, (ground, number) = perf_counter(), self._changing_ground()
+        places = places_of(ground, rows)
         if len(places):
-            ground = Ground(self)
             ground.drop(places)
-            ground.settle(started)
-            self.n_samples_seen_ = number
+            self._follow(ground, number, started)
         return self
 
     @all_or_nothing
@@ -118,22 +155,23 @@ class LearnsOn:
         self
         """
         check_is_fitted(self)
-        if self.machine_.has_targets:
+        ground, number = self._changing_ground()
+        if ground.model.machine_.has_targets:
             raise ValueError(
                 "This model was fitted for X_target, which it does not keep, so it "
                 "cannot be tuned again. Call fit with all rows and X_target."
             )
-        ground, before, runner = Ground(self), vars(self).copy(), InMemory()
-        runner.is_merged, runner.rows = True, ground.numbers
-        runner.n_given = next_number(self)
-        each = np.arange(len(ground.X))
-        Y = self.target_.inverse(ground.outputs(each))
+        rows, before, runner = ground.rows(), vars(self).copy(), InMemory()
+        runner.is_merged, runner.rows = True, ground.numbers[rows]
+        runner.n_given = number
+        Y = self.target_.inverse(ground.outputs(rows)[rows])
         Y = Y[:, 0] if self._y_ndim == 1 else Y
-        weights = ground.weights_of(each)
-        X = ground.X
+        weights, X = ground.weights_of(rows), ground.X[rows]
         if hasattr(self, "input_scales_"):
             X = self.input_scales_.inverse(X)
-        self._fit(X, Y, weights, None, runner, ground.groups)
+        groups = None if ground.groups is None else ground.groups[rows]
+        choice = before.get("budget_choice_")
+        self._fit(X, Y, weights, None, runner, groups, choice=choice)
         for name in ("encoder_", "n_features_in_", "feature_names_in_"):
             if name in before:
                 setattr(self, name, before[name])

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._validation import check_count
 from ..alone import as_cover, is_alone
-from ..cover import Cover, CoverShape
+from ..cover import Cover, CoverShape, check_cover_options
 from ..inputs import InputScales
 from ..learning import Borders, Promise
 from ..machines import Machine
@@ -285,6 +285,8 @@ def check_cover(model, sizes):
         size = getattr(model, "subdomain_size_", 1)  # old stores have none
         check_count("subdomain_size_", size)
         check_count("n_lenders_", model.n_lenders_, 0)
+        if choice := getattr(model, "budget_choice_", ()):
+            check_cover_options(*choice)
         seconds = [float(value) for value in model.timings_.values()]
     if not np.isfinite(seconds).all():
         raise StoreError("Its stages took no number of seconds.")
@@ -320,6 +322,7 @@ def check_learning(model, sizes):
     with refusing("It makes no sense:"):
         n_seen = getattr(model, "n_samples_seen_", sizes["N"])
         check_count("n_samples_seen_", n_seen, sizes["N"])
+        check_count("n_samples_tuned_", getattr(model, "n_samples_tuned_", 1))
 
 
 def check_texts(notes):
