@@ -138,11 +138,10 @@ def _speckle(image, state, share):
             noisy[y, x] = 1 - image[y, x] if flips else image[y, x]
     # Loops: numba takes seconds to compile sums of slices.
     for y in range(1, height - 1):
+        a, b, c = noisy[y - 1], noisy[y], noisy[y + 1]
         for x in range(1, width - 1):
-            n_inside = 0
-            for v in range(y - 1, y + 2):
-                for u in range(x - 1, x + 2):
-                    n_inside += noisy[v, u]
+            n_inside = a[x - 1] + a[x] + a[x + 1] + b[x - 1] + b[x] + b[x + 1]
+            n_inside += c[x - 1] + c[x] + c[x + 1]
             image[y, x] = n_inside >= 5
 
 
