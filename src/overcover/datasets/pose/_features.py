@@ -30,7 +30,9 @@ def _smooth(image):
     """Weights (1 4 6 4 1) / 16 along both axes; outside is zero."""
     height, width = image.shape
     padded = np.zeros((height + 4, width + 4))
-    padded[2:-2, 2:-2] = image
+    for y in range(height):
+        for x in range(width):
+            padded[y + 2, x + 2] = image[y, x]
     smooth, row = np.empty((height, width)), np.empty(width + 4)
     for y in range(height):
         for x in range(width + 4):
@@ -49,10 +51,14 @@ def hog(images, n_rows, n_columns):
     n_images, height, width = images.shape
     features = np.zeros((n_images, n_rows * n_columns * N_ORIENTATIONS), np.float32)
     for i in range(n_images):
-        ys, xs = np.nonzero(images[i])
-        if len(ys) == 0:
+        top, bottom, left, right = height, 0, width, 0
+        for y in range(height):
+            for x in range(width):
+                if images[i, y, x] > 0:
+                    top, bottom = min(top, y), max(bottom, y + 1)
+                    left, right = min(left, x), max(right, x + 1)
+        if bottom == 0:
             continue
-        top, bottom, left, right = ys.min(), ys.max() + 1, xs.min(), xs.max() + 1
         smooth = _smooth(images[i])
         histogram = np.zeros((n_rows, n_columns, N_ORIENTATIONS))
         # Smoothing spreads the border by two pixels, differences by one.
@@ -73,8 +79,11 @@ def hog(images, n_rows, n_columns):
                 cell = histogram[row, column]
                 cell[below % N_ORIENTATIONS] += (1.0 - share) * size
                 cell[(below + 1) % N_ORIENTATIONS] += share * size
-        flat = histogram.ravel()
-        features[i] = flat / np.sqrt(np.sum(flat * flat))
+        flat, norm_sq = histogram.ravel(), 0.0
+        for size in flat:
+            norm_sq += size * size
+        for k in range(len(flat)):
+            features[i, k] = flat[k] / np.sqrt(norm_sq)
     return features
 
 

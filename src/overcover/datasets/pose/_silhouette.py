@@ -48,7 +48,8 @@ def fit_to_image(limbs):
     fitted = limbs * scale[:, None, None, None]
     middle = (scale[:, None] * (low + high) / 2)[:, None, None]
     fitted[..., :2] += SIZE / 2 - middle
-    return fitted
+    # In one order of memory, so that one version of the drawing is compiled.
+    return np.ascontiguousarray(fitted)
 
 
 @compiled
@@ -94,15 +95,20 @@ def _disc(image, x, y, radius, value):
 @compiled
 def border_of(image):
     """Rows and columns of border pixels in reading order: one of 4 neighbours is 0."""
-    ys, xs = np.nonzero(image)
-    is_border = np.ones(len(ys), np.bool_)
-    for k in range(len(ys)):
-        y, x = ys[k], xs[k]
-        if 0 < y < image.shape[0] - 1 and 0 < x < image.shape[1] - 1:
-            upright = image[y - 1, x] > 0 and image[y + 1, x] > 0
-            level = image[y, x - 1] > 0 and image[y, x + 1] > 0
-            is_border[k] = not (upright and level)
-    return ys[is_border], xs[is_border]
+    height, width = image.shape
+    ys, xs = np.empty(image.size, np.int64), np.empty(image.size, np.int64)
+    n = 0
+    for y in range(height):
+        for x in range(width):
+            if image[y, x] == 0:
+                continue
+            if 0 < y < height - 1 and 0 < x < width - 1:
+                upright = image[y - 1, x] > 0 and image[y + 1, x] > 0
+                if upright and image[y, x - 1] > 0 and image[y, x + 1] > 0:
+                    continue
+            ys[n], xs[n] = y, x
+            n += 1
+    return ys[:n], xs[:n]
 
 
 @compiled
@@ -120,13 +126,19 @@ def _damage_border(image, state, n_blobs, largest):
 @compiled
 def _speckle(image, state, share):
     """Flip a share of the pixels, then set every pixel to the majority of 3 x 3."""
-    noisy = image.copy()
-    for y in range(image.shape[0]):
-        for x in range(image.shape[1]):
-            if _next(state) < share:
-                noisy[y, x] = 1 - noisy[y, x]
-    rows = noisy[:-2] + noisy[1:-1] + noisy[2:]
-    image[1:-1, 1:-1] = (rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]) >= 5
+    height, width = image.shape
+    noisy = np.empty_like(image)
+    for y in range(height):
+        for x in range(width):
+            flips = _next(state) < share
+            noisy[y, x] = 1 - image[y, x] if flips else image[y, x]
+    # Loops: numba takes seconds to compile sums of slices.
+    for y in range(1, height - 1):
+        a, b, c = noisy[y - 1], noisy[y], noisy[y + 1]
+        for x in range(1, width - 1):
+            n_inside = a[x - 1] + a[x] + a[x + 1] + b[x - 1] + b[x] + b[x + 1]
+            n_inside += c[x - 1] + c[x] + c[x + 1]
+            image[y, x] = n_inside >= 5
 
 
 @compiled
