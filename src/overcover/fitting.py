@@ -91,6 +91,12 @@ class Fit:
         members, rows = self.cover.members[k], self.data.rows
         return members if rows is None else rows[members]
 
+    def left_out(self, k, n=None):
+        """Groups that rows of subdomain k, or its first n, are left out in, or None."""
+        groups = None if self.groups is None else self.groups[self.cover.members[k]]
+        groups = self.machine.groups_to_leave_out(groups, self.members(k))
+        return None if groups is None else groups[:n]
+
 
 def tune(fit):
     """The machine with its hyperparameters, and the weights of the rows."""
@@ -128,15 +134,14 @@ def fit_machine(fit, k):
     machine, weights = fit.results["tune"]
     X = np.asarray(fit.data.X[members], dtype=np.float64)
     weights = None if weights is None else weights[members]
-    groups = None if fit.groups is None else fit.groups[members]
-    groups = machine.groups_to_leave_out(groups, fit.members(k))
-    Y = fit.data.Y[members]
+    Y, groups = fit.data.Y[members], fit.left_out(k)
     return machine.fit_state(X, Y, weights, n_owned, fit.keeps_factors, groups)
 
 
 def calibrate(fit):
     """Set what the machine learns from all states together; returns nothing."""
-    fit.machine.calibrate(fit.results["machines"])
+    groups = [fit.left_out(k, n) for k, n in enumerate(fit.cover.n_owned)]
+    fit.machine.calibrate(fit.results["machines"], groups)
 
 
 class Stage(NamedTuple):

@@ -107,6 +107,33 @@ def test_half_widths_hold_another_residual_however_few_there_were(n_rows):
     assert (share < at + (0.03 if n_rows > 2 else 0.08)).all()
 
 
+@pytest.mark.parametrize("n_groups", [3, 10])
+def test_half_widths_hold_residuals_of_another_group_however_few_there_were(n_groups):
+    rng = np.random.default_rng(0)
+    groups, shares = np.repeat(np.arange(n_groups), 20), []
+    for _ in range(600):
+        common = rng.normal(size=n_groups + 1)
+        own = rng.normal(size=20 * n_groups + 20)
+        z = (np.repeat(common, 20) + 0.3 * own)[:, None]
+        z, others = np.abs(z[:-20]), np.abs(z[-20:])
+        for evidence in (None, errors.evidence_of(z, groups)):
+            half = errors.quantiles_of(z, evidence=evidence)
+            shares.append(np.mean(others <= np.interp(0.95, errors.LEVELS, half[:, 0])))
+    alone, together = np.mean(np.reshape(shares, (-1, 2)), axis=0)
+    assert alone < 0.92
+    assert 0.93 < together < 0.99
+
+
+def test_groups_say_nothing_of_residuals_that_do_not_depend_on_each_other():
+    rng = np.random.default_rng(0)
+    z, order = np.abs(rng.normal(size=(2000, 3))), rng.permutation(2000)
+    assert (errors.evidence_of(z, np.repeat(np.arange(100), 20)) > 1400).all()
+    assert_array_equal(errors.evidence_of(z, order), 2000.0)
+    assert_array_equal(errors.evidence_of(np.ones((9, 1)), np.arange(9) // 3), 9.0)
+    whole = np.full(3, 2000.0)
+    assert_array_equal(errors.quantiles_of(z, 2, whole), errors.quantiles_of(z, 2))
+
+
 def test_hyperparameters_learned_from_few_rows_widen_wide_intervals():
     z = np.abs(np.random.default_rng(0).normal(size=(10, 1)))
     given, learned = (errors.quantiles_of(z, n_learned=n) for n in (0, 2))

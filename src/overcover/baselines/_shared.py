@@ -141,7 +141,8 @@ class PartsGP(GPBaseline):
             return own.fit_state(X[rows], Y[rows], weights, keep=keep, groups=groups)
 
         self.states_ = list(run_tasks(fit_part, parts, self.n_jobs))
-        machine.calibrate(self.states_)
+        groups = [machine.groups_to_leave_out(None, rows) for rows, *_ in parts]
+        machine.calibrate(self.states_, groups)
 
     def _predict_rows(self, X, return_std, noise=True):
         step = max(1, CHUNK_VALUES // (2 * len(self.states_) * self.n_outputs_))

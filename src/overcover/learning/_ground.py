@@ -260,12 +260,15 @@ class Ground:
 
         def fit(k):
             rows, n_owned = self.members[k], self.n_owned[k]
-            groups = None if self.groups is None else self.groups[rows]
-            groups = machine.groups_to_leave_out(groups, self.numbers[rows])
             known = self.X[rows], Y[rows], self.weights_of(rows)
-            return machine.fit_state(*known, n_owned, keep, groups)
+            return machine.fit_state(*known, n_owned, keep, self.left_out(rows))
 
         return list(run_tasks(fit, ((k,) for k in changed), self.n_jobs))
+
+    def left_out(self, rows):
+        """Groups that these rows are left out in; None if alone."""
+        groups = None if self.groups is None else self.groups[rows]
+        return self.model.machine_.groups_to_leave_out(groups, self.numbers[rows])
 
     def _let_go(self):
         """Forget states that will be replaced: their rows are known now."""
@@ -301,7 +304,8 @@ class Ground:
             else [before[p] if isinstance(p, int) else p for p in places]
         )
         machine = copy(settled.machine_)
-        machine.calibrate(states)
+        groups = [self.left_out(m[:n]) for m, n in zip(self.members, self.n_owned)]
+        machine.calibrate(states, groups)
         model.states_, model.machine_, model.router_ = states, machine, router
         model.cover_ = whole.renumbered(self.numbers[left])
         model.borders_ = self.borders()

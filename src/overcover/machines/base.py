@@ -10,7 +10,7 @@ be split in two, so that a cover, a store or a cluster of computers can run it:
 - ``length_scales(X)`` is the metric that follows from them;
 - ``fit_state(X, Y, ...)`` does all work on one subdomain that needs no query and
   returns it as a named tuple of arrays;
-- ``calibrate(states)`` sets what is learned from all subdomains together;
+- ``calibrate(states, groups)`` sets what is learned from all subdomains together;
 - ``answer(state, X_query)`` answers a batch of queries from such a state, and
   ``posterior_variance(state, X_query)`` gives what routing compares;
 - ``correlations(state, X_query)`` and ``slopes(state, X_query)`` say what else a
@@ -166,8 +166,12 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         raise NotImplementedError
 
-    def calibrate(self, states) -> None:
-        """Set what is learned from all subdomains together (variance factors)."""
+    def calibrate(self, states, groups=None) -> None:
+        """Set what is learned from all subdomains together (variance factors).
+
+        groups has, for every state, the groups in which its owned rows were left out,
+        or None; it is None itself if all rows were left out alone.
+        """
 
     def contradicted(self, state) -> np.ndarray:
         """Places of owned rows that all others contradict, if `is_robust_`."""
@@ -322,7 +326,7 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
             groups, np.arange(len(X)) if rows is None else rows
         )
         self.state_ = self.fit_state(X, Y, sample_weight, keep=keep, groups=left)
-        self.calibrate([self.state_])
+        self.calibrate([self.state_], [left])
         return self
 
     def __sklearn_is_fitted__(self):

@@ -255,14 +255,21 @@ def sides_of(residuals):
 
 
 def calibrate(
-    ratios, residuals_sq_mean, output_mean, output_variance, sides=None, n_learned=0
+    ratios,
+    residuals_sq_mean,
+    output_mean,
+    output_variance,
+    sides=None,
+    n_learned=0,
+    groups=None,
 ):
     """Calibration from squared residuals over predicted variances.
 
     ratios of shape (n_localities, n_samples, n_outputs); residuals_sq_mean, on the
     kernel's scale, and moments of the outputs over all subdomains, shape (n_outputs,);
     sides, signs of the residuals, of shape (n_samples, n_outputs), None if unknown;
-    n_learned hyperparameters were learned from the same rows.
+    n_learned hyperparameters were learned from the same rows; groups of shape
+    (n_samples,), in which rows were left out, None if alone.
 
     Examples
     --------
@@ -283,14 +290,15 @@ def calibrate(
     ratios, factor = ratios[locality, :, outputs].T, factors[locality, outputs]
     z_sq = ratios / factor
     z_sq[:, ~z_sq.any(axis=0)] = 1.0
-    tail, width = errors.fit_students(z_sq)
+    z = np.sqrt(z_sq)
+    evidence = None if groups is None else errors.evidence_of(z, groups)
+    tail, width = errors.fit_students(z_sq, evidence)
     # An output that did not vary in n rows may yet: by an n-th of its size.
     flat = output_variance <= (FLAT * np.abs(output_mean)) ** 2
     size = np.where(output_mean == 0, 1.0, np.abs(output_mean))
     output_variance = np.where(flat, (size / n_rows) ** 2, output_variance)
     least_scale = np.where(flat, output_variance, LEAST_SHARE * residuals_sq_mean)
-    z = np.sqrt(z_sq)
-    quantiles = errors.quantiles_of(z, n_learned)
+    quantiles = errors.quantiles_of(z, n_learned, evidence)
     sides = np.zeros(z.shape) if sides is None else sides
     return Calibration(
         locality,
@@ -301,7 +309,7 @@ def calibrate(
         width,
         output_mean,
         output_variance,
-        errors.ends_of(z, sides, quantiles),
+        errors.ends_of(z, sides, quantiles, evidence),
         np.ones((gaps.N_STEPS, len(factor))),
     )
 
@@ -330,8 +338,10 @@ class CalibratedMachine(Machine):
     # Hyperparameters that the rows determined.
     n_learned_ = 0
 
-    def calibrate(self, states):
+    def calibrate(self, states, groups=None):
         """One variance factor per output, and the quantiles that intervals need."""
+        is_alone = groups is None or any(numbers is None for numbers in groups)
+        numbers = [None] * len(states) if is_alone else groups
         # One pass, and copies: states may be many files, open a few at a time.
         parts = [
             (
@@ -340,14 +350,17 @@ class CalibratedMachine(Machine):
                 s.excess.copy(),
                 *s.output_moments,
                 s.sides[s.judged],
+                None if is_alone else own[s.judged],
             )
-            for s in states
+            for s, own in zip(states, numbers)
         ]
-        all_ratios, residuals_sq, excess, means, variances, sides = zip(*parts)
+        all_ratios, residuals_sq, excess, means, variances, sides, groups = zip(*parts)
+        groups = None if is_alone else np.concatenate(groups)
         ratios, mean = np.concatenate(all_ratios, axis=1), np.mean(means, axis=0)
         variance = np.mean(variances, axis=0) + np.mean((means - mean) ** 2, axis=0)
         moments = np.mean(residuals_sq, axis=0), mean, variance
-        result = calibrate(ratios, *moments, np.concatenate(sides), self.n_learned_)
+        known = np.concatenate(sides), self.n_learned_, groups
+        result = calibrate(ratios, *moments, *known)
         by_learning = learned_inflation(ratios.shape[1], self.n_learned_)
         inflation = self.variance_inflation_ * by_learning
         self.calibration_ = result._replace(

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
-from scipy.stats import norm
+from scipy.stats import norm, rankdata
 from scipy.stats import t as student
 
 # Enough to read off any coverage up to 99.9 %.
@@ -167,24 +167,68 @@ class Calibrated(Residuals, Errors):
         return _student_log_density((error / scale) ** 2, self.tail) - np.log(scale)
 
 
-def quantiles_of(z, n_learned=0):
+def quantiles_of(z, n_learned=0, evidence=None):
     """Quantiles at `LEVELS` of what another residual will be, columns alone.
 
     The next residual is as likely to fall between any two of n as between any others,
     so that a share L of them lies below number L (n + 1); beyond the largest, quantiles
     go on as those of a Student t with n - 1 degrees of freedom, less the number of
     hyperparameters that the same rows determined, and less two more for the mean and
-    the amplitude. z of shape (n, n_outputs), not negative.
+    the amplitude. z of shape (n, n_outputs), not negative. Where residuals depend on
+    each other, they are `evidence` of so many.
     """
     n = len(z)
-    inside = np.quantile(z, LEVELS, axis=0, method="weibull")
-    top, freedom = n / (n + 1), max(1, n - 3 - n_learned)
+    freedom = max(1, n - 3 - n_learned)
+    columns = zip(z.T, [n] * z.shape[1] if evidence is None else evidence)
+    return np.stack([_quantiles(column, freedom, m) for column, m in columns], axis=1)
+
+
+def _quantiles(z, freedom, evidence):
+    """Of one column of n residuals, which are evidence of so many or fewer."""
+    n = len(z)
+    # Number L (m + 1) of m residuals alone is as far up as this of n.
+    shares = LEVELS * ((evidence + 1) * n) / (evidence * (n + 1))
+    inside = np.quantile(z, np.minimum(shares, 1.0), method="weibull")
+    top = evidence / (evidence + 1)
     levels = np.clip(LEVELS, top, max(top, 0.9999))
-    beyond = student.ppf(0.5 + 0.5 * levels, freedom)
-    return inside * (beyond / beyond[0])[:, None]
+    beyond = student.ppf(0.5 + 0.5 * levels, max(1.0, freedom * evidence / n))
+    return inside * (beyond / beyond[0])
 
 
-def ends_of(z, sides, quantiles):
+def evidence_of(z, groups):
+    """How many residuals alone tell as much as these, which depend on each other.
+
+    Residuals of a group may all be large or all be small. With r the share of the
+    variance of their ranks that lies between groups, and k the rows of a row's group,
+    n residuals tell as much as n / (1 + r (k - 1)) alone. z of shape (n, n_outputs),
+    groups of shape (n,); the result has shape (n_outputs,).
+
+    Examples
+    --------
+    >>> groups = np.repeat(np.arange(50), 4)
+    >>> z = np.random.default_rng(0).exponential(size=(50, 1))[groups]
+    >>> evidence_of(z, groups).round().tolist()  # those of a group are equal
+    [50.0]
+    """
+    numbers = np.unique(groups, return_inverse=True)[1].ravel()
+    sizes = np.bincount(numbers)
+    n, n_groups = len(z), len(sizes)
+    if n_groups < 2 or n_groups == n:
+        return np.full(z.shape[1], float(n))
+    ranks = rankdata(z, axis=0) - 0.5 * (n + 1)
+    sums = np.stack([np.bincount(numbers, column) for column in ranks.T], axis=1)
+    explained = np.sum(sums**2 / sizes[:, None], axis=0)
+    between = explained / (n_groups - 1)
+    within = np.maximum(np.sum(ranks**2, axis=0) - explained, 0.0) / (n - n_groups)
+    typical = (n - np.sum(sizes**2) / n) / (n_groups - 1)
+    total = between + (typical - 1.0) * within
+    share = np.divide(
+        between - within, total, out=np.zeros_like(total), where=total > 0
+    )
+    return n / (1.0 + np.maximum(share, 0.0) * (np.sum(sizes**2) / n - 1.0))
+
+
+def ends_of(z, sides, quantiles, evidence=None):
     """How far central shares at `LEVELS` go below and above, (2, n_levels, n_outputs).
 
     Absolute residuals z and their `quantiles_of` give both ends where the residuals may
@@ -198,7 +242,8 @@ def ends_of(z, sides, quantiles):
     [0.9, 2.1]
     """
     both = alike(quantiles)
-    score = np.abs(asymmetry(z, sides))
+    evidence = np.full(z.shape[1], len(z)) if evidence is None else evidence
+    score = np.abs(asymmetry(z, sides)) * np.sqrt(evidence / len(z))
     share = np.clip((score - SYMMETRIC) / (SKEWED - SYMMETRIC), 0.0, 1.0)
     if not share.any():
         return both
@@ -243,10 +288,11 @@ def _at(coverage, columns):
     return np.array([np.interp(coverage, LEVELS, column) for column in columns.T])
 
 
-def fit_students(z_sq):
+def fit_students(z_sq, evidence=None):
     """Degrees of freedom and scale of the Student t that fits residuals best.
 
-    No more is claimed than n residuals can tell: the tail is at most n - 1.
+    No more is claimed than n residuals can tell: the tail is at most n - 1. Where they
+    depend on each other, they are `evidence` of so many.
 
     Examples
     --------
@@ -259,7 +305,8 @@ def fit_students(z_sq):
     step = max(1, BLOCK_VALUES // (len(TAILS) * sample.shape[1]))
     blocks = [sample[i : i + step] for i in range(0, len(sample), step)]
     tail, width = np.hstack([_best_students(block) for block in blocks])
-    return np.minimum(tail, max(1, len(z_sq) - 1)), width
+    evidence = len(z_sq) if evidence is None else evidence
+    return np.minimum(tail, np.maximum(1, evidence - 1)), width
 
 
 def _best_students(z_sq):

@@ -27,6 +27,8 @@ ENOUGH = 0.05
 SORTED, MATTERS = 0.95, 30.0
 # Fewer rows than this per length say nothing.
 LEAST_RUNS = 10
+# Where the dependence goes on as far as can be seen, there are so many runs.
+FEWEST_RUNS = 4
 
 
 def run_length_of(problem, kernel, theta):
@@ -41,7 +43,9 @@ def run_length_of(problem, kernel, theta):
     if ratios.max() < GROWTH:
         return 1
     enough = np.flatnonzero(ratios >= (1.0 - ENOUGH) * ratios.max())[0]
-    return int(lengths[enough])
+    if enough < len(lengths) - 1:
+        return int(lengths[enough])
+    return min(n // FEWEST_RUNS, LENGTHS[-1])
 
 
 def are_near_in_order(problem, theta):

@@ -195,7 +195,7 @@ class LocalSet(_Rows):
         """Errors of held-out rows over half their intervals, of outputs that vary."""
         machine = copy(machine)
         state = machine.fit_state(self.X, self.Y, self.weights, groups=self.groups)
-        machine.calibrate([state])
+        machine.calibrate([state], [self.groups])
         answer = machine.answer(state, self.X_held, variance=True)
         half = machine.errors_.half_width(coverage) * np.sqrt(answer.variance)
         varies = (half > 0).all(axis=0)
