@@ -350,7 +350,28 @@ def test_independent_rows_are_no_sequence():
     X, y = make_data(LARGE)
     assert tune(X, y).run_length_ == 1
     ordered = np.argsort(X[:, 0])
-    assert tune(X[ordered], y[ordered]).run_length_ == 1
+    with pytest.warns(DataWarning, match="in order of column 0"):
+        assert tune(X[ordered], y[ordered]).run_length_ == 1
+
+
+@pytest.mark.parametrize(
+    "kind", ["one column", "grid", "useless", "groups", "shuffled"]
+)
+def test_rows_in_order_of_a_column_are_no_matter(kind):
+    rng = np.random.default_rng(0)
+    X, groups = rng.uniform(-2, 2, (80, 2)), None
+    X = X[np.argsort(X[:, 0])]
+    if kind == "one column":
+        X = X[:, :1]
+    elif kind == "grid":
+        X = np.stack(np.meshgrid(np.arange(8.0), np.arange(10.0)), -1).reshape(-1, 2)
+    elif kind == "groups":
+        groups = np.arange(80) // 4
+    elif kind == "shuffled":
+        X = X[rng.permutation(80)]
+    column = X[:, -1] if kind == "useless" else X[:, 0]
+    y = np.sin(column) + 0.01 * rng.normal(size=80)
+    GP("rbf").fit(X, y, groups=groups)
 
 
 @pytest.mark.parametrize("descent", ["descend", "descend_columns"])

@@ -103,6 +103,21 @@ def warn_of_sequence(run_length):
     )
 
 
+def warn_of_order(columns):
+    """Say that rows are in order of some columns, whose numbers these are."""
+    if len(columns):
+        notes.warn(
+            f"The rows are in order of column {', '.join(map(str, columns))} (counted "
+            "from 0). If rows of a later time are to be predicted, this model knows "
+            "nothing like them: means go back to the average, and intervals promise "
+            "too much where the outputs have a trend. Predict changes instead of "
+            "levels, leave out columns that only grow, and test on the last rows. If "
+            "the order means nothing, shuffle the rows.",
+            DataWarning,
+            stacklevel=5,
+        )
+
+
 def warn_of_outliers():
     """Say that some outputs contradict all rows around them."""
     _warn(

@@ -7,7 +7,12 @@ a row for every group of outputs: the logs of the hyperparameters, the noise las
 import numpy as np
 
 from .. import kernels, tuning
-from .._validation import warn_of_bounds, warn_of_outliers, warn_of_sequence
+from .._validation import (
+    warn_of_bounds,
+    warn_of_order,
+    warn_of_outliers,
+    warn_of_sequence,
+)
 from ..tuning.cost import TuningCost, searches_for, tuning_cost
 from .calibration import MOST_LEARNED, CalibratedMachine
 from .gp_options import check_gp_groups, check_gp_options
@@ -50,6 +55,8 @@ class TunedGP(CalibratedMachine):
         self.is_robust_ = any(tuned.is_robust for tuned in results)
         if self.run_length_ > 1:
             warn_of_sequence(self.run_length_)
+        elif groups is None:
+            warn_of_order(results[0].in_order)
         if self.is_robust_ and tuning.is_auto(self.robust):
             warn_of_outliers()
         ends = [tuned.at_bounds for tuned in results]

@@ -38,7 +38,7 @@ from ._outputs import share_outputs
 from ._problem import NOISE_BOUNDS as NOISE_BOUNDS
 from ._problem import Candidate, Problem, standardize
 from ._search import LikelihoodSearch, PredictionSearch, Search, by_likelihood
-from ._serial import run_length_of
+from ._serial import run_length_of, sorted_columns
 from ._starts import explains_little, shorter_alone, shorter_starts
 
 # Neighbourhoods whose likelihood is climbed, and their rows.
@@ -108,6 +108,9 @@ class Tuned(NamedTuple):
     at_bounds: AtBounds
     """Which hyperparameters ended at a bound, where that means trouble."""
 
+    in_order: np.ndarray
+    """Columns of many that matter, and by which all rows are in order; numbers."""
+
 
 class Tools(NamedTuple):
     """What candidates are found and compared by."""
@@ -155,7 +158,8 @@ def tune(
         columns = np.flatnonzero(restore.used[:-1])
         numbers = output_groups[problem.outputs]
         bounds = at_bounds(problem, winners, columns, numbers)
-        return Tuned(*parts, best.inflation, is_robust, bounds)
+        in_order = columns[sorted_columns(problem, best.theta)]
+        return Tuned(*parts, best.inflation, is_robust, bounds, in_order)
 
     if problem.Y.shape[1] == 0 or len(X) < 2 or not problem.free.any():
         return finish([Candidate(first, start)], {})

@@ -27,6 +27,8 @@ ENOUGH = 0.05
 SORTED, MATTERS = 0.95, 30.0
 # Fewer rows than this per length say nothing.
 LEAST_RUNS = 10
+# Fewer rows may be in order by design.
+FEWEST = 20
 # Where the dependence goes on as far as can be seen, there are so many runs.
 FEWEST_RUNS = 4
 
@@ -69,6 +71,22 @@ def are_sorted(problem, theta):
     signs = np.sign(np.diff(problem.X[rows], axis=0)).mean(axis=0)
     matters = theta[:-1] < np.log(MATTERS)
     return bool((np.abs(signs[matters]) > SORTED).any())
+
+
+def sorted_columns(problem, theta):
+    """Columns that matter, among others, and by which all rows are in order; numbers.
+
+    Rows that are yet to come may lie beyond all others then.
+    """
+    n, n_columns = problem.X.shape
+    is_named = not kernels.is_object(problem.kernel)
+    if n < FEWEST or n_columns < 2 or not (is_named and problem.free.any()):
+        return np.empty(0, dtype=np.intp)
+    rows = np.linspace(0, n - 2, min(n - 1, 500)).astype(np.intp)
+    here = np.sign(problem.X[rows + 1] - problem.X[rows]).mean(axis=0)
+    along = np.sign(np.diff(problem.X[rows], axis=0)).mean(axis=0)
+    is_sorted = (np.abs(here) > SORTED) & (np.abs(along) > SORTED)
+    return np.flatnonzero(is_sorted & (theta[:-1] < np.log(MATTERS)))
 
 
 def growth_of_errors(problem, kernel, theta, lengths):
