@@ -53,7 +53,9 @@ def data(n_rows=240):
 
 
 def make_model(machine=None, **options):
-    options = {"subdomain_size": 20, "overlap": 0.5, "random_state": 0} | options
+    # Scales are chosen before the stages, and again when a fit goes on.
+    few = {"subdomain_size": 20, "overlap": 0.5, "random_state": 0}
+    options = few | {"target": "identity"} | options
     machine = GP(noise=0.01) if machine is None else machine
     return OverlappingCoverRegressor(machine, **options)
 
@@ -118,7 +120,7 @@ def test_sizes_by_the_rule_of_auto_are_the_local_ones(
 def test_outputs_go_to_another_scale_on_the_workers_too(client, path, tmp_path):
     X, Y = data()
     Y = np.exp(Y)
-    model = make_model(GP("rbf", 1.0, 0.01), target="auto")
+    model = make_model(GP("rbf", noise=0.01), target="auto")
     on_cluster.fit(model, X, Y, path, client)
     assert "log" in model.target_.names
     local = store.fit_into(

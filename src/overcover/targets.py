@@ -428,7 +428,7 @@ def held_out(data, target, groups, judge) -> HeldOut:
             left = judge.groups_to_leave_out(left, np.flatnonzero(others))
             w = None if weights is None else weights[others]
             state = judge.fit_state(X[others], Z[others], w, groups=left)
-            judge.calibrate([state])
+            judge.calibrate([state], [left])
             answer = judge.answer(state, X[own], variance=True)
             parts = answer.mean, np.sqrt(answer.variance), judge.errors_, target
             outcomes = Outcomes(*parts)

@@ -350,7 +350,7 @@ class CalibratedMachine(Machine):
                 s.excess.copy(),
                 *s.output_moments,
                 s.sides[s.judged],
-                None if is_alone else own[s.judged],
+                None if is_alone else own[s.rows_left_out][s.judged],
             )
             for s, own in zip(states, numbers)
         ]

@@ -124,9 +124,14 @@ class GPState(NamedTuple):
     `overcover.machines.gaps`; shape (2, N_STEPS, n_outputs)."""
 
     @property
+    def rows_left_out(self):
+        """Places of the rows whose errors calibrate: those that are owned."""
+        return np.arange(self.ratios.shape[1])
+
+    @property
     def judged(self):
-        """Those of the owned rows that weigh enough to be calibrated by."""
-        return are_judged(self.weights[: self.ratios.shape[1]])
+        """Those of the rows left out that weigh enough to be calibrated by."""
+        return are_judged(self.weights[self.rows_left_out])
 
     @property
     def output_moments(self):

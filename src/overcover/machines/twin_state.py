@@ -212,6 +212,11 @@ class TwinState(NamedTuple):
             check_distances(farthest, 1.0 / self.rows.weights)
 
     @property
+    def rows_left_out(self):
+        """Places of the rows whose errors calibrate."""
+        return self.left
+
+    @property
     def judged(self):
         """Those of the rows left out that weigh enough to be calibrated by."""
         return are_judged(self.rows.weights[self.left])
