@@ -83,7 +83,8 @@ def test_a_fit_is_that_of_python(folder, frame, model):
     assert said["features"] == NAMES
     assert said["targets"] == ["y", "z"]
     assert (said["rows"], said["subdomain_size"], said["overlap"]) == (300, 60, 0.5)
-    assert set(said["timings"]) == {"tuning", "partition", "cover", "machines"}
+    stages = {"scales", "tuning", "partition", "cover", "machines"}
+    assert set(said["timings"]) == stages
     here = OverlappingCoverRegressor(
         "gp", subdomain_size=60, overlap=0.5, random_state=3, n_jobs=1
     ).fit(frame[NAMES], frame[["y", "z"]].to_numpy())
@@ -670,6 +671,7 @@ def test_an_unfinished_fit_goes_on(folder, tmp_path, monkeypatch):
     """Interrupted among the machines; the second run ends with the same model."""
     fit = ["fit", str(folder / "data.csv"), "-t", "y,z", "-o", str(tmp_path / "m.ocm")]
     fit += ["--subdomain-size", "60", "--overlap", "0.5", "--seed", "3"]
+    fit += ["--scale", "identity"]  # or machines would be fitted to choose it, too
     made, fit_state = [], GP.fit_state
 
     def interrupted(self, *arguments):

@@ -33,6 +33,9 @@ from overcover import (
     TwoLevelKMeans,
 )
 
+# Some checks have outputs that inputs say nothing about, and a fit says so.
+pytestmark = pytest.mark.filterwarnings("ignore:The inputs say next to nothing")
+
 TWIN = (2.0, 2.0, 0.01, 0.01)
 FIXED = {"length_scale": 2.0, "noise": 0.01}
 # The checks fit 1 to 200 rows: with 40 to a subdomain there are 1 to 50 subdomains.
