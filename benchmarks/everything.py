@@ -58,17 +58,17 @@ ALONE = {
 # Their errors alone are published, and do not depend on the load.
 BESIDE = {
     "trust": Section(
-        "benchmarks/trust.py --section outputs,weights,logs,gaps,kernels", 600
+        "benchmarks/trust.py --section outputs,weights,logs,gaps,kernels", 1200
     ),
-    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 600),
-    "parameters": Section(f"{EXPERIMENTS} parameters,readings,lemma,components", 600),
-    "covers": Section("benchmarks/gp.py --section routers,overlap,memory", 300),
-    "posterior": Section("benchmarks/posterior.py", 400),
-    "learned": Section("benchmarks/systems.py --section agreement,learned", 300),
-    "constants": Section("benchmarks/constants.py", 300),
-    "faults": Section("benchmarks/faults.py", 300),
-    "pose": Section("benchmarks/pose.py", 300),
-    "boundaries": Section("benchmarks/boundaries.py", 300),
+    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 1200),
+    "parameters": Section(f"{EXPERIMENTS} parameters,readings,lemma,components", 1200),
+    "covers": Section("benchmarks/gp.py --section routers,overlap,memory", 900),
+    "posterior": Section("benchmarks/posterior.py", 900),
+    "learned": Section("benchmarks/systems.py --section agreement,learned", 900),
+    "constants": Section("benchmarks/constants.py", 900),
+    "faults": Section("benchmarks/faults.py", 900),
+    "pose": Section("benchmarks/pose.py", 900),
+    "boundaries": Section("benchmarks/boundaries.py", 900),
 }
 LARGE = {
     "million": Section("benchmarks/scale.py --section million", 3600),

@@ -264,12 +264,19 @@ def test_auto_chooses_for_each_output_on_its_own(rows):
     assert fit_target("log", data._replace(Y=Y[:, 1:]), None).names == ("log", "log")
 
 
-@pytest.mark.parametrize(("factor", "names"), [(1.5, ()), (1.0, ("log",))])
-def test_a_scale_that_makes_means_worse_is_not_chosen(monkeypatch, factor, names):
-    # Densities gain from many small outputs, means lose by a few large ones.
-    density, squares, low, high = np.ones((4, 100, 1))
+@pytest.mark.parametrize(
+    ("low", "factor", "names"),
+    [
+        (1.0, 1.0, ()),  # means are no better
+        (1.0, 0.5, ("log",)),
+        (-1.0, 1.0, ("log",)),  # intervals cross zero
+        (-1.0, 1.5, ()),  # but means are worse
+    ],
+)
+def test_a_scale_is_for_better_means_or_for_bounds(monkeypatch, low, factor, names):
+    density, squares, high, low = np.full((4, 100, 1), [[[1]], [[1]], [[9]], [[low]]])
     first = targets.HeldOut(density, squares, low, high, None)
-    other = targets.HeldOut(density + 1.0, factor * squares, low, high, None)
+    other = targets.HeldOut(density + 1.0, factor * squares, abs(low), high, None)
     results = iter([first, other, other])
     monkeypatch.setattr(targets, "held_out", lambda *_: next(results))
     y = 1.0 + np.random.default_rng(0).lognormal(size=100)

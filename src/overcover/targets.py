@@ -44,11 +44,9 @@ MOST_JUDGED, LEAST_JUDGED, N_PARTS = 600, 30, 3
 LOPSIDED = 1.5
 # A scale must be better than the one before by so many standard errors.
 SURE = 2.0
-# Unless more intervals than this share cross a bound that the scale has.
-MOST_CROSSED = 0.05
-# What a scale may add to mean squared errors: densities gain where rows are many and
-# alike, means may lose where they are few and far.
-MOST_LOST = 0.02
+# Unless more intervals than this share cross a bound that the scale has; then it may
+# add as much to mean squared errors, or a standard error, not more.
+MOST_CROSSED, MOST_LOST = 0.05, 0.02
 
 
 class Unchanged:
@@ -329,10 +327,11 @@ def joined(learned):
 def choose(data, groups, judge):
     """For each output the scale on which rows held out are likeliest, in units of y.
 
-    A scale must be better than those before it in `SCALES` beyond doubt, and its means
-    hardly worse: ties go to the first, "identity". Any gain is enough where intervals
-    so far cross bounds that the scale has. Only outputs with one long tail, or between
-    0 and 1, are looked at. Work and memory do not grow with the number of rows.
+    A scale must be better than those before it in `SCALES` beyond doubt, in densities
+    and in means: ties go to the first, "identity". Any gain of densities is enough
+    where intervals so far cross bounds that the scale has, and means hardly suffer.
+    Only outputs with one long tail, or between 0 and 1, are looked at. Work and memory
+    do not grow with the number of rows.
     """
     n_rows, n_outputs = data.Y.shape
     kept = [("identity", ())] * n_outputs
@@ -352,12 +351,7 @@ def choose(data, groups, judge):
             trial[j] = learn(name, data, j)
         new = held_out(some, joined(trial), groups, best.judge)
         for j in allowed:
-            low, high = SCALES[name].bounds(trial[j][1])
-            crossed = np.mean((best.low[:, j] < low) | (best.high[:, j] > high))
-            gain = new.density[:, j] - best.density[:, j]
-            least = 0.0 if crossed > MOST_CROSSED else SURE * standard_error(gain)
-            most = (1.0 + MOST_LOST) * best.squares[:, j].mean()
-            if np.mean(gain) > least and new.squares[:, j].mean() < most:
+            if is_better(best, new, j, *SCALES[name].bounds(trial[j][1])):
                 kept[j] = trial[j]
                 for before, after in zip(best[:-1], new[:-1]):
                     before[:, j] = after[:, j]
@@ -410,6 +404,16 @@ class HeldOut(NamedTuple):
     judge: Any
     """A machine with the length scales that predicted: they hardly differ between
     scales, and take most of the time."""
+
+
+def is_better(old, new, j, low, high):
+    """Whether output j is better predicted on a scale that keeps between two bounds."""
+    densities = new.density[:, j] - old.density[:, j]
+    squares = old.squares[:, j] - new.squares[:, j]
+    if np.mean((old.low[:, j] < low) | (old.high[:, j] > high)) > MOST_CROSSED:
+        most_lost = max(MOST_LOST * old.squares[:, j].mean(), standard_error(squares))
+        return np.mean(densities) > 0 and np.mean(squares) > -most_lost
+    return all(np.mean(d) > SURE * standard_error(d) for d in (densities, squares))
 
 
 def held_out(data, target, groups, judge) -> HeldOut:
