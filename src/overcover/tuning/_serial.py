@@ -26,7 +26,7 @@ ENOUGH = 0.05
 # matters if its length scale is shorter, in deviations.
 SORTED, MATTERS = 0.95, 30.0
 # Fewer rows than this per length say nothing.
-LEAST_RUNS = 10
+LEAST_RUNS = 6
 # Fewer rows may be in order by design.
 FEWEST = 20
 # Where the dependence goes on as far as can be seen, there are so many runs.
