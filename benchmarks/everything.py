@@ -38,7 +38,7 @@ class Section(NamedTuple):
 
 # Their seconds are published.
 ALONE = {
-    "peers": Section("benchmarks/rivals.py", 1200),
+    "peers": Section("benchmarks/rivals.py", 2700),
     "nn": Section("benchmarks/gp.py --section nn", 300),
     "partition": Section("benchmarks/partition.py", 180),
     "twin": Section("benchmarks/twin.py", 360),
@@ -60,7 +60,9 @@ BESIDE = {
     "trust": Section(
         "benchmarks/trust.py --section outputs,weights,logs,gaps,kernels", 1200
     ),
-    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 1200),
+    "rows": Section(
+        "benchmarks/trust.py --section small,outliers,surprises,pose", 1200
+    ),
     "parameters": Section(f"{EXPERIMENTS} parameters,readings,lemma,components", 1200),
     "covers": Section("benchmarks/gp.py --section routers,overlap,memory", 900),
     "posterior": Section("benchmarks/posterior.py", 900),

@@ -6,7 +6,7 @@ Prints a table per data set and writes benchmarks/results/peers.json. Contenders
 `peers`; each runs in a process of its own, with the same rows and the same number of
 threads. It fits and predicts a few rows first, so that neither imports nor compilation
 count. A contender that fails or exceeds its time has a row that says so. Errors and
-widths are in standard deviations of the outputs. Some 15 minutes on two cores.
+widths are in standard deviations of the outputs. Half an hour on two cores.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class Settings(NamedTuple):
     """Seconds of wall-clock time to fit and predict."""
 
 
-FULL = Settings(None, 2000, 2, 120)
+FULL = Settings(None, 2000, 8, 120)
 QUICK = Settings(300, 100, 2, 20)
 
 # -- one contender, in its own process -------------------------------------------------

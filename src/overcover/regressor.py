@@ -276,13 +276,7 @@ high) or transformer, default="auto"
         self._check_options()
         progress = FitProgress(self, n_stages=5, verbose=self.verbose)
         with progress.stage("scales"):
-            scales = self._choose_input_scales(data, groups)
-            judged = data._replace(X=inputs.on_scale(scales, data.X))
-            target = self._choose_target(judged, groups)
-        if scales is not None:
-            self.input_scales_ = scales
-        if not isinstance(target, Unchanged):
-            self.target_ = target
+            scales, target = self._choose_scales(data, groups)
         if hasattr(self, "encoder_") and np.any(target.is_changed):
             # It learns effects of words on outputs: on the scale of the model.
             Z = target.forward(numbers_of(y, "y").reshape(len(y), -1))
@@ -338,19 +332,23 @@ high) or transformer, default="auto"
             data = data._replace(rows=runner.rows)
         return data, X_target, groups
 
-    def _choose_input_scales(self, data, groups):
-        """Scales of columns with long tails; None where X stays as it is."""
-        machine = make_machine(self.machine)
-        if self.input_scale != inputs.AUTO or not machine.learns_metric:
-            return None
-        return inputs.choose(data, groups, GP(**JUDGE))
+    def _choose_scales(self, data, groups):
+        """Scales of inputs, None for X as it is, and of outputs; sets both attributes.
 
-    def _choose_target(self, data, groups):
-        """The scale of the outputs; "auto" is for machines that learn a metric."""
-        is_auto = isinstance(self.target, str) and self.target == AUTO
-        if is_auto and not make_machine(self.machine).learns_metric:
-            return Unchanged()
-        return fit_target(self.target, data, groups, GP(**JUDGE))
+        "auto" chooses for machines that learn their metric.
+        """
+        is_free = make_machine(self.machine).learns_metric
+        scales, target, judge = None, Unchanged(), GP(**JUDGE)
+        if self.input_scale == inputs.AUTO and is_free:
+            scales = inputs.choose(data, groups, judge)
+        if is_free or not isinstance(self.target, str) or self.target != AUTO:
+            judged = data._replace(X=inputs.on_scale(scales, data.X))
+            target = fit_target(self.target, judged, groups, judge)
+        if scales is not None:
+            self.input_scales_ = scales
+        if not isinstance(target, Unchanged):
+            self.target_ = target
+        return scales, target
 
     def _recipe(self, data, in_memory, budget=None, choice=None) -> Recipe:
         """What the stages need besides the rows; refuses wrong parameters."""
