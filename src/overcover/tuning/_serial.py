@@ -136,5 +136,5 @@ def correlation_of_close(rows, errors, variances):
     for lag in range(1, CLOSE + 1):
         close = rows[lag:] - rows[:-lag] <= CLOSE
         total += np.sum((z[lag:] * z[:-lag])[close], axis=0)
-        n_pairs += np.count_nonzero(close)
+        n_pairs += int(np.sum(close))
     return total / max(n_pairs, 1)
