@@ -347,10 +347,10 @@ def test_rows_in_sequence_are_noticed_and_left_out_in_runs():
 
 
 def test_a_slow_drift_below_the_noise_is_noticed():
-    X, _ = sequence(600, memory=0.95)
+    X, _ = sequence(1200, memory=0.95)
     rng = np.random.default_rng(1)
-    y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=600)
-    drift = 0.2 * np.sin(np.linspace(0, 9, 600))
+    y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=1200)
+    drift = 0.2 * np.sin(np.linspace(0, 9, 1200))
     with pytest.warns(DataWarning, match="look like a sequence"):
         assert tune(X, y + drift).run_length_ >= 64
     # Inputs that wander, and independent errors, are no sequence.

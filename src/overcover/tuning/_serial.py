@@ -24,13 +24,15 @@ GROWTH = 1.15
 # Rows are close up to so many places apart; they depend from this correlation of the
 # errors of close rows on. (On simulated logs it is at most .04 where they do not.)
 CLOSE, CORRELATED = 8, 0.08
+# Correlations of fewer rows may be chance.
+ENOUGH_ROWS = 1000
 # A length is long enough if a longer one adds less than this share.
 ENOUGH = 0.05
 # A column is sorted if so many more of its steps go up than down, or the other way; it
 # matters if its length scale is shorter, in deviations.
 SORTED, MATTERS = 0.95, 30.0
 # Fewer rows than this per length say nothing.
-LEAST_RUNS = 6
+LEAST_RUNS = 10
 # Fewer rows may be in order by design.
 FEWEST = 20
 # Where the dependence goes on as far as can be seen, there are so many runs.
@@ -47,7 +49,7 @@ def run_length_of(problem, kernel, theta):
         return 1
     ratios, correlation = growth_of_errors(problem, kernel, theta, lengths)
     grow = ratios.max() >= GROWTH
-    if not grow and correlation < CORRELATED:
+    if not grow and (n < ENOUGH_ROWS or correlation < CORRELATED):
         return 1
     enough = np.flatnonzero(ratios >= (1.0 - ENOUGH) * ratios.max())[0]
     if grow and enough < len(lengths) - 1:
