@@ -3,10 +3,13 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from overcover._parallel import one_thread_per_worker, run_tasks
+from overcover import GP, AnyRegressor, OverlappingCoverRegressor
+from overcover._parallel import MANY_ROWS, one_thread_per_worker, run_tasks
 
 each_n_jobs = pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, -1])
 
@@ -155,3 +158,55 @@ def test_who_ends_first_leaves_the_others_their_one_thread():
         assert set(n_threads()) == {1}
         second.__exit__(None, None, None)
         assert n_threads() == before
+
+
+class Recorder(RegressorMixin, BaseEstimator):
+    """Notes how many BLAS threads there are while it is fitted and predicts."""
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def __sklearn_clone__(self):
+        return self
+
+    def fit(self, X, y):
+        self.numbers.extend(threads("blas"))
+        return self
+
+    def predict(self, X):
+        self.numbers.extend(threads("blas"))
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize("in_cover", [True, False])
+def test_fits_and_predictions_have_one_blas_thread_per_worker(in_cover):
+    numbers = []
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    machine = AnyRegressor(Recorder(numbers))
+    cover = OverlappingCoverRegressor(machine, subdomain_size=30, random_state=0)
+    with threadpool_limits(3, user_api="blas"):
+        (cover if in_cover else machine).fit(X, X[:, 0]).predict(X)
+        assert set(threads("blas")) == {3}
+    assert len(numbers) > 1 and set(numbers) == {1}
+
+
+def test_scales_are_chosen_with_one_blas_thread(monkeypatch):
+    numbers, fit_state = [], GP.fit_state
+
+    def noting(self, *args, **kwargs):
+        numbers.extend(threads("blas"))
+        return fit_state(self, *args, **kwargs)
+
+    monkeypatch.setattr(GP, "fit_state", noting)
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with threadpool_limits(3, user_api="blas"):
+        OverlappingCoverRegressor(random_state=0).fit(X, np.exp(2 * X[:, 0]))
+    assert len(numbers) > 1 and set(numbers) == {1}
+
+
+def test_a_full_model_of_many_rows_leaves_the_number_of_threads_to_blas():
+    numbers = []
+    X = np.random.default_rng(0).normal(size=(MANY_ROWS, 1))
+    with threadpool_limits(3, user_api="blas"):
+        AnyRegressor(Recorder(numbers)).fit(X, X[:, 0]).predict(X)
+    assert set(numbers) == {3}

@@ -1,15 +1,17 @@
 """Workers: many independent tasks on threads, with one BLAS thread each.
 
 BLAS, NumPy and compiled loops release the interpreter lock, so threads run in parallel
-and share the data without copies. BLAS always has one thread per worker: its rounding
-depends on its number of threads, whereas results must not depend on `n_jobs`. (At 800
-rows, a second thread does not speed up a Cholesky factorisation.)
+and share the data without copies. BLAS always has one thread per worker, in fits and in
+predictions: its rounding depends on its number of threads, whereas results must not
+depend on `n_jobs`. At 800 rows, a second thread does not speed up a Cholesky
+factorisation; if other processes need the cores, it makes small products ten times
+slower. Only a full model of many rows leaves the number to BLAS, see `threads_for`.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -17,6 +19,8 @@ from typing import Any
 from joblib import effective_n_jobs
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
+# From so many rows or queries on, a full model gains by several BLAS threads.
+MANY_ROWS = 4000
 # Tasks per worker that are submitted before the caller takes their results.
 LOOKAHEAD = 4
 
@@ -73,6 +77,11 @@ def one_thread_per_worker() -> Iterator[None]:
     # An OpenMP limit holds in the thread that sets it.
     with _one_blas_thread, _threadpools().limit(limits=1, user_api="openmp"):
         yield
+
+
+def threads_for(n_rows: int):
+    """A context for a full model: one BLAS thread, or as many as it likes for many."""
+    return one_thread_per_worker() if n_rows < MANY_ROWS else nullcontext()
 
 
 def run_tasks(

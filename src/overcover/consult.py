@@ -27,7 +27,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from . import combination, routing
-from ._parallel import run_tasks
+from ._parallel import one_thread_per_worker, run_tasks
 from ._streams import FARTHEST, Rows
 from .machines import Answer, Machine, Prediction
 
@@ -227,6 +227,7 @@ def _slopes(panel, X, found):
     return slopes
 
 
+@one_thread_per_worker()
 def consult(panel, X, variance, noise=True) -> Consultation:
     """Route, ask and weigh; parameters as in `rounds`, for the queries of one round."""
     machine, states, router, scales = panel[:4]

@@ -11,6 +11,7 @@ from . import consult, inputs, routing
 from ._markup import element
 from ._notes import keep_notes
 from ._numbers import numbers_of
+from ._parallel import one_thread_per_worker
 from ._progress import CallbackSupportMixin, FitProgress, with_callbacks
 from ._validation import (
     all_or_nothing,
@@ -251,6 +252,7 @@ high) or transformer, default="auto"
         return self._fit(X, y, sample_weight, X_target, InMemory(), groups, budget)
 
     @all_or_nothing
+    @one_thread_per_worker()
     @with_callbacks
     @keep_notes
     def _fit(

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from .. import combination, kernels, tuning
-from .._parallel import run_tasks
+from .._parallel import one_thread_per_worker, run_tasks
 from .._validation import all_or_nothing, check_training_data
 from .._weights import evidence_of
 from ..machines import GP, Prediction, Predictor, TakesMachine, make_machine
@@ -31,6 +31,7 @@ class GPBaseline(WithMachine):
     """A baseline that is made of GPs; a subclass gives `_check_options` and `_fit`."""
 
     @all_or_nothing
+    @one_thread_per_worker()
     def fit(self, X, y, sample_weight=None):
         """Tune the kernel and fit the model.
 

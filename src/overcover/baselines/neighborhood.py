@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from .._neighbors import BruteIndex
 from .._notes import noted
-from .._parallel import run_tasks
+from .._parallel import one_thread_per_worker, run_tasks
 from .._validation import all_or_nothing, check_count, check_training_data
 from ..machines import Prediction, make_machine
 from ._shared import WithMachine
@@ -115,6 +115,7 @@ class NeighborhoodRegressor(WithMachine):
     n_targets: Any = field(default=None, kw_only=True)
 
     @all_or_nothing
+    @one_thread_per_worker()
     def fit(self, X, y, sample_weight=None, X_target=None):
         """Tune the machine, copy the rows and index them.
 

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._neighbors import BruteIndex
 from .._optimize import minimize_batch
-from .._parallel import run_tasks
+from .._parallel import one_thread_per_worker, run_tasks
 from .._streams import FARTHEST, center_of, typical_moments_of
 from .._validation import (
     all_or_nothing,
@@ -87,6 +87,7 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
     random_state: Any = None
 
     @all_or_nothing
+    @one_thread_per_worker()
     def fit(self, X, y):
         """Store the rows, and learn length scales; shapes as in scikit-learn."""
         X, Y, *_ = check_training_data(self, X, y)

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from .. import consult
+from .._parallel import one_thread_per_worker
 from .._validation import all_or_nothing
 from ..fitting import InMemory
 from ._changes import batch_of, compare, places_of
@@ -46,6 +47,7 @@ class LearnsOn:
         return object.__getattribute__(self, name)
 
     @all_or_nothing
+    @one_thread_per_worker()
     def _settle(self):
         vars(self).pop("_ground").settle(self)
 
@@ -72,6 +74,7 @@ class LearnsOn:
             vars(self).pop(name, None)
 
     @all_or_nothing
+    @one_thread_per_worker()
     def partial_fit(self, X, y, sample_weight=None, groups=None):
         """Learn from more rows; only the subdomains that get some are fitted again.
 
@@ -122,6 +125,7 @@ class LearnsOn:
         return self
 
     @all_or_nothing
+    @one_thread_per_worker()
     def forget(self, rows):
         """Unlearn rows; the numbers of all others stay.
 
@@ -144,6 +148,7 @@ class LearnsOn:
         return self
 
     @all_or_nothing
+    @one_thread_per_worker()
     def retune(self):
         """Fit anew on all rows that the model has: new hyperparameters, a new cover.
 

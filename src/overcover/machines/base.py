@@ -31,6 +31,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from .._notes import keep_notes
+from .._parallel import threads_for
 from .._streams import typical_moments_of
 from .._validation import (
     all_or_nothing,
@@ -318,6 +319,12 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         warn_of_few_rows(len(X))
         warn_of_codes(X)
         self._check_alone(len(X))
+        with threads_for(len(X)):
+            self._fit_rows(X, Y, sample_weight, rows, X_target, groups)
+        return self
+
+    def _fit_rows(self, X, Y, sample_weight, rows, X_target, groups):
+        """`_fit` on checked rows."""
         rng = check_random_state(getattr(self, "random_state", None))
         sample_weight = self.weigh(X, sample_weight, X_target, rng)
         self.tune(X, Y, sample_weight, len(X), rng, None, groups)
@@ -327,7 +334,6 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         self.state_ = self.fit_state(X, Y, sample_weight, keep=keep, groups=left)
         self.calibrate([self.state_], [left])
-        return self
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "state_")
@@ -338,7 +344,8 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _predict_rows(self, X, return_std, noise=True):
         X = X.astype(np.float64, copy=False)
-        answer = self.answer(self.state_, X, variance=return_std)
+        with threads_for(len(X)):
+            answer = self.answer(self.state_, X, variance=return_std)
         variance = answer.variance if noise else answer.function
         return Prediction(answer.mean, None if variance is None else np.sqrt(variance))
 
