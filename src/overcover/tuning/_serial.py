@@ -24,8 +24,9 @@ GROWTH = 1.15
 # Rows are close up to so many places apart; they depend from this correlation of the
 # errors of close rows on. (On simulated logs it is at most .04 where they do not.)
 CLOSE, CORRELATED = 8, 0.08
-# Correlations of fewer rows may be chance.
-ENOUGH_ROWS = 1000
+# Of n rows, the correlation must exceed this over the root of n: less may be chance. Of
+# fewer than so many rows, any may be.
+CHANCE, ENOUGH_ROWS = 1.8, 300
 # A length is long enough if a longer one adds less than this share.
 ENOUGH = 0.05
 # A column is sorted if so many more of its steps go up than down, or the other way; it
@@ -49,7 +50,8 @@ def run_length_of(problem, kernel, theta):
         return 1
     ratios, correlation = growth_of_errors(problem, kernel, theta, lengths)
     grow = ratios.max() >= GROWTH
-    if not grow and (n < ENOUGH_ROWS or correlation < CORRELATED):
+    least = max(CORRELATED, CHANCE / np.sqrt(n)) if n >= ENOUGH_ROWS else np.inf
+    if not grow and correlation < least:
         return 1
     enough = np.flatnonzero(ratios >= (1.0 - ENOUGH) * ratios.max())[0]
     if grow and enough < len(lengths) - 1:
