@@ -1,4 +1,4 @@
-r"""The importance-weighted Twin GP: trained where the queries will be.
+r"""The importance-weighted Twin GP, for covariate shift.
 
     X, Y -> metric -> partition -> cover -> [machines] -> routing -> combination
     -> prediction
@@ -80,7 +80,7 @@ class ImportanceWeightedTwinGP(TwinGP):
 
     description = TwinGP.description._replace(
         name="iwtgp",
-        help="a Twin GP for queries from elsewhere",
+        help="a Twin GP for covariate shift",
         removed=("inverse",),
     )
 
