@@ -85,7 +85,7 @@ def test_intervals_that_are_too_narrow_or_too_wide_are_told(healthy):
     (finding,) = said(advise(model, X, y, X_test, y_test + noise), "hold only")
     assert finding.severity == "problem"
     quiet = model.predict(X_test)
-    (finding,) = said(advise(model, X, y, X_test, quiet), "wider than need be")
+    (finding,) = said(advise(model, X, y, X_test, quiet), "they are too wide")
     assert "100.0 %" in finding.text
 
 
@@ -108,7 +108,7 @@ def test_answers_worse_than_the_mean_are_a_problem(healthy):
     model, _, _, X_test, y_test = healthy
     findings = advise(model, None, None, X_test, -y_test)
     assert findings[0].severity == "problem"
-    assert said(findings, "better answer")
+    assert said(findings, "more accurate")
 
 
 def test_one_wrong_measurement_is_pointed_at(healthy):
@@ -228,7 +228,7 @@ class Forgetful(AnyRegressor):
 def test_a_machine_that_keeps_no_rows_is_advised_if_they_are_given(surface):
     X, y = surface
     machine = Forgetful().fit(X, y)
-    assert said(advise(machine, X, y, X, -y), "better answer")
+    assert said(advise(machine, X, y, X, -y), "more accurate")
     assert said(advise(machine, X), "no predictive variance")
     with pytest.raises(ValueError, match=r"Forgetful keeps no training rows. Give X"):
         advise(machine)
