@@ -125,7 +125,7 @@ def test_a_bad_subdomain_is_named(healthy):
     rows = np.tile(np.flatnonzero(home == worst), 4)
     X = np.concatenate([X_test, X_test[rows], X_test, X_test, X_test])
     y = np.concatenate([y_test, y_test[rows] + 5.0, y_test, y_test, y_test])
-    assert said(advise(model, None, None, X, y), f"subdomain {worst} answers")
+    assert said(advise(model, None, None, X, y), f"subdomain {worst} predicts")
 
 
 def test_a_cover_of_almost_everything_is_told(surface):
@@ -247,7 +247,7 @@ def test_repeated_rows_are_counted(surface):
     assert finding.severity == "warning"
 
 
-@pytest.mark.filterwarnings("ignore:The inputs say next to nothing")
+@pytest.mark.filterwarnings("ignore:The inputs explain almost nothing")
 def test_noise_at_its_bounds_is_told(surface):
     X, _ = surface
     findings = advise(fitted(X, X[:, 0] + X[:, 1], GP(length_scale=10.0)))

@@ -1,4 +1,4 @@
-"""Advice: sentences about a fitted model, its data and predictions, with a remedy."""
+"""Advice about a fitted model, its data and its predictions."""
 
 import time
 from typing import Any, NamedTuple

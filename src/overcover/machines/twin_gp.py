@@ -1,4 +1,4 @@
-r"""The Twin Gaussian Process machine: outputs that are alike where inputs are.
+r"""The Twin Gaussian Process machine: outputs are similar where inputs are.
 
     X, Y -> metric -> partition -> cover -> [machines] -> routing -> combination
     -> prediction

@@ -1,4 +1,4 @@
-"""`plan`: what a fit will take, and the M and p that a budget allows."""
+"""`plan`: the cost of a fit, and the M and p for a budget."""
 
 import time
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """Tables as they are: words, dates and gaps become columns of numbers.
 
-- A number stays as it is, and a date is the number of days since 1970. If some cells of
-  the training table lack one, the median stands in and a second column says so.
+- A number stays as it is, and a date is the number of days since 1970. The median
+  replaces missing cells, and a second column of 0 and 1 marks them.
 - A word becomes columns of 0 and 1, one for each level (each different word). A column
   of many levels becomes one number instead: the effect of the level on the output, see
   `overcover.tables._effects`. On training rows it comes from other rows (out of fold),
@@ -33,8 +33,8 @@ KINDS = ("number", "date", "words")
 class TableEncoder(BaseEstimator):
     """How the columns of a DataFrame become numbers.
 
-    `OverlappingCoverRegressor` makes one where a DataFrame holds words, dates or gaps;
-    give one as its parameter `encoder` to change the rules. Memory: the encoded table,
+    `OverlappingCoverRegressor` makes one if a DataFrame holds words, dates or gaps. To
+    change the rules, pass one as the parameter `encoder`. Memory: the encoded table,
     and as much again for the effects of levels.
 
     Parameters
