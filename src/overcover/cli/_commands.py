@@ -78,8 +78,8 @@ def fit(
 ):
     """Fit a model on a table.
 
-    To resume an interrupted fit, repeat the command. A finished fit is not repeated.
-    Only --replace replaces a model of other data or options.
+    To resume an interrupted fit, repeat the command. A finished fit is not
+    repeated. Only --replace replaces a model of other data or options.
     """
     if budget is not None and subdomain_size is not None:
         raise Mistake("--budget chooses --subdomain-size: give one of them.")
@@ -161,9 +161,9 @@ def predict(
 ):
     """Predict for the rows of a table; memory does not grow with the table.
 
-    Columns are matched by name, in any order. Predictions have the names of the
-    targets, with _std, _low, _high or _q0.9 (for --quantile 0.9) appended. A copied
-    column of the same name has _given appended.
+    Columns are matched by name, in any order. Predictions have the names of
+    the targets, with _std, _low, _high or _q0.9 (for --quantile 0.9) appended.
+    A copied column of the same name has _given appended.
     """
     check_output(out, data)
     if not (noise or std):

@@ -41,10 +41,11 @@ def compare(
 ):
     """Compare methods on a table by cross-validation.
 
-    The methods are the cover with GPs (odc-gp) and with Twin GPs (odc-tgp), nearest
-    neighbours (knn), ridge, gradient boosting (boosting) and the mean. All are tuned
-    on the training rows of a fold. Rows of a time series resemble their neighbours:
-    keep blocks of them together, --block 100, or all errors will be too small.
+    The methods are the cover with GPs (odc-gp) and with Twin GPs (odc-tgp),
+    nearest neighbours (knn), ridge, gradient boosting (boosting) and the mean.
+    All are tuned on the training rows of a fold. Rows of a time series resemble
+    their neighbours: keep blocks of them together, such as --block 100, or all
+    errors are too small.
     """
     from . import _compare
 
