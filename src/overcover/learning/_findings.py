@@ -1,4 +1,4 @@
-"""What to say of a model that has learned on, as lines such as "note: ..."."""
+"""Advice about models after `partial_fit`, as lines such as "note: ..."."""
 
 from .._markup import number
 from ..tuning.cost import TuningCost

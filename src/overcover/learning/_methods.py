@@ -146,10 +146,10 @@ class LearnsOn:
 
     @all_or_nothing
     def retune(self):
-        """Fit anew on all rows that the model has: new hyperparameters, a new cover.
+        """Fit again on all rows of the model, with new hyperparameters and cover.
 
-        Row numbers stay, and so does the encoder of tables. A model that was fitted for
-        targets (``X_target``) cannot: fit it again.
+        Row numbers and the encoder of tables do not change. This is not possible for a
+        model that was fitted with ``X_target``: call `fit` instead.
 
         Returns
         -------

@@ -336,13 +336,13 @@ class FullModel(Predictor):
         return as_training_shape(self, slopes)
 
     def explain(self, X, n_neighbors=5):
-        """Say why: which subdomains answered, with which weights; which rows are near.
+        """Explain predictions by subdomains, their weights and the nearest rows.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features) or (n_features,)
         n_neighbors : int, default=5
-            Nearest training rows to list. Every training row is looked at.
+            Nearest training rows to list. The search reads every training row.
 
         Returns
         -------

@@ -40,11 +40,11 @@ class TableEncoder(BaseEstimator):
     Parameters
     ----------
     words : sequence of str, default=()
-        Columns to take as words even if they look like numbers, such as postcodes.
+        Columns of numbers that are names, such as postcodes.
     cycles : sequence of {"year", "week", "day"}, default=()
-        Cycles of every column of dates to add, each as a sine and a cosine.
+        Cycles of dates: each adds a sine and a cosine to every column of dates.
     one_hot : int, default=12
-        Most levels of a column that becomes columns of 0 and 1.
+        The largest number of levels that become columns of 0 and 1.
 
     Attributes
     ----------
