@@ -238,12 +238,12 @@ def test_inputs_that_explain_nothing_are_spoken_of():
     X, y = draw(200)
     noise = np.random.default_rng(3).normal(size=200)
     with pytest.warns(
-        DataWarning, match="nothing about the output: .* Check that rows"
+        DataWarning, match="nothing of the output: .* Check that the rows"
     ):
         GP(random_state=0).fit(X, noise)
-    with pytest.warns(DataWarning, match=r"nothing about output 1 \(counted from 0\)"):
+    with pytest.warns(DataWarning, match=r"nothing of output 1 \(counted from 0\)"):
         model = GP(random_state=0).fit(X, np.column_stack([y, noise]))
-    assert "nothing about output 1" in model.notes_[0]
+    assert "nothing of output 1" in model.notes_[0]
 
 
 @pytest.mark.parametrize("n_samples, period", [(300, 12), (600, 20), (1500, 40)])
