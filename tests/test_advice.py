@@ -85,7 +85,7 @@ def test_intervals_that_are_too_narrow_or_too_wide_are_told(healthy):
     (finding,) = said(advise(model, X, y, X_test, y_test + noise), "hold only")
     assert finding.severity == "problem"
     quiet = model.predict(X_test)
-    (finding,) = said(advise(model, X, y, X_test, quiet), "wider than need be")
+    (finding,) = said(advise(model, X, y, X_test, quiet), "they are too wide")
     assert "100.0 %" in finding.text
 
 
@@ -108,7 +108,7 @@ def test_answers_worse_than_the_mean_are_a_problem(healthy):
     model, _, _, X_test, y_test = healthy
     findings = advise(model, None, None, X_test, -y_test)
     assert findings[0].severity == "problem"
-    assert said(findings, "better answer")
+    assert said(findings, "more accurate")
 
 
 def test_one_wrong_measurement_is_pointed_at(healthy):
@@ -125,7 +125,7 @@ def test_a_bad_subdomain_is_named(healthy):
     rows = np.tile(np.flatnonzero(home == worst), 4)
     X = np.concatenate([X_test, X_test[rows], X_test, X_test, X_test])
     y = np.concatenate([y_test, y_test[rows] + 5.0, y_test, y_test, y_test])
-    assert said(advise(model, None, None, X, y), f"subdomain {worst} answers")
+    assert said(advise(model, None, None, X, y), f"subdomain {worst} predicts")
 
 
 def test_a_cover_of_almost_everything_is_told(surface):
@@ -228,7 +228,7 @@ class Forgetful(AnyRegressor):
 def test_a_machine_that_keeps_no_rows_is_advised_if_they_are_given(surface):
     X, y = surface
     machine = Forgetful().fit(X, y)
-    assert said(advise(machine, X, y, X, -y), "better answer")
+    assert said(advise(machine, X, y, X, -y), "more accurate")
     assert said(advise(machine, X), "no predictive variance")
     with pytest.raises(ValueError, match=r"Forgetful keeps no training rows. Give X"):
         advise(machine)
@@ -247,7 +247,7 @@ def test_repeated_rows_are_counted(surface):
     assert finding.severity == "warning"
 
 
-@pytest.mark.filterwarnings("ignore:The inputs say next to nothing")
+@pytest.mark.filterwarnings("ignore:The inputs explain almost nothing")
 def test_noise_at_its_bounds_is_told(surface):
     X, _ = surface
     findings = advise(fitted(X, X[:, 0] + X[:, 1], GP(length_scale=10.0)))

@@ -190,7 +190,7 @@ def test_constant_columns_change_nothing(model, surface, queries):
         assert_allclose(mean, expected, rtol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:The inputs say next to nothing")
+@pytest.mark.filterwarnings("ignore:The inputs explain almost nothing")
 def test_only_constant_columns_give_the_mean(model, surface):
     _, y = surface
     mean = check_finite(model, np.full((len(y), 2), 7.0), y)
@@ -215,7 +215,7 @@ def test_a_constant_output_beside_a_real_one_changes_nothing(model, surface, que
     assert_allclose(both[:, 0], alone, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:The inputs say next to nothing")
+@pytest.mark.filterwarnings("ignore:The inputs explain almost nothing")
 def test_duplicate_rows_give_finite_answers(model, surface):
     X, y = surface
     check_finite(model, np.repeat(X[:60], 5, axis=0), np.repeat(y[:60], 5))

@@ -606,7 +606,7 @@ def test_wrong_usage(folder, tmp_path):
     answer = ("predict", model, data)
     assert "no ending that is known" in refused(2, *answer, "-o", tmp_path / "a.doc")
     assert "is the table to read" in refused(2, *answer, "-o", data)
-    assert "send the answers to a file" in refused(2, *answer, "--json")
+    assert "--json needs standard output" in refused(2, *answer, "--json")
     assert "is a folder" in refused(2, "predict", model, folder)
     assert "no model" in refused(2, "predict", tmp_path / "none.ocm", data)
     assert "no file" in refused(2, "predict", model, tmp_path / "none.csv")

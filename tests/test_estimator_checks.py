@@ -34,7 +34,7 @@ from overcover import (
 )
 
 # Some checks have outputs that inputs say nothing about, and a fit says so.
-pytestmark = pytest.mark.filterwarnings("ignore:The inputs say next to nothing")
+pytestmark = pytest.mark.filterwarnings("ignore:The inputs explain almost nothing")
 
 TWIN = (2.0, 2.0, 0.01, 0.01)
 FIXED = {"length_scale": 2.0, "noise": 0.01}

@@ -273,9 +273,9 @@ def gap_example(noise, x, length_scale=1.0):
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        ((1.0, 0.5), "allows for that. .* for noise, and averages them"),
-        ((0.0, 0.5), "more than the standard deviation, .* since outputs change"),
-        ((0.1, 30.0), "outside the cover, where these rows decide little"),
+        ((1.0, 0.5), "includes this difference. .* as noise"),
+        ((0.0, 0.5), "more than the standard deviation, .* because outputs change"),
+        ((0.1, 30.0), "outside the cover, where these rows have little weight"),
         ((0.1, 0.503, 1e-4), "none of them is within a length scale"),
     ],
     ids=["noise", "slope", "outside", "gap"],

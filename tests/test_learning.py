@@ -340,12 +340,12 @@ def test_advice_says_when_there_are_many_more_rows(surface):
     tuned = OverlappingCoverRegressor(GP("rbf", robust=False), subdomain_size=60)
     for model, is_said in ((tuned, True), (make(), False)):
         model.fit(X[:150], y[:150]).partial_fit(X[150:290], y[150:290])
-        assert not any("hyperparameters are" in str(f) for f in advise(model))
+        assert not any("hyperparameters were" in str(f) for f in advise(model))
         model.partial_fit(X[290:], y[290:])
-        said = [str(f) for f in advise(model) if "from 150 of them" in str(f)]
+        said = [str(f) for f in advise(model) if "learned from 150 rows" in str(f)]
         assert len(said) == is_said
     assert tuned.retune().n_samples_tuned_ == 300
-    assert not any("hyperparameters are" in str(f) for f in advise(tuned))
+    assert not any("hyperparameters were" in str(f) for f in advise(tuned))
 
 
 # -- failures, stores ------------------------------------------------------------------

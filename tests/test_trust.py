@@ -97,7 +97,7 @@ def test_a_long_tail_is_not_taken_for_outliers():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The inputs say next to nothing")
+        warnings.filterwarnings("ignore", "The inputs explain almost nothing")
         model = GP(random_state=0).fit(X, np.exp(X[:, 0] + rng.normal(size=300)))
     assert not model.is_robust_
 
@@ -137,7 +137,7 @@ def test_clean_rows_are_all_trusted():
     rare = (rng.uniform(size=250) < 0.03).astype(float)
     for outputs in (y, waves(X), rng.laplace(size=250), rng.poisson(2.0, 250), rare):
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The inputs say next to nothing")
+            warnings.filterwarnings("ignore", "The inputs explain almost nothing")
             assert not GP(random_state=0).fit(X, outputs).is_robust_
 
 
@@ -238,12 +238,12 @@ def test_inputs_that_explain_nothing_are_spoken_of():
     X, y = draw(200)
     noise = np.random.default_rng(3).normal(size=200)
     with pytest.warns(
-        DataWarning, match="nothing about the output: .* Check that rows"
+        DataWarning, match="nothing of the output: .* Check that the rows"
     ):
         GP(random_state=0).fit(X, noise)
-    with pytest.warns(DataWarning, match=r"nothing about output 1 \(counted from 0\)"):
+    with pytest.warns(DataWarning, match=r"nothing of output 1 \(counted from 0\)"):
         model = GP(random_state=0).fit(X, np.column_stack([y, noise]))
-    assert "nothing about output 1" in model.notes_[0]
+    assert "nothing of output 1" in model.notes_[0]
 
 
 @pytest.mark.parametrize("n_samples, period", [(300, 12), (600, 20), (1500, 40)])

@@ -177,7 +177,7 @@ def test_improving_climbs_the_likelihood():
 
 
 @each_size
-@pytest.mark.filterwarnings("ignore:The inputs say next to nothing")
+@pytest.mark.filterwarnings("ignore:The inputs explain almost nothing")
 def test_what_is_found_lies_within_the_bounds(n_samples):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_samples, 2)) * [1.0, 100.0]

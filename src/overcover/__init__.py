@@ -1,12 +1,12 @@
-"""overcover: kernel regression at scale on an overlapping domain cover.
+"""overcover: Gaussian-process regression on an overlapping domain cover.
 
     X, Y -> metric -> partition -> cover -> machines -> routing -> combination
     -> prediction
 
-Each word is a module, in this order; `OverlappingCoverRegressor` is the path composed.
-Beside the path: `overcover.plan` (what a fit will take), `overcover.metrics` (errors of
-joints, angles and intervals) and `overcover.datasets` (loaders). Everything not named
-here is private.
+These are the stages of a fit and of a prediction. `OverlappingCoverRegressor` runs all
+of them. `overcover.plan` estimates the cost of a fit, `overcover.metrics` measures
+errors of joints, angles and intervals, and `overcover.datasets` has loaders.
+docs/api.md lists all public names.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Notes: what a fit warns of, which the fitted model keeps as `notes_`."""
+"""Notes: the warnings of a fit, which the fitted model keeps as `notes_`."""
 
 import warnings
 from collections.abc import Iterable, Iterator

@@ -84,7 +84,7 @@ class FewRowsWarning(UserWarning):
 
 
 class DataWarning(UserWarning):
-    """Rows are of a kind that a fit can only answer for in part; the text says why."""
+    """The data have a property that limits the model; the text explains it."""
 
 
 def _warn(text, category=DataWarning):
@@ -95,11 +95,11 @@ def warn_of_sequence(run_length):
     """Say that rows which follow each other depend on each other."""
     _warn(
         "The rows look like a sequence: errors of rows that follow each other depend "
-        f"on each other. Runs of {run_length} rows are held out together, so that "
-        "standard deviations and intervals are made for rows away from the sequence, "
-        "not for rows between its rows. If what is measured drifts, they still promise "
-        "too much. Pass groups= to say which rows belong together, or shuffle the rows "
-        "if their order means nothing."
+        f"on each other. Runs of {run_length} rows are held out together. Standard "
+        "deviations and intervals are therefore those of rows away from the sequence, "
+        "not of rows between its rows. If the process drifts, they are still too "
+        "small. Pass groups= to name the rows that belong together, or shuffle the "
+        "rows if their order has no meaning."
     )
 
 
@@ -108,11 +108,11 @@ def warn_of_order(columns):
     if len(columns):
         notes.warn(
             f"The rows are in order of column {', '.join(map(str, columns))} (counted "
-            "from 0). If rows of a later time are to be predicted, this model knows "
-            "nothing like them: means go back to the average, and intervals promise "
-            "too much where the outputs have a trend. Predict changes instead of "
-            "levels, leave out columns that only grow, and test on the last rows. If "
-            "the order means nothing, shuffle the rows.",
+            "from 0). Queries from a later time are then unlike all training rows: "
+            "predictions return to the mean, and intervals are too narrow if the "
+            "outputs have a trend. Predict changes instead of levels, leave out "
+            "columns that only grow, and test on the last rows. If the order has no "
+            "meaning, shuffle the rows.",
             DataWarning,
             stacklevel=5,
         )
@@ -121,10 +121,10 @@ def warn_of_order(columns):
 def warn_of_outliers():
     """Say that some outputs contradict all rows around them."""
     _warn(
-        "Some outputs look like outliers: they are far away from what the rows around "
-        "them say, and rows held out are predicted better without them. Such rows "
-        "count for next to nothing in this fit, and intervals are made for the others. "
-        "advise(model, X, y) names them; GP(robust=False) trusts every row."
+        "Some outputs look like outliers: they are far away from those of the rows "
+        "around them, and held-out rows are predicted better without them. Such rows "
+        "have almost no weight in this fit, and intervals do not account for them. "
+        "advise(model, X, y) names them; GP(robust=False) gives them full weight."
     )
 
 
@@ -135,10 +135,10 @@ def warn_of_bounds(outputs, n_outputs, columns):
         if len(outputs) < n_outputs:
             which = f"output {', '.join(map(str, outputs))} (counted from 0)"
         _warn(
-            f"The inputs say next to nothing about {which}: nearly all variation looks "
-            "like noise, so that predictions stay close to the mean. Check that rows "
-            "of X and y belong together, and that X has the columns which y depends "
-            "on. If y goes up and down many times along a column, such as a time, give "
+            f"The inputs explain almost nothing of {which}: nearly all variation looks "
+            "like noise, so predictions stay close to the mean. Check that the rows of "
+            "X and y belong together, and that X has the columns on which y depends. "
+            "If y goes up and down many times along a column, such as a time, give "
             "GP(length_scale=...) about a third of the time from one peak to the next."
         )
     if len(columns):
@@ -146,7 +146,7 @@ def warn_of_bounds(outputs, n_outputs, columns):
             f"The outputs vary faster along column {', '.join(map(str, columns))} "
             "(counted from 0) than the shortest length scale that is tried, a "
             "twentieth of the column's deviation. If it is a time, add columns for "
-            "what repeats (hour, weekday, season); or give GP(length_scale=...), one "
+            "its cycles (hour, weekday, season); or give GP(length_scale=...), one "
             "number for each column, with a shorter one for it."
         )
 
@@ -166,7 +166,7 @@ def warn_of_codes(X):
             f"Column {first} (counted from 0) of X holds {codes[first]:g} in "
             f"{100 * share:.2g} % of its rows, far away from all its other "
             f"numbers{others}. If it stands for a missing value, put NaN there and "
-            "give X as a DataFrame: gaps are filled, and the model knows where."
+            "give X as a DataFrame: the fit then fills and marks the gaps."
         )
 
 
@@ -175,7 +175,7 @@ def warn_of_few_rows(n_rows):
     if n_rows < FEW_ROWS:
         _warn(
             f"{n_rows} rows are few: hyperparameters, standard deviations and "
-            "intervals rest on hardly any evidence. Collect at least "
+            "intervals are not reliable. Collect at least "
             f"{FEW_ROWS}, or give the hyperparameters if you know them.",
             FewRowsWarning,
         )

@@ -1,4 +1,4 @@
-"""Advice: sentences about a fitted model, its data and predictions, with a remedy."""
+"""Advice about a fitted model, its data and its predictions."""
 
 import time
 from typing import Any, NamedTuple
@@ -258,9 +258,9 @@ def about_rows(model):
     rows = np.sort(np.concatenate(members))
     if len(rows):
         yield (
-            f"warning: The outputs of {number(len(rows))} rows look like outliers: all "
-            "rows around them say otherwise. They count for next to nothing. Look at "
-            f"row {some(rows.astype(str), MOST_LISTED)} (the first is 0)."
+            f"warning: The outputs of {number(len(rows))} rows look like outliers: "
+            "they disagree with all rows around them, and have almost no weight. Look "
+            f"at row {some(rows.astype(str), MOST_LISTED)} (the first is 0)."
         )
 
 
@@ -274,9 +274,9 @@ def about_learning(model):
         yield (
             f"warning: Of the last {number(promise.n_rows)} rows that the model has "
             f"learned, 95 % intervals held only {percent(promise.within)} beforehand, "
-            f"and squared errors were {number(promise.error_sq, 2)} times what was "
-            "promised. What is measured may have changed: call model.retune(), and "
-            "model.forget(rows) for rows that are no longer true."
+            f"and squared errors were {number(promise.error_sq, 2)} times the variance "
+            "predicted. The process may have changed: call model.retune(), and "
+            "model.forget(rows) for rows that are out of date."
         )
 
 
@@ -287,8 +287,8 @@ def about_outputs(y):
     if constant.any():
         names = listed(names_of_outputs(y, Y), constant)
         yield (
-            f"warning: {names} never varied in training, so nothing else will ever be "
-            "predicted."
+            f"warning: {names} never varied in training, so every prediction is the "
+            "same."
         )
 
 
@@ -300,12 +300,12 @@ def about_answers(model, assessment):
     if severity:
         yield (
             f"{severity}: {percent(outside)} of the test rows lie outside the cover: "
-            "farther from every training row than these are from each other. Answers "
-            "there are extrapolated. Collect rows like them, or distrust these answers "
-            "(model.explain tells which)."
+            "farther from every training row than these are from each other. Their "
+            "predictions are extrapolations. Collect rows like them, or do not rely on "
+            "these predictions (model.explain(X) marks them as outside)."
         )
     if n_queries < FEW_QUERIES:
-        yield f"note: {number(n_queries)} test rows are too few to judge errors by."
+        yield f"note: {number(n_queries)} test rows are too few to measure errors."
         return
     error_sq = (assessment.Y - assessment.mean) ** 2
     spread = assessment.Y.var(axis=0)
@@ -313,15 +313,15 @@ def about_answers(model, assessment):
     if useless.any():
         yield (
             f"problem: For {listed(names, useless)}, the mean of the test outputs "
-            "would be a better answer than the predictions."
+            "would be more accurate than the predictions."
         )
     one_row = (spread > 0) & (error_sq.max(axis=0) > 0.5 * error_sq.sum(axis=0))
     if one_row.any():
         rows = sorted({int(i) for i in np.argmax(error_sq[:, one_row], axis=0)})
         yield (
             f"warning: More than half of the squared error of {listed(names, one_row)} "
-            f"comes from one test row: {', '.join(map(str, rows[:5]))}. Look there "
-            "before judging the model: it may be a wrong measurement."
+            f"comes from one test row: {', '.join(map(str, rows[:5]))}. Look at it "
+            "first: it may be a wrong measurement."
         )
     yield from about_subdomains(model, assessment, error_sq, spread)
     held = assessment.held()
@@ -345,7 +345,7 @@ def about_subdomains(model, assessment, error_sq, spread):
         shared = not getattr(model.machine_, "per_subdomain", True)
         or_own_scales = ", or per_subdomain=True," if shared else ""
         yield (
-            f"warning: Where subdomain {worst} answers, errors are "
+            f"warning: Where subdomain {worst} predicts, errors are "
             f"{number(ratios.max(), 2)} times as large as overall: outputs may change "
             f"faster there, or be noisier. More rows there{or_own_scales} may help."
         )
@@ -360,15 +360,14 @@ def about_intervals(observed, n_queries, names):
         severity = "problem" if observed.min() < 0.8 else "warning"
         yield (
             f"{severity}: 95 % intervals of {listed(names, narrow)} hold only "
-            f"{percent(observed.min())} of the test outputs: the answers are less "
-            "certain than they claim. Test rows may come from elsewhere than the "
-            "training rows, or from later times."
+            f"{percent(observed.min())} of the test outputs: the standard deviations "
+            "are too small. Test rows may come from other places or later times than "
+            "the training rows."
         )
     if wide.any():
         yield (
             f"note: 95 % intervals of {listed(names, wide)} hold "
-            f"{percent(observed.max())} of the test outputs: they are wider than need "
-            "be."
+            f"{percent(observed.max())} of the test outputs: they are too wide."
         )
 
 

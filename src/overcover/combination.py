@@ -1,4 +1,4 @@
-r"""Combination: the answers of the subdomains a query consulted become one.
+r"""Combination: one prediction from those of several subdomains.
 
     X, Y -> metric -> partition -> cover -> machines -> routing -> [combination]
     -> prediction
@@ -7,7 +7,7 @@ r"""Combination: the answers of the subdomains a query consulted become one.
     \sigma^2 = \sum_i a_i (\sigma_i^2 + \mu_i^2) - \mu^2, \qquad
     a_i \ge 0, \ \sum_i a_i = 1 .
 
-The variance is that of the mixture: where the answers differ, it grows. The weights
+The variance is that of the mixture: it grows where subdomains disagree. The weights
 :math:`a_i` follow a rule:
 
 - "certainty": :math:`a_i \propto (\eta_{\min} / \eta_i)^{16}` with :math:`\eta_i` the

@@ -1,10 +1,10 @@
-"""Consultation: queries are routed, subdomains answer, their answers are weighed.
+"""Consultation: route queries, predict by subdomains, weight the predictions.
 
     X, Y -> metric -> partition -> cover -> machines -> [routing -> combination
     -> prediction]
 
-The one place where routing, machines and combination meet: predictions, explanations,
-advice, reports and clusters all consult the subdomains of a model here.
+Predictions, explanations, advice, reports and clusters all use this module, which calls
+routing, machines and combination. The *answer* of a subdomain is its prediction.
 
 One rule decides which subdomains answer, and with which weights:
 
@@ -16,7 +16,7 @@ One rule decides which subdomains answer, and with which weights:
    and only the `n_consulted` most certain ever answer.
 3. The answers are weighed by the rule, see `overcover.combination`.
 
-Queries are answered in rounds, so that memory is flat however many there are. Within a
+Queries are answered in rounds, so that memory does not grow with their number. Within a
 round a subdomain answers all its queries at once.
 """
 

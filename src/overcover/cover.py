@@ -1,4 +1,4 @@
-r"""Cover: every cluster borrows from its neighbours until its subdomain is full.
+r"""Cover: every cluster borrows rows from its neighbours to become a subdomain.
 
     X, Y -> metric -> partition -> [cover] -> machines -> routing -> combination
     -> prediction

@@ -1,4 +1,4 @@
-r"""Density ratio: how much a training row counts for the inputs of queries.
+r"""Density ratio: weights of training rows for queries of another distribution.
 
     X_train, X_target -> standard units -> H, h -> tau, nu -> theta -> weights
 

@@ -1,8 +1,9 @@
 r"""Explain: why a model predicts what it predicts.
 
-Which subdomains answered a query, with which weights, and which training rows are near.
-With :math:`d(x)` the distance of a query, in the machine's metric, to the nearest row
-of the subdomain D that has the largest weight, it lies *outside the cover* if
+An explanation lists the subdomains that predict a query, their weights, and the nearest
+training rows. With :math:`d(x)` the distance of a query, in the machine's metric, to
+the nearest row of the subdomain D that has the largest weight, it lies *outside the
+cover* if
 
 .. math:: \text{remoteness}(x) = d(x) / \max_{i \in D} d_{D \setminus i}(x_i) > 1 .
 """
@@ -32,40 +33,40 @@ SMALL_GAP = 2.0
 class Explanation:
     """Why a model predicts what it predicts for one query; see `explain`.
 
-    Printed, it is a page of text; in a notebook, a few tables.
+    It prints as a page of text, and in a notebook as tables.
 
     Attributes
     ----------
     query : ndarray of shape (n_features,)
     names : list of str
-        Of the features.
+        Names of the features.
     mean, std : ndarray of shape (n_outputs,)
-        `std`, `stds` and `posterior_variances` are None where the machine has no
+        `std`, `stds` and `posterior_variances` are None if the machine has no
         variance.
     subdomains : ndarray of shape (n_answers,)
-        The subdomains that answered, by index.
+        Indices of the subdomains that predict the query.
     votes : ndarray of shape (n_answers, n_outputs)
-        The weight of each answer; columns sum to one.
+        The weight of each subdomain; columns sum to one.
     distances : ndarray of shape (n_answers,)
-        As the router measures them.
+        Distances of the subdomains, as the router measures them.
     measure : str
-        What these distances are.
+        The name of this distance.
     posterior_variances : ndarray of shape (n_answers,)
-        Of each subdomain, on the kernel's own scale: between the noise and one plus the
-        noise for a named kernel. Where subdomains learn hyperparameters of their own,
-        and for `AnyRegressor`, on a common scale instead.
+        Posterior variance of each subdomain, on the scale of the kernel: between the
+        noise and one plus the noise for a named kernel. With `per_subdomain=True` and
+        for `AnyRegressor`, it is on a scale common to all subdomains.
     means, stds : ndarray of shape (n_answers, n_outputs)
-        The answers. (With a `target` these are weighed on the scale of the model, and
-        each is shown in units of the outputs.)
+        The prediction of each subdomain, in units of the outputs. (With a `target`,
+        the weights apply on the scale of the model.)
     neighbors, neighbor_distances : ndarray of shape (n_neighbors,)
-        The nearest of all training rows (but those of weight zero), by index, nearest
-        first, and their distances in length scales. These and the next two are None
-        where the machine keeps no rows.
+        Indices of the nearest training rows, the nearest first, and their distances in
+        length scales. Rows of weight zero are ignored. These and the next two are None
+        if the machine keeps no rows.
     neighbor_targets : ndarray of shape (n_neighbors, n_outputs)
     neighbor_seen : ndarray of bool of shape (n_neighbors,)
-        Whether a subdomain whose answer has weight holds the row.
+        Whether a subdomain with weight holds the row.
     remoteness : float
-        See the module's formula; NaN where the machine keeps no rows.
+        See the module's formula; NaN if the machine keeps no rows.
     """
 
     query: np.ndarray
@@ -111,7 +112,7 @@ class Explanation:
             )
         far = (
             f"it is {number(self.remoteness, 3)} times as far from the nearest row of "
-            "its subdomain as the loneliest row there is from its nearest"
+            "its subdomain as the most isolated row there is from its nearest"
         )
         if self.outside:
             return (
@@ -138,24 +139,24 @@ class Explanation:
         """Why the nearest rows differ from the prediction."""
         if self.outside:
             return (
-                "the query lies outside the cover, where these rows decide little, and "
-                "the answer returns to the mean of the subdomain."
+                "the query lies outside the cover, where these rows have little "
+                "weight, and the prediction returns to the mean of the subdomain."
             )
         assert self.neighbor_distances is not None
         if self.neighbor_distances[0] > 1:
             return (
                 "none of them is within a length scale of the query, so many rows "
-                "decide together."
+                "determine the prediction together."
             )
         if off <= SMALL_GAP * std:
             return (
-                f"the standard deviation, {number(std)}, allows for that. The machine "
-                "takes such differences between near rows for noise, and averages them."
+                f"the standard deviation, {number(std)}, includes this difference. The "
+                "machine treats such differences between near rows as noise."
             )
         return (
-            f"more than the standard deviation, {number(std)}, since outputs change "
-            "within these distances. The machine follows the change by rows on all "
-            "sides and farther away, some of which count negatively."
+            f"more than the standard deviation, {number(std)}, because outputs change "
+            "within these distances. The machine predicts the change from rows on all "
+            "sides and farther away, some of them with negative weights."
         )
 
     def _answers(self):

@@ -1,8 +1,8 @@
-"""A fit as a list of stages, each with its inputs and its result, and their runner.
+"""A fit as a list of stages, and a runner that runs them.
 
     X, Y -> tune -> partition -> cover -> router -> machines -> calibrate
 
-`STAGES` is the list. A runner does one stage after the other and keeps the results.
+`STAGES` is the list. A runner runs one stage after the other and keeps the results.
 There are three: `InMemory` here; `overcover.store.Draft`, which writes each result to a
 file and reads it back when a fit is resumed; and that of `overcover.distributed`, whose
 tasks are the same stages on other computers. The results are equal, bit by bit.

@@ -1,4 +1,4 @@
-r"""Inputs with long tails: columns on a scale on which distances mean the same.
+r"""Inputs with long tails: a scale that is a logarithm in the tail.
 
     X, Y -> [inputs] -> metric -> partition -> cover -> machines -> routing
     -> combination -> prediction

@@ -115,8 +115,8 @@ def interval_coverage(
 ):
     """Share of the values that lie in their interval, ends included.
 
-    Good intervals of nominal probability 0.95 hold about 0.95 of the values; see
-    `mean_interval_score` for whether they are also short.
+    Intervals of nominal probability 0.95 should hold about 0.95 of the values.
+    `mean_interval_score` also accounts for their width.
 
     Parameters
     ----------
@@ -142,12 +142,12 @@ def interval_coverage(
 def mean_interval_score(
     y, low, high, coverage=0.95, *, sample_weight=None, multioutput="uniform_average"
 ):
-    r"""Mean width of intervals, plus a fine for each value outside; smaller is better.
+    r"""Mean width of intervals, plus a penalty for values outside; smaller is better.
 
     .. math:: (h - l) + \tfrac{2}{1-c} \left[ (l - y)_+ + (y - h)_+ \right]
 
-    A proper score (Gneiting and Raftery, 2007, sec. 6.2): in the mean nothing does
-    better than the true central interval of probability :math:`c`.
+    This is a proper score (Gneiting and Raftery, 2007, sec. 6.2): its mean is smallest
+    for the true central interval of probability :math:`c`.
 
     Parameters
     ----------

@@ -65,54 +65,54 @@ class OverlappingCoverRegressor(
 ):
     """Kernel regression on an overlapping domain cover.
 
-    The rows are partitioned into equal-size clusters; every cluster borrows rows from
-    its neighbours and becomes a subdomain of `subdomain_size` rows, on which one local
-    machine is precomputed. A query is answered by the subdomain(s) it is routed to.
-    Training costs O(N M^2 / (1 - p)), a query O(M^2) whatever N, or O(M) for the mean
-    alone where the router does not ask for variances.
+    The fit divides the rows into clusters of equal size. Every cluster borrows rows
+    from its neighbours and becomes a subdomain of `subdomain_size` rows, to which one
+    local machine is fitted. A router chooses the subdomains that predict a query.
+    Training costs O(N M^2 / (1 - p)). A query costs O(M^2), whatever N is, or O(M) for
+    the mean alone if the router does not need variances.
 
     Parameters
     ----------
     machine : Machine, {"gp", "tgp", "iwtgp", "smtgp"} or None, default=None
-        What is fitted on every subdomain; None is ``GP()``. Any scikit-learn regressor
-        will do too (it becomes an `AnyRegressor`).
+        The model that is fitted to every subdomain; None is ``GP()``. It may be any
+        scikit-learn regressor, too (it becomes an `AnyRegressor`).
     subdomain_size : int or "auto", default=800
-        The paper's M: rows that one machine sees. More is more accurate and slower.
+        The paper's M: rows of a subdomain. More are more accurate and slower.
         "auto" chooses by the number of rows, and keeps factors within 4 GiB; see
         `overcover.planning.auto_size` for the rule, `overcover.plan` for costs.
     overlap : float in [0, 1), default=0.9
         The paper's p: share of a subdomain's rows that other clusters own. 0 is a
         partition into independent machines.
     spread : float >= 1, default=3.0
-        The paper's t: how many times the least number of neighbouring clusters lend.
+        The paper's t: the number of neighbouring clusters that lend rows, as a multiple
+        of the smallest possible number.
     n_consulted : int, default=1
-        The paper's K': subdomains that answer a query together; at most as many as
-        there are.
+        The paper's K': number of subdomains that predict a query together.
     partition : {"kmeans", "ab", "imda", "rpc", "two-level"} or clusterer, \
 default="kmeans"
         See `overcover.partition.partition_rows`.
     router : {"variance", "mahalanobis", "mahalanobis-squared", "euclidean", \
 "neighbors", "density"}, default="variance"
-        Which subdomains answer a query; see `overcover.routing`. With a machine that
-        has no variance, "variance" is "euclidean".
+        Which subdomains predict a query; see `overcover.routing`. With a machine that
+        has no variance, "variance" acts as "euclidean".
     combine : {"auto", "certainty", "inverse-distance", "precision", "nearest"}, \
 default="auto"
-        How several answers become one; see `overcover.combination`. "auto" is
+        The weights of several subdomains; see `overcover.combination`. "auto" is
         "certainty" with the router "variance" and ``n_consulted=1``: candidates that
-        are about equally certain share the answer. Else it is "inverse-distance".
+        are about equally certain share the weight. Otherwise it is "inverse-distance".
     target : {"auto", "identity", "log", "logit", "yeo-johnson"}, ("logit", low, \
 high) or transformer, default="auto"
-        The scale on which outputs are modelled, each column alone; all answers are in
-        units of y. "log" is for positive outputs, "logit" for outputs between 0 and 1,
-        or between bounds, "yeo-johnson" for skewed ones and counts. "auto" chooses for
-        each skewed output the scale on which held-out rows are likeliest, "identity" if
-        in doubt or if the machine does not learn its own metric. A transformer of
-        scikit-learn must be increasing and have an `inverse_transform`. See
-        `overcover.targets`.
+        The scale on which outputs are modelled; all predictions are in units of y.
+        "log" is for positive outputs, "logit" for outputs between 0 and 1, or between
+        bounds, "yeo-johnson" for skewed outputs and counts. "auto" chooses, for each
+        skewed output, the scale on which held-out rows are predicted best; it is
+        "identity" if the difference is small, or if the machine does not learn its
+        metric. A scikit-learn transformer must be increasing and have an
+        `inverse_transform`. See `overcover.targets`.
     input_scale : {"auto", "identity"}, default="auto"
         "auto" looks for columns of X with long tails, such as incomes or areas, and
         models them on a scale that is a logarithm in the tail, if held-out rows are
-        then predicted better and the machine learns its own metric. See
+        then predicted better and the machine learns its metric. See
         `overcover.inputs`. "identity" leaves X as it is.
     encoder : TableEncoder or None, default=None
         How a DataFrame with words, dates or missing values becomes numbers; None is
@@ -121,7 +121,7 @@ high) or transformer, default="auto"
         Threads that work on different subdomains, each with one BLAS thread. Results
         do not depend on it.
     random_state : int, RandomState or None, default=None
-        Decides the rows that tuning looks at and the seeds of the partition.
+        Determines the rows on which tuning works, and the seeds of the partition.
     verbose : int, default=0
         1 shows progress bars. The logger "overcover" of Python's `logging` has a line
         for every stage, whatever `verbose` is.
@@ -133,9 +133,9 @@ high) or transformer, default="auto"
     n_subdomains_, n_lenders_, subdomain_size_ : int
         The paper's K and r, and the M that was used: at most the number of rows.
     budget_choice_ : tuple
-        The M and p that a budget has chosen; only then.
+        The M and p that a budget has chosen; only if there was one.
     plan_ : Plan
-        M, p, K and seconds of the fit, with findings where M or p are poor; print it.
+        M, p, K and seconds of the fit, with advice about M and p; print it.
     machine_ : Machine
         With its tuned hyperparameters.
     length_scales_ : ndarray of shape (n_features_in_,)
@@ -149,20 +149,20 @@ high) or transformer, default="auto"
     encoder_ : TableEncoder
         Only if X was a DataFrame with words, dates or missing values.
     states_ : list of named tuples
-        What each subdomain's machine has precomputed.
+        The state of each subdomain: all that its machine has precomputed.
     router_ : router
     timings_ : dict
         Seconds of the stages scales (of inputs and outputs), tuning, partition, cover,
-        machines; and of learning, all that `partial_fit` and `forget` have led to.
+        machines; and of learning, the work of `partial_fit` and `forget`.
     n_samples_seen_ : int
         Rows given to `fit` and `partial_fit` so far: the number of the next row.
     n_samples_tuned_ : int
         Rows that the model had when it was fitted or tuned again.
     relevance_ : ndarray of shape (n_features_in_,)
         Shares of the inputs in the squared distances between rows, in the machine's
-        metric. The function varies fast along an input with a large share. That is not
-        how much the error grows without it: for that, ask scikit-learn's
-        `permutation_importance`. Where one length scale serves all inputs, the shares
+        metric. The function varies fast along an input with a large share. The share
+        does not measure how much the error grows without the input; scikit-learn's
+        `permutation_importance` does. If all inputs have one length scale, the shares
         are those of their variances. One for each input of `encoder_`, if there is one.
     notes_ : list of str
         Warnings of the fit, such as a poor choice of M; a stored model keeps them.
@@ -217,7 +217,7 @@ high) or transformer, default="auto"
         self.verbose = verbose
 
     def fit(self, X, y, sample_weight=None, X_target=None, groups=None, budget=None):
-        """Tune the machine, cover the rows, precompute one machine per subdomain.
+        """Tune the machine, make the cover, and fit a machine to each subdomain.
 
         Memory: the states, about ``4 * subdomain_size^2`` bytes per subdomain, or half
         of that in float32, while the machine keeps factors (see `GP`), else ``8 *
@@ -234,19 +234,19 @@ high) or transformer, default="auto"
             Equal rows (inputs and outputs) are merged into one, whose weight is the
             sum of theirs, so that w equal rows and one of weight w are the same.
         X_target : array-like of shape (n_targets, n_features), default=None
-            Inputs like those that will be asked, for a machine that weighs rows by
-            them ("iwtgp").
+            Inputs that resemble the queries, for a machine that weights rows by them
+            ("iwtgp").
         groups : array-like of shape (n_samples,), default=None
-            Rows of a group belong together, such as those of one patient: they are held
-            out together in tuning and in calibration, so that intervals are made for
-            new groups. Without groups, runs of rows in order are where they depend on
-            each other.
+            Rows of a group belong together, such as those of one patient. Tuning and
+            calibration hold them out together, so that intervals are right for new
+            groups. Without groups, runs of consecutive rows are held out together if
+            they depend on each other.
         budget : str, float, dict or None, default=None
-            What the fit may take: a time such as "30s" or "10m", seconds, or a dict as
-            in `overcover.plan`, which then chooses `subdomain_size` and, where little
-            is allowed, a smaller overlap. The choice depends on the speed of the
-            computer; a second or two of the time goes into measuring it. `partial_fit`
-            and `retune` keep to the choice.
+            Limit of the fit: a time such as "30s" or "10m", seconds, or a dict as in
+            `overcover.plan`, which then chooses `subdomain_size` and, for a small
+            budget, a smaller overlap. The choice depends on the speed of the computer;
+            a second or two of the time are spent on measuring it. `partial_fit` and
+            `retune` keep the choice.
         """
         groups = check_groups(groups, X)
         return self._fit(X, y, sample_weight, X_target, InMemory(), groups, budget)

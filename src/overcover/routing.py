@@ -1,4 +1,4 @@
-r"""Routing: which subdomains answer a query, and from how far away.
+r"""Routing: the subdomains that predict a query, and their distances.
 
     X, Y -> metric -> partition -> cover -> machines -> [routing] -> combination
     -> prediction

@@ -1,19 +1,19 @@
-r"""Targets: on which scale outputs are modelled, and the way back to their units.
+r"""Targets: transformations of the outputs before a fit, and back after a prediction.
 
     X, y -> [scale] -> metric -> ... -> prediction -> [units of y]
 
-A model lives on its own scale, where errors are about symmetric: that of the logarithm,
-for example. Users see units of the outputs. A *target* takes outputs there and back:
+A model is fitted on a scale on which errors are roughly symmetric, such as the
+logarithm. Users get predictions in units of the outputs. A *target* transforms outputs:
 
-- ``forward(Y)``, increasing in every column, infinite beyond a bound of the outputs;
-- ``inverse(Z)``, back to the units of the outputs;
-- ``log_slope(Y)``, the logarithm of the derivative of `forward`;
-- ``is_changed``, for every output whether its scale is another;
-- ``names``, a word for every output.
+- ``forward(Y)`` is increasing in every column, and infinite beyond a bound;
+- ``inverse(Z)`` returns to the units of the outputs;
+- ``log_slope(Y)`` is the logarithm of the derivative of `forward`;
+- ``is_changed`` is true for every output whose scale is not the identity;
+- ``names`` has the name of the scale of every output.
 
-`Unchanged` is the target where nothing is done, `Scales` has a named scale for every
-output, `Transformed` is around a transformer of scikit-learn. `Outcomes` are answers on
-the scale of the model, and say in units of the outputs all that users ask for.
+`Unchanged` does nothing, `Scales` has a named scale for every output, and `Transformed`
+wraps a scikit-learn transformer. `Outcomes` turns predictions on the scale of the model
+into means, quantiles and densities in units of the outputs.
 """
 
 import warnings

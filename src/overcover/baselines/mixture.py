@@ -1,4 +1,4 @@
-r"""Mixture of GP experts: a classifier of the inputs decides who answers.
+r"""Mixture of GP experts: a classifier of the inputs gives the weights of experts.
 
 With :math:`g_k(x)` the gate and :math:`p_k` the predictive density of expert k, a round
 moves row i towards the expert that explains it best *without it*,
@@ -93,7 +93,7 @@ class Round(NamedTuple):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MixtureGP(PartsGP):
-    """GP experts with hyperparameters of their own, and a gate between them.
+    """GP experts with separate hyperparameters, and a gate between them.
 
     A baseline for comparisons. Choose it over `TreeGP` where the function changes its
     character across borders that are not parallel to the axes, and over `CommitteeGP`

@@ -70,7 +70,7 @@ class NeighborhoodRegressor(WithMachine):
     """A local machine for every query, on the query's nearest rows.
 
     The baseline for the speed-ups of `overcover.OverlappingCoverRegressor`. `fit` only
-    tunes the machine, and every query costs a fit of a machine, O(M^3) for a `GP`.
+    tunes the machine. Every query needs a fit of a machine, O(M^3) for a `GP`.
 
     Parameters
     ----------

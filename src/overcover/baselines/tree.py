@@ -182,9 +182,9 @@ def log_likelihood(kernel, theta, X, Y, weights, least=0.0):
 class TreeGP(PartsGP):
     """Trees that split the inputs, and a GP with its own hyperparameters on each leaf.
 
-    A baseline for comparisons. Choose it where the function jumps, or changes its
-    character, at a value of one input. Predictions jump at all borders between leaves;
-    a cover is more accurate where the function is smooth.
+    A baseline for comparisons. Choose it if the function jumps, or changes its length
+    scales, at a value of one input. Predictions jump at all borders between leaves; a
+    cover is more accurate if the function is smooth.
 
     Training costs :math:`O(N M^2)` for every tree, a query :math:`O(M^2)` for every
     tree with weight. Memory is O(N M) for every tree.
@@ -192,8 +192,8 @@ class TreeGP(PartsGP):
     Parameters
     ----------
     machine : GP or None, default=None
-        Its hyperparameters are where those of every leaf start; what is a number is
-        that of all leaves. None is ``GP()``.
+        Its hyperparameters are the initial ones of every leaf; numbers are fixed for
+        all leaves. None is ``GP()``.
     leaf_size : int, default=400
         The most rows of a leaf. Smaller leaves need evidence.
     splits : {"axes", "projections"}, default="axes"

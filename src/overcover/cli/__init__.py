@@ -1,4 +1,4 @@
-"""The command line: ``overcover``, for people who have a table and no program."""
+"""The command line, ``overcover``: fit and use models without a program."""
 
 import sys
 

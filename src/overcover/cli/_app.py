@@ -67,7 +67,7 @@ def code_and_text(error):
 
 app = typer.Typer(
     cls=Commands,
-    help="Kernel regression at scale on an overlapping domain cover.",
+    help="Gaussian-process regression for large tables.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -77,24 +77,24 @@ InFit = StrEnum("InFit", ["fill", "drop", "refuse"])
 InQueries = StrEnum("InQueries", ["refuse", "empty"])
 InTest = StrEnum("InTest", ["refuse", "drop"])
 
-Model = Annotated[str, typer.Argument(help="Folder of a model: of fit or model.save.")]
+Model = Annotated[str, typer.Argument(help="Folder of a fitted model.")]
 Data = Annotated[
-    str, typer.Argument(help="CSV, TSV, Parquet, .npy or .npz file; - for stdin.")
+    str, typer.Argument(help="CSV, TSV, Parquet, .npy or .npz; - reads standard input.")
 ]
 Target = Annotated[
     list[str] | None,
-    typer.Option("--target", "-t", help="Columns to predict: a,b; may be repeated."),
+    typer.Option("--target", "-t", help="Columns to predict, such as a,b; repeatable."),
 ]
 Observed = Annotated[
     list[str] | None,
-    typer.Option("--target", "-t", help="Outputs, if they have other names here."),
+    typer.Option("--target", "-t", help="Columns of the outputs, if named otherwise."),
 ]
-Drop = Annotated[list[str] | None, typer.Option(help="Columns not to use.")]
+Drop = Annotated[list[str] | None, typer.Option(help="Columns to ignore.")]
 Words = Annotated[
     list[str] | None,
-    typer.Option("--words", "--one-hot", help="Numbers to take as words."),
+    typer.Option("--words", "--one-hot", help="Columns of numbers that are names."),
 ]
-Gaps = typer.Option(help="Rows that lack values.")
+Gaps = typer.Option(help="What to do with missing values.")
 FitGaps = Annotated[InFit, Gaps]
 QueryGaps = Annotated[InQueries, Gaps]
 TestGaps = Annotated[InTest, Gaps]
@@ -104,15 +104,16 @@ Decimal = Annotated[
     typer.Option(
         "--decimal-comma",
         callback=lambda comma: "," if comma else ".",
-        help="Numbers in a text are like 1,5.",
+        help="Read numbers like 1,5 in text files.",
     ),
 ]
 Overlap = Annotated[
-    float, typer.Option(min=0, max=0.99, help="Share of its rows that it borrows.")
+    float,
+    typer.Option(min=0, max=0.99, help="Share of rows that a subdomain borrows."),
 ]
-Jobs = Annotated[int, typer.Option(help="Threads; -1 for all.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of random numbers.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Jobs = Annotated[int, typer.Option(help="Number of threads; -1 uses all cores.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def size_named(text):
@@ -156,4 +157,4 @@ def options(
         bool, typer.Option("--debug", hidden=True, envvar="OVERCOVER_DEBUG")
     ] = False,
 ):
-    """Kernel regression at scale on an overlapping domain cover."""
+    """Gaussian-process regression for large tables."""

@@ -45,12 +45,12 @@ def fit(
         ),
     ] = "gp",
     budget: Annotated[
-        str | None, typer.Option(help="Time, as 90s or 2m: chooses --subdomain-size.")
+        str | None, typer.Option(help="Time, such as 2m; chooses --subdomain-size.")
     ] = None,
     subdomain_size: Annotated[
         str | None,
         typer.Option(
-            parser=option.size_named, metavar="N|auto", help="Rows per machine; 800."
+            parser=option.size_named, metavar="N|auto", help="Rows of a subdomain; 800."
         ),
     ] = None,
     overlap: option.Overlap = DEFAULT_OVERLAP,
@@ -59,7 +59,7 @@ def fit(
         typer.Option(
             parser=option.scale_named,
             metavar=f"[{'|'.join(CHOICES)}|logit:LOW:HIGH]",
-            help="Scale on which outputs are modelled; answers are in their units.",
+            help="Scale of the outputs in the model; predictions are in their units.",
         ),
     ] = AUTO,
     drop: option.Drop = None,
@@ -70,7 +70,7 @@ def fit(
         bool, typer.Option("--restart", help="Discard an unfinished fit.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a finished model of other data.")
+        bool, typer.Option("--replace", help="Replace a finished model.")
     ] = False,
     jobs: option.Jobs = 1,
     seed: option.Seed = 0,
@@ -78,8 +78,8 @@ def fit(
 ):
     """Fit a model on a table.
 
-    Repeat the command of an interrupted fit, and it goes on where it stopped; a
-    finished fit is not repeated. A model of other data stays, unless --replace.
+    To resume an interrupted fit, repeat the command. A finished fit is not
+    repeated. Only --replace replaces a model of other data or options.
     """
     if budget is not None and subdomain_size is not None:
         raise Mistake("--budget chooses --subdomain-size: give one of them.")
@@ -133,40 +133,45 @@ def predict(
     model: option.Model,
     data: option.Data,
     out: Annotated[
-        str, typer.Option("--out", "-o", help=".csv, .tsv, .parquet, .npy; - stdout.")
+        str,
+        typer.Option("--out", "-o", help=".csv, .tsv, .parquet or .npy; - prints."),
     ] = "-",
-    std: Annotated[bool, typer.Option("--std", help="Standard deviations.")] = False,
+    std: Annotated[
+        bool, typer.Option("--std", help="Add standard deviations.")
+    ] = False,
     interval: Annotated[
         float | None,
-        typer.Option(min=0.01, max=0.9999, help="Intervals of this probability."),
+        typer.Option(min=0.01, max=0.9999, help="Add intervals of this probability."),
     ] = None,
     quantile: Annotated[
         list[float] | None,
-        typer.Option(min=0.0001, max=0.9999, help="A quantile; may be repeated."),
+        typer.Option(min=0.0001, max=0.9999, help="Add this quantile; repeatable."),
     ] = None,
     noise: Annotated[
         bool,
         typer.Option(help="Standard deviations of observations, or of the function."),
     ] = True,
     keep: Annotated[
-        list[str] | None, typer.Option(help="Columns to copy, as written.")
+        list[str] | None, typer.Option(help="Columns to copy to the output.")
     ] = None,
     missing: option.QueryGaps = option.InQueries.refuse,
     decimal: option.Decimal = False,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
-    """Predict for the rows of a table, in chunks: memory does not grow with it.
+    """Predict for the rows of a table; memory does not grow with the table.
 
-    Columns are matched by name, in any order. Predictions have the names of the
-    targets, with _std, _low, _high and _q0.9 (of --quantile 0.9) behind; a copied
-    column of the same name has _given behind.
+    Columns are matched by name, in any order. Predictions have the names of
+    the targets, with _std, _low, _high or _q0.9 (for --quantile 0.9) appended.
+    A copied column of the same name has _given appended.
     """
     check_output(out, data)
     if not (noise or std):
         raise Mistake("--no-noise is about standard deviations: add --std.")
     if out == "-" and as_json:
-        raise Mistake("--json needs stdout: send the answers to a file, --out.")
+        raise Mistake(
+            "--json needs standard output: give --out, a file for predictions."
+        )
     stored = open_model(model, jobs)
     chunks = rows_of(stored, data, keep, verbatim=True, decimal=decimal)
     kept = split_names(keep, chunks.columns)
@@ -190,8 +195,8 @@ def predict(
     if unknown:
         cells = some([f"{name} {number(n)}" for name, n in unknown.items()])
         say(
-            f"Training did not know some cells ({cells}): their answers are less "
-            "certain."
+            f"Some cells are unknown from training ({cells}): predictions for their "
+            "rows are less certain."
         )
     if out != "-":
         print(f"{number(n_rows)} rows -> {out}")
@@ -207,7 +212,7 @@ def evaluate(
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
-    """Score a model on rows it was not fitted on, output by output."""
+    """Measure the errors of a model on rows that it was not fitted on."""
     stored = open_model(model, jobs)
     X, Y, n_dropped = read_observed(stored, data, target, missing, decimal)
     with bar("predicting"):
@@ -254,7 +259,7 @@ def scores_of(assessment):
 def inspect(
     model: option.Model,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read all of it, check every checksum.")
+        bool, typer.Option("--verify", help="Read everything and check every checksum.")
     ] = False,
     as_json: option.Json = False,
 ):
@@ -310,7 +315,7 @@ def in_words(value):
 def report(
     model: option.Model,
     data: Annotated[
-        str | None, typer.Argument(help="Rows to score it on, not those of the fit.")
+        str | None, typer.Argument(help="Rows that the model was not fitted on.")
     ] = None,
     out: Annotated[
         str, typer.Option("--out", "-o", help="The HTML file.")
@@ -318,11 +323,11 @@ def report(
     target: option.Observed = None,
     missing: option.TestGaps = option.InTest.refuse,
     decimal: option.Decimal = False,
-    title: Annotated[str | None, typer.Option(help="Of the report.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
-    """Write a report as one HTML file: errors, intervals, the cover, what to do."""
+    """Write a report as one HTML file: errors, intervals, the cover, advice."""
     from ..report import write_report
 
     check_output(out, data, (".html", ".htm"))

@@ -25,14 +25,14 @@ def compare(
     missing: option.FitGaps = option.InFit.fill,
     decimal: option.Decimal = False,
     method: Annotated[
-        list[str] | None, typer.Option(help="Only this method; may be repeated.")
+        list[str] | None, typer.Option(help="Run only this method; repeatable.")
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Of cross-validation.")] = 3,
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 3,
     block: Annotated[
-        int, typer.Option(min=1, help="Rows in sequence that stay together.")
+        int, typer.Option(min=1, help="Consecutive rows that stay together.")
     ] = 1,
     subdomain_size: Annotated[
-        int, typer.Option(min=1, help="Rows per machine.")
+        int, typer.Option(min=1, help="Rows of a subdomain.")
     ] = DEFAULT_SIZE,
     overlap: option.Overlap = DEFAULT_OVERLAP,
     jobs: option.Jobs = 1,
@@ -41,10 +41,11 @@ def compare(
 ):
     """Compare methods on a table by cross-validation.
 
-    The cover with GPs (odc-gp) and Twin GPs (odc-tgp), nearest neighbours (knn), ridge
-    and gradient boosting (boosting), each tuned within the training rows, and the
-    mean of the training rows. Rows of a time series resemble their neighbours: split
-    them only in blocks, --block 100, or all errors will be too small.
+    The methods are the cover with GPs (odc-gp) and with Twin GPs (odc-tgp),
+    nearest neighbours (knn), ridge, gradient boosting (boosting) and the mean.
+    All are tuned on the training rows of a fold. Rows of a time series resemble
+    their neighbours: keep blocks of them together, such as --block 100, or all
+    errors are too small.
     """
     from . import _compare
 
@@ -116,11 +117,11 @@ def print_scores(X, Y, folds, scores):
 @app.command()
 def demo(
     out: Annotated[str, typer.Option(help="Folder for the report.")] = "demo",
-    frames: Annotated[int, typer.Option(min=200, help="Images, half to test.")] = 1200,
+    frames: Annotated[int, typer.Option(min=200, help="Number of images.")] = 1200,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
-    """Estimate poses of people from silhouettes, and write a report, in a minute."""
+    """Predict poses of people from silhouettes, and write a report."""
     from ._compare import run_demo
 
     with bar("demo", 5) as advance:

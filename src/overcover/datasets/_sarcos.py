@@ -15,7 +15,7 @@ def load_sarcos(path_train, path_test=None, *, sha256=None, sha256_test=None):
 
     The files are ``sarcos_inv.mat`` (44484 rows) and ``sarcos_inv_test.mat`` (4449) of
     the book *Gaussian Processes for Machine Learning*. Most rows of the second are rows
-    of the first as well (see ``in_train``), so errors on them flatter: rather split the
+    of the first as well (see ``in_train``), so errors on them are too small: split the
     first at random.
 
     Parameters

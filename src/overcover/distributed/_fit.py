@@ -45,7 +45,7 @@ def fit(
     Parameters
     ----------
     model : OverlappingCoverRegressor
-        Is fitted; afterwards its subdomains are those of the store, as in `load`.
+        It is fitted; afterwards its subdomains are those of the store, as in `load`.
     X : array-like of shape (n_samples, n_features), path, Dask array or DataFrame
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), path, Dask array, \
 Series or DataFrame

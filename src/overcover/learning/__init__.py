@@ -1,20 +1,20 @@
-r"""Learning on: rows join a fitted cover, or leave it; their subdomains change alone.
+r"""Learning: add rows to a fitted cover, or remove rows; only their subdomains change.
 
     X, Y -> metric -> partition -> cover -> machines -> routing -> combination
     -> prediction, and [learning] from more rows
 
-A new row belongs to the cluster with the nearest centre, and to every subdomain that
-borrows from that cluster and reaches as far: farther than the row lies the farthest row
-that it has borrowed there. These `Borders` stay while rows come and go, so the order of
-rows makes no difference, and a row that is forgotten leaves no trace. They are drawn
-anew where a subdomain grows past `GROWN` times its size, or owns `CROWDED` times its
-share: its cluster is split, and it and all who borrow from it are covered again. The
-same goes for a subdomain that has shrunk as much.
+A new row belongs to the cluster with the nearest centre. It also joins every subdomain
+that borrows from this cluster, unless it is farther away than the farthest row that the
+subdomain borrowed there. These `Borders` do not change while rows come and go, so the
+order of rows makes no difference, and `forget` undoes `partial_fit`. If a subdomain
+grows past `GROWN` times its size, or owns `CROWDED` times its share, its cluster is
+split, and all subdomains that borrow from it choose their rows again. A subdomain that
+has shrunk as much also chooses again.
 
-States give their rows back (`Machine.recall`); each row is taken from its owner.
-Hyperparameters stay. New states are fitted when one of them is asked for, so that
-several batches share the work. (Rows appended to a Cholesky factor would save about
-half of it, and are no use where factors are kept in float32.)
+`Machine.recall` returns the rows of a state; each row is taken from its owner.
+Hyperparameters do not change. New states are fitted when one of them is needed, so
+several batches share the work. (Appending rows to a Cholesky factor would save about
+half of it, but does not work with factors in float32.)
 """
 
 from ._changes import Promise

@@ -1,4 +1,4 @@
-"""New rows for a model, or fewer, checked; and what was promised of them."""
+"""Checks of rows to add or remove, and how well new rows were predicted."""
 
 from typing import NamedTuple
 
@@ -15,19 +15,19 @@ COVERAGE = 0.95
 
 @record(counts=finite("3"))
 class Promise(NamedTuple):
-    """How well predictions of new rows held, before these were learned."""
+    """How well new rows were predicted, before they were added."""
 
     counts: np.ndarray
-    """Rows remembered; mean squared error over variance; share in 95 % intervals."""
+    """Number of rows; mean squared error over variance; share in 95 % intervals."""
 
     @property
     def n_rows(self) -> int:
-        """Rows that are remembered."""
+        """Number of rows, at most `MOST_REMEMBERED`; older ones lose weight."""
         return int(self.counts[0])
 
     @property
     def error_sq(self) -> float:
-        """Mean squared error over variance; one if promises hold."""
+        """Mean squared error over variance; one if variances are right."""
         return float(self.counts[1])
 
     @property

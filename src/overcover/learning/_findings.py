@@ -1,4 +1,4 @@
-"""What to say of a model that has learned on, as lines such as "note: ..."."""
+"""Advice about models after `partial_fit`, as lines such as "note: ..."."""
 
 from .._markup import number
 from ..tuning.cost import TuningCost
@@ -14,7 +14,7 @@ def about_growth(model):
     is_tuned = model.machine_.tuning_cost(*shape) != TuningCost()
     if is_tuned and n_tuned and n_rows >= MANY_MORE * n_tuned:
         yield (
-            f"note: The model has {number(n_rows)} rows, and its hyperparameters are "
-            f"from {number(n_tuned)} of them. More rows may tell better ones: call "
+            f"note: The model has {number(n_rows)} rows, and its hyperparameters were "
+            f"learned from {number(n_tuned)} rows. More rows may improve them: call "
             "model.retune(), which takes as long as a fit."
         )

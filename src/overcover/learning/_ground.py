@@ -1,4 +1,4 @@
-"""The ground that a model stands on: its rows and subdomains, while they change."""
+"""The rows and subdomains of a model while they change, called its ground."""
 
 from copy import copy
 from time import perf_counter

@@ -76,26 +76,27 @@ class LearnsOn:
     @all_or_nothing
     @one_thread_per_worker()
     def partial_fit(self, X, y, sample_weight=None, groups=None):
-        """Learn from more rows; only the subdomains that get some are fitted again.
+        """Add rows; only the subdomains that get some are fitted again.
 
-        They are when something is asked next, once for all batches since the last
-        answer. An unfitted model is fitted now. Hyperparameters and metric stay:
-        `advise` says when `retune` is due. A failure leaves the model as it was.
-        Memory: all rows once more until the next answer.
+        The first call that needs them, such as `predict`, fits them, once for all
+        batches since the previous such call. An unfitted model is fitted at once.
+        Hyperparameters and metric do not change: `advise` reports when `retune` is due.
+        A call that fails leaves the model unchanged. Memory: all rows once more until
+        the next prediction.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            They get the next row numbers; their order, and that of batches, makes no
-            difference but where subdomains are split. Of rows in a sequence (the
-            machine's `run_length_` is more than 1), give them in order.
+            They get the next row numbers. Their order, and that of batches, matters
+            only if subdomains are split, or if rows are a sequence (the machine's
+            `run_length_` is more than 1): then give them in order.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-            In the units of the first fit. Equal rows are merged if they come in one
-            batch; a copy of a row that is there already is a row of its own.
+            In the units of the first fit. Equal rows of one batch are merged; a new
+            row that equals an old one is not merged with it.
         groups : array-like of shape (n_samples,), default=None
-            Needed if the model was fitted with groups. Groups of a batch are new ones:
-            give the rows of a group together.
+            Needed if the model was fitted with groups. The groups of a batch are
+            always new: give all rows of a group together.
 
         Returns
         -------
@@ -127,7 +128,7 @@ class LearnsOn:
     @all_or_nothing
     @one_thread_per_worker()
     def forget(self, rows):
-        """Unlearn rows; the numbers of all others stay.
+        """Remove rows; all others keep their numbers.
 
         Parameters
         ----------
@@ -150,10 +151,10 @@ class LearnsOn:
     @all_or_nothing
     @one_thread_per_worker()
     def retune(self):
-        """Fit anew on all rows that the model has: new hyperparameters, a new cover.
+        """Fit again on all rows of the model, with new hyperparameters and cover.
 
-        Row numbers stay, and so does the encoder of tables. A model that was fitted for
-        targets (``X_target``) cannot: fit it again.
+        Row numbers and the encoder of tables do not change. This is not possible for a
+        model that was fitted with ``X_target``: call `fit` instead.
 
         Returns
         -------

@@ -31,9 +31,9 @@ class AnyRegressorState(NamedTuple):
 class AnyRegressor(NestedPart, Machine):
     """Wrap a regressor so that it can be fitted on every subdomain.
 
-    Choose it to scale a method that is not one of the package's own machines: kernel
-    ridge, support vectors, a pipeline. It has a variance only if the estimator's
-    `predict` takes ``return_std`` (like scikit-learn's `GaussianProcessRegressor`).
+    Choose it to make another method local: kernel ridge, support vectors, a pipeline.
+    It has a variance only if the estimator's `predict` takes ``return_std`` (like
+    scikit-learn's `GaussianProcessRegressor`).
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class AnyRegressor(NestedPart, Machine):
     Attributes
     ----------
     output_scales_ : ndarray of shape (n_outputs,)
-        Deviation of each output among the training rows: what routing by variance
-        measures its uncertainty in. Infinite, so that it does not count, for an output
-        that never varied; ones if none did.
+        Deviation of each output among the training rows, the unit of its uncertainty
+        in routing by variance. It is infinite for an output that never varied, which
+        therefore has no influence; ones if no output varied.
 
     Examples
     --------

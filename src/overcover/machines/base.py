@@ -1,25 +1,24 @@
-"""The protocol of a machine: what one subdomain learns, and how it answers.
+"""The protocol of a machine: its fit on one subdomain, and its predictions.
 
     X, Y -> metric -> partition -> cover -> [machines] -> routing -> combination
     -> prediction
 
-A machine is a scikit-learn regressor (fitted alone it is the full model) that can also
-be split in two, so that a cover, a store or a cluster of computers can run it:
+A machine is a scikit-learn regressor; fitted alone, it is the full model. The following
+methods divide its work, so that a cover, a store or a cluster of computers can run it:
 
 - ``tune(X, Y, ...)`` finds what all subdomains share, the hyperparameters;
-- ``length_scales(X)`` is the metric that follows from them;
+- ``length_scales(X)`` is the metric that they define;
 - ``fit_state(X, Y, ...)`` does all work on one subdomain that needs no query and
   returns it as a named tuple of arrays;
 - ``calibrate(states, groups)`` sets what is learned from all subdomains together;
 - ``answer(state, X_query)`` answers a batch of queries from such a state, and
   ``posterior_variance(state, X_query)`` gives what routing compares;
-- ``correlations(state, X_query)`` and ``slopes(state, X_query)`` say what else a
-  Gaussian process knows (`Machine.has_posterior`);
+- ``correlations(state, X_query)`` and ``slopes(state, X_query)`` give the covariances
+  and gradients of a Gaussian process (`Machine.has_posterior`);
 - ``recall(state)`` gives the training rows back.
 
-Only `fit_state` and `answer` have no default. The regressor around a machine never
-looks inside a state. Everything else that other parts of the package need to know of a
-machine stands in its `description`.
+Only `fit_state` and `answer` have no default. The regressor around a machine does not
+use the fields of a state. Other parts of the package read the machine's `description`.
 """
 
 import os

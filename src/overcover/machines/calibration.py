@@ -1,26 +1,25 @@
-r"""Leave-one-out residuals: what turns a posterior variance into an honest one.
+r"""Calibration: leave-one-out residuals correct the posterior variance.
 
-For a GP, the error at row i of a machine that never saw it is known in closed form,
+For a GP, the error at row i of a machine without this row has a closed form,
 :math:`\alpha_i / [A^{-1}]_{ii}`, with predicted variance :math:`1 / [A^{-1}]_{ii}` on
 the kernel's scale. Their ratio squared, :math:`z_i^2 = \alpha_i^2 / [A^{-1}]_{ii}`, is
 used three times:
 
 1. its average, weighted by closeness to the query, is the *local scale* of the
-   variance, so that a subdomain may be noisier on one side than on the other. Closeness
-   is a power of the similarity, such that a given number of rows decide; which number,
-   is decided by the log density of the rows left out;
-2. the mean over all rows of what is left, one *factor* per output, makes the log
-   density of rows not seen as high as one factor can;
-3. the distribution of what is left then gives the *half width* of intervals, so that
-   tails heavier than Gaussian do not spoil their coverage, and the *tail* of a Student
-   t distribution, so that one gross outlier does not drown the log density. Where the
-   signs of residuals say that errors are not symmetric, each *end* has its own width.
+   variance, so a subdomain may be noisier on one side than on the other. Closeness is a
+   power of the similarity, such that a given number of rows have most of the weight;
+   the log density of the left-out rows chooses this number;
+2. the mean of the remaining ratios over all rows gives one *factor* per output, with
+   the highest log density of left-out rows;
+3. the distribution of the ratios after that gives the *half width* of intervals, so
+   that heavy tails do not reduce their coverage, and the *tail* of a Student t
+   distribution, so that one gross outlier does not dominate the log density. If the
+   signs of residuals show that errors are skewed, each *end* has a separate width.
 
-Rows left out say how large errors are as far from other rows as they are themselves,
-up to a variance :math:`\eta_r` on the kernel's scale, the *reach*. Farther out, where
-:math:`\eta` goes on to the prior's :math:`\eta_0`, the variance must go on to that of
-the prior, and no less than the spread of the outputs, :math:`v`, however small the
-errors next to the rows are:
+Left-out rows show the size of errors up to a variance :math:`\eta_r` on the kernel's
+scale, the *reach*. Farther away :math:`\eta` grows to :math:`\eta_0`, that of the
+prior. There the variance must grow to that of the prior, or to the spread of the
+outputs, :math:`v`, if that is larger, however small the errors near the rows are:
 
 .. math:: \sigma^2 = \max\bigl(s \eta, \; (s \eta_r)^{1 - t} v^t\bigr), \qquad
     t = \log(\eta / \eta_r) / \log(\eta_0 / \eta_r) ,
@@ -70,7 +69,7 @@ FLAT = 1e-12
     growth=positive(f"{gaps.N_STEPS} q"),
 )
 class Calibration(NamedTuple):
-    """How far to trust the machines' variances."""
+    """Corrections of the machines' variances."""
 
     locality: np.ndarray
     """Which of `LOCALITIES` the scale of each output goes by, shape (n_outputs,)."""
@@ -331,7 +330,7 @@ def learned_inflation(n_rows, n_learned):
 
 
 class CalibratedMachine(Machine):
-    """A machine whose states hold leave-one-out residuals, that trusts them."""
+    """A machine that calibrates its variances by leave-one-out residuals."""
 
     # What variances are multiplied with besides: see `TwinGP.variance_inflation_`.
     variance_inflation_ = 1.0

@@ -13,7 +13,7 @@ needs besides is the distribution of ``error / std``. It is an object with metho
 leave-one-out residuals: their quantiles give intervals their width, and a Student t
 with their tail gives the log density, so that one gross outlier costs dozens, not
 thousands. Absolute residuals are twice the evidence that those of one side are. So both
-sides count alike unless the signs of the residuals tell otherwise.
+sides count alike unless the signs of the residuals show that errors are skewed.
 """
 
 from typing import NamedTuple

@@ -1,18 +1,17 @@
 r"""Blocks of rows left out: how errors grow where rows are missing.
 
-Rows left out one by one are never far from the others, and say nothing of a gap. Where
-the function has next to no noise, errors in a gap are larger than the posterior
-variance tells: that variance is mostly a noise which is not there. So blocks of rows
-that are near to each other are left out, in closed form, at several sizes. What their
-squared errors over variances have more than when left out alone, :math:`z_B^2 -
-z_i^2`, is averaged by how little the other rows explain: with :math:`\eta - \nu` the
+Rows that are left out one by one are near to others, and do not show errors in a gap.
+If the function has almost no noise, errors in a gap are larger than the posterior
+variance. So blocks of neighbouring rows are left out, in closed form, at several sizes.
+The increase of squared errors over variances, compared with rows left out alone,
+:math:`z_B^2 - z_i^2`, is averaged in classes of u: with :math:`\eta - \nu` the
 unexplained variance and :math:`\eta_r` the reach (see `calibration`),
 
 .. math:: u = \log\frac{\eta - \nu}{\eta_r - \nu} \Big/
     \log\frac{\eta_0 - \nu}{\eta_r - \nu}
 
-is 0 where rows left out alone end and 1 where nothing is known. The range between is
-cut into `N_STEPS`. Noise, and its outliers, cancel in the difference.
+is 0 at the reach and 1 far from all rows. The range between is divided into `N_STEPS`.
+Noise, and its outliers, cancel in the difference.
 """
 
 import numpy as np

@@ -45,40 +45,41 @@ BLOCK_VALUES = 2**22
 class GP(TunedGP):
     """Gaussian process regression; alone the full model, in a cover a local machine.
 
-    Choose it when outputs are few or unrelated, when uncertainty matters, or as the
-    first thing to try. Memory as a full model is O(n_samples^2).
+    Choose it if outputs are few or unrelated, if you need uncertainty, or as a first
+    model. Memory as a full model is O(n_samples^2).
 
     Parameters
     ----------
     kernel : {"auto", "rbf", "matern52", "matern32", "matern12"} or scikit-learn kernel
-        From left to right for rougher functions. "auto" chooses the one that predicts
-        held-out rows best; it is "matern32" where length scale and noise are numbers. A
-        kernel object has its own hyperparameters and is tuned within its bounds.
+        The names are in the order of increasing roughness. "auto" chooses the kernel
+        that predicts held-out rows best; it is "matern32" if length scale and noise are
+        numbers. A kernel object has other hyperparameters, tuned within its bounds.
     length_scale : "auto", float or array-like of shape (n_features,), default="auto"
         The rho in ``exp(-d^2 / (2 rho^2))``, in units of the inputs. "auto" learns one
-        per column, or one for all where that predicts better. Not for a kernel object.
+        per column, or one for all if that predicts better. Not for a kernel object.
     noise : "auto" or float, default="auto"
         Variance of the noise relative to that of the signal.
     per_output : "auto" or bool, default="auto"
-        Whether every output has hyperparameters of its own, or all share them. "auto"
-        gives outputs others than the shared ones where held-out rows gain. Every
-        distinct set costs one more factorisation in each subdomain.
+        Whether every output has separate hyperparameters, or all share them. With
+        "auto", an output gets separate ones if its held-out rows are then predicted
+        better. Each separate set costs one more factorisation in each subdomain.
     per_subdomain : bool, default=False
-        Improve the hyperparameters of every subdomain by steps up its own likelihood.
+        Whether to improve the hyperparameters of every subdomain separately, by a few
+        steps that increase its likelihood.
     keep_factors : "auto" or bool, default="auto"
         Whether to keep the Cholesky factors that variances need, about ``4 * size^2``
-        bytes per subdomain. If not, each batch of queries makes them again. "auto"
-        keeps them when those of all subdomains fit in 4 GiB and a quarter of memory.
+        bytes per subdomain. If not, each batch of queries computes them again. "auto"
+        keeps them if those of all subdomains fit in 4 GiB and a quarter of memory.
     factor_dtype : {"auto", "float64", "float32"}, default="auto"
-        Type of the factors. float32 is half as large and faster; it changes variances,
-        and what they decide, a little. "auto" is float32 where rows are shared with
-        other subdomains and, tried out between some rows and their nearest, no
-        posterior variance changes by more than 1 %. Rows that lie close together with
-        hardly any noise need float64.
+        Type of the factors. float32 is half as large and faster; it changes variances
+        slightly, and the weights that depend on them. "auto" is float32 if the
+        subdomain borrows rows and no posterior variance changes by more than 1 % in a
+        test halfway between some rows and their nearest. Rows that lie close together
+        with hardly any noise need float64.
     robust : "auto" or bool, default="auto"
-        Whether rows whose outputs contradict all rows around them, such as those of a
-        broken sensor, count for next to nothing. "auto" decides on held-out rows, if
-        any hyperparameter is learned.
+        Whether rows get almost no weight if their outputs contradict all rows around
+        them, such as those of a broken sensor. "auto" decides by held-out rows, if any
+        hyperparameter is learned.
     random_state : int, RandomState or None, default=None
         Decides which rows "auto" looks at; only used when fitted alone.
 
@@ -96,10 +97,10 @@ class GP(TunedGP):
     output_groups_ : ndarray of shape (n_outputs,)
         The group of every output.
     run_length_ : int
-        So many rows that follow each other are left out together to calibrate
-        variances, because they depend on each other; 1 if not, or with `groups`.
+        Number of consecutive rows that calibration leaves out together, because they
+        depend on each other; 1 if they do not, or with `groups`.
     is_robust_ : bool
-        Whether contradicted rows were looked for.
+        Whether the fit looked for contradicted rows.
     tuning_scores_ : list of dict
         The loss on held-out rows of every candidate, lower is better.
     calibration_ : Calibration

@@ -1,4 +1,4 @@
-"""What else the posterior of a Gaussian process says: correlations and gradients.
+"""Correlations and gradients from the posterior of a Gaussian process.
 
 Notation as in `overcover.machines.gp`. Between queries p and q the posterior covariance
 on the kernel's scale is

@@ -82,16 +82,16 @@ class Predictor:
         return_std : bool, default=False
             Also return standard deviations.
         return_cov : bool, default=False
-            Also return covariances between the queries, of GP machines. Those of a GP
-            alone are exact. In a cover they are exact between queries that the same
-            subdomains answer with the same weights, smaller the more the weights
-            differ, and zero where no subdomain answers both queries. Where `target` is
+            Also return covariances between the queries; only for GP machines. Those of
+            a GP alone are exact. In a cover they are exact between queries that the
+            same subdomains predict with the same weights, smaller if the weights
+            differ, and zero if no subdomain predicts both queries. If `target` is
             another scale, correlations are those on this scale. Memory:
             ``8 * n_queries**2`` bytes for every output, and once more for each thread.
         noise : bool, default=True
             Whether these are of a new observation, or of the function without the
-            noise of an observation. Only GP machines tell these apart. Where `target`
-            is another scale, the mean is one or the other, too.
+            noise of an observation; False is only for GP machines. If `target` is
+            another scale, the mean depends on it, too.
 
         Returns
         -------
@@ -178,11 +178,11 @@ n_outputs)
             )
 
     def predict_interval(self, X, coverage=0.95):
-        """Central intervals that hold a new observation with given probability.
+        """Central intervals that contain a new observation with a given probability.
 
-        As many observations are to lie below as above: the ends are those of
-        `predict_quantile`. They come from the distribution of leave-one-out errors, not
-        from the Gaussian, where the machine knows them.
+        The probabilities below and above the interval are equal: the ends are those of
+        `predict_quantile`. They come from the distribution of leave-one-out errors if
+        the machine has them, otherwise from a Gaussian.
 
         Parameters
         ----------
@@ -198,10 +198,10 @@ n_outputs)
         return as_training_shape(self, low), as_training_shape(self, high)
 
     def predict_quantile(self, X, q):
-        """Values that a new observation stays below with given probability.
+        """Values that a new observation stays below with a given probability.
 
-        Quantiles come from the distribution of leave-one-out errors, where the machine
-        knows them: where these are not symmetric, neither are the quantiles.
+        Quantiles come from the distribution of leave-one-out errors if the machine has
+        them, otherwise from a Gaussian. If the errors are skewed, so are the quantiles.
 
         Parameters
         ----------
@@ -235,8 +235,8 @@ n_outputs)
     def log_density(self, X, y):
         """Log predictive density of observed outputs; its mean is minus the NLPD.
 
-        Where the machine knows its leave-one-out errors the density is a Student t
-        with their tails, so that a gross outlier costs dozens, not thousands.
+        If the machine has leave-one-out errors, the density is a Student t with their
+        tails, so that a gross outlier costs dozens, not thousands.
 
         Parameters
         ----------
@@ -261,11 +261,10 @@ class FullModel(Predictor):
         raise NotImplementedError
 
     def sample_y(self, X, n_samples=1, random_state=0, *, noise=True):
-        """Draw outputs of new rows together, as their covariances say.
+        """Draw outputs of new rows from their joint distribution.
 
         Outputs are drawn independently of each other, and from a Gaussian (on the scale
-        of `target`): a tail that leave-one-out errors have is in `predict_interval`,
-        not here.
+        of `target`), even if leave-one-out errors have heavier tails.
 
         Parameters
         ----------
@@ -302,14 +301,14 @@ class FullModel(Predictor):
         return np.moveaxis(as_training_shape(self, np.moveaxis(samples, 1, -1)), 1, -1)
 
     def gradient(self, X):
-        """Slopes of the predicted mean, for GP machines.
+        """Gradients of the predicted mean, for GP machines.
 
-        Of a cover, they are those of the subdomains that answer, with the weights of
-        their answers, and these weights held constant: where subdomains take turns, the
-        mean of a cover changes a little besides. The kernel "matern12" has a peak at
-        every training row; exactly there the answer is the mean of the slopes on
-        either side. Those of a kernel object are central differences. Where `target` is
-        another scale, they are slopes of the mean with its variance held constant.
+        In a cover, the gradient is the weighted mean of those of the subdomains, with
+        constant weights. It ignores the small change of the mean where the weights
+        change. With the kernel "matern12" the mean has a kink at every training row;
+        the gradient there is the mean of the slopes on both sides. With a kernel
+        object, gradients are central differences. If `target` is another scale, they
+        are slopes of the mean with a constant variance.
 
         Parameters
         ----------
@@ -337,13 +336,13 @@ class FullModel(Predictor):
         return as_training_shape(self, slopes)
 
     def explain(self, X, n_neighbors=5):
-        """Say why: which subdomains answered, with which weights; which rows are near.
+        """Explain predictions by subdomains, their weights and the nearest rows.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features) or (n_features,)
         n_neighbors : int, default=5
-            Nearest training rows to list. Every training row is looked at.
+            Nearest training rows to list. The search reads every training row.
 
         Returns
         -------

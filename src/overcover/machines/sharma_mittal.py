@@ -1,4 +1,4 @@
-r"""The Sharma-Mittal Twin GP: Twin GPs under a whole family of divergences.
+r"""The Sharma-Mittal Twin GP: Twin GPs with another divergence.
 
     X, Y -> metric -> partition -> cover -> [machines] -> routing -> combination
     -> prediction

@@ -1,4 +1,4 @@
-r"""The Twin Gaussian Process machine: outputs that are alike where inputs are.
+r"""The Twin Gaussian Process machine: outputs are similar where inputs are.
 
     X, Y -> metric -> partition -> cover -> [machines] -> routing -> combination
     -> prediction
@@ -57,10 +57,9 @@ TRIAL_RANK = 300
 class TwinGP(CalibratedMachine):
     """Twin Gaussian Process; alone the full model, in a cover a local machine.
 
-    Choose it for many outputs that hang together, such as a pose, above all where one
-    input may belong to different outputs. It is slower than a `GP`, and better only
-    where outputs resemble each other as inputs do: compare the two. Memory as a full
-    model is O(n_samples^2).
+    Choose it for many outputs that depend on each other, such as a pose, above all if
+    one input may have several outputs. It is slower than a `GP`, and not always more
+    accurate: compare the two. Memory as a full model is O(n_samples^2).
 
     Parameters
     ----------
@@ -71,21 +70,22 @@ class TwinGP(CalibratedMachine):
     input_noise, output_noise : "auto" or float, default="auto"
         The paper's lambda_X and lambda_Y, relative to a similarity of one.
     self_noise : bool, default=True
-        Whether noise counts in the similarity of a query, or an output, to itself, as
-        the derivation demands. False is the paper's printed form.
+        Whether the similarity of a query, or of an output, to itself includes the
+        noise, as the derivation requires. False is the formula that the paper prints.
     n_starts : {1, 2}, default=1
-        Where the search starts: from the answer of a GP, and (2) from the output of
-        the most similar row too; the lower minimum is kept.
+        With 1, the search starts from the prediction of a GP. With 2, it also starts
+        from the output of the most similar row, and keeps the lower minimum.
     rank : "auto", "full" or int, default="auto"
-        Rows on which the output side hangs: as few as change predictions by less than
-        about 0.1 % of an output's deviation, all of them (exact), or at most so many.
+        Number of pivots, the rows with which outputs are compared. "auto" takes as few
+        as change predictions by less than about 0.1 % of an output's deviation; "full"
+        takes all rows, which is exact; a number is the most.
     metric : {"rmse", "joint", "angle"} or callable, default="rmse"
-        What "auto" minimises on held-out rows: the error in deviations of each output,
-        the mean distance of three-dimensional joints, the mean absolute angle modulo
-        360; or ``metric(Y_true, Y_predicted) -> float``.
+        The error that "auto" minimises on held-out rows: "rmse", in deviations of each
+        output; "joint", the mean distance of three-dimensional joints; "angle", the
+        mean absolute angle modulo 360; or ``metric(Y_true, Y_predicted) -> float``.
     keep_factors : "auto" or bool, default="auto"
-        Whether to keep what can be computed again from the rows. "auto" keeps it when
-        that of all subdomains fits in 4 GiB and a quarter of memory.
+        Whether to keep arrays that can be computed again from the rows. "auto" keeps
+        them if those of all subdomains fit in 4 GiB and a quarter of memory.
     random_state : int, RandomState or None, default=None
         Decides which rows "auto" looks at; only used when fitted alone.
 
@@ -98,8 +98,8 @@ class TwinGP(CalibratedMachine):
     tuning_scores_ : list of dict
         Hyperparameters that were tried and their held-out errors, best first.
     variance_inflation_ : float
-        How much larger the squared errors of rows held out in runs were than those of
-        rows left out one by one; 1 where nothing was tuned.
+        Ratio of the squared errors of rows held out in runs to those of rows left out
+        one by one; 1 if nothing was tuned.
     calibration_ : Calibration
         Variance factor and interval quantiles from leave-one-out errors.
     state_ : TwinState
@@ -121,7 +121,7 @@ class TwinGP(CalibratedMachine):
 
     description = Description(
         name="tgp",
-        help="a Twin GP, for outputs that hang together",
+        help="a Twin GP, for outputs that depend on each other",
         state=TwinState,
         parts={"rows": TwinRows, "core": TwinCore},
         tuned={

@@ -1,4 +1,4 @@
-r"""The importance-weighted Twin GP: trained where the queries will be.
+r"""The importance-weighted Twin GP, for covariate shift.
 
     X, Y -> metric -> partition -> cover -> [machines] -> routing -> combination
     -> prediction
@@ -33,22 +33,23 @@ LEAST_WEIGHT = 1e-6
 
 
 class ImportanceWeightedTwinGP(TwinGP):
-    """Twin GP for queries that come from elsewhere than the training rows.
+    """Twin GP for queries from another distribution than the training rows.
 
-    Without targets it is a `TwinGP`: give `fit` the inputs to come as ``X_target``, or
-    set ``transductive=True``. Memory as a full model is O(n_samples^2).
+    Pass inputs that resemble the queries to `fit`, as ``X_target``, or set
+    ``transductive=True``. Without targets it is a `TwinGP`. Memory as a full model is
+    O(n_samples^2).
 
     Parameters
     ----------
     alpha : float in [0, 1], default=0.5
-        Of the ratio ``p_target / ((1 - alpha) p_target + alpha p_train)``: 1 is the
-        plain ratio, which may explode; weights are at most ``1 / (1 - alpha)``.
+        The alpha in ``p_target / ((1 - alpha) p_target + alpha p_train)``: 1 is the
+        plain ratio, which has no bound; weights are at most ``1 / (1 - alpha)``.
     transductive : bool, default=False
-        Weights from the queries of each `predict`, subdomain by subdomain, as in the
-        paper: then a prediction depends on the other queries of the call, and every
-        call factorises anew.
+        Whether to use the queries of each `predict` as targets, subdomain by subdomain,
+        as in the paper. A prediction then depends on the other queries of the call, and
+        every call factorises again.
     n_centers : int, default=100
-        Target rows that the ratio is modelled with.
+        Number of target rows on which the model of the ratio has kernels.
     input_length_scale, output_length_scale, input_noise, output_noise
         As in `TwinGP`.
     self_noise, n_starts, rank, metric, keep_factors, random_state
@@ -80,7 +81,7 @@ class ImportanceWeightedTwinGP(TwinGP):
 
     description = TwinGP.description._replace(
         name="iwtgp",
-        help="a Twin GP for queries from elsewhere",
+        help="a Twin GP for covariate shift",
         removed=("inverse",),
     )
 

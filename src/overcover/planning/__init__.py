@@ -1,9 +1,8 @@
-"""Planning: what a fit will take, before it starts.
+"""Planning: the time, memory and disk of a fit, before it starts.
 
-The stages declare how many operations they do and how many bytes they hold; `measure`
-finds in one small run what an operation costs on this computer; `plan` multiplies, and
-chooses M and p for a budget. `auto_size`, the rule behind ``subdomain_size="auto"``,
-measures nothing.
+The stages declare their numbers of operations and bytes. `measure` times an operation
+on this computer, in one small run. `plan` multiplies them, and chooses M and p for a
+budget. `auto_size`, the rule of ``subdomain_size="auto"``, measures nothing.
 """
 
 from .._validation import DataWarning, FewRowsWarning

@@ -1,4 +1,4 @@
-"""`plan`: what a fit will take, and the M and p that a budget allows."""
+"""`plan`: the cost of a fit, and the M and p for a budget."""
 
 import time
 from dataclasses import replace
@@ -47,7 +47,7 @@ def plan(
     n_jobs=None,
     rates=None,
 ) -> Plan:
-    """Predict what a fit will take, and choose M and p that a budget allows.
+    """Estimate the cost of a fit, and choose M and p for a budget.
 
     No data is needed: a run on made-up rows of the same width, in a second or two,
     finds what the operations of every stage cost, and the stages say how many they do.

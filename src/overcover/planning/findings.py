@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 class PoorCoverWarning(UserWarning):
-    """The parameters of the cover serve no data well; the text says what to change."""
+    """The parameters of the cover are poor for any data; the text gives better ones."""
 
 
 def poor_choices(shape: CoverShape, n_features, n_outputs, machine, in_memory=True):

@@ -1,4 +1,4 @@
-"""`Budget`: what a fit may take. `Plan`: what it is expected to take, or took."""
+"""`Budget`: limits of a fit. `Plan`: its expected or measured cost."""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ QUANTITIES |= {"disk": SIZE}
 
 
 class Budget(NamedTuple):
-    """What a fit may take."""
+    """Limits of a fit."""
 
     seconds: float = np.inf
     memory: float = np.inf
@@ -87,13 +87,13 @@ def parse(value, units, noun, examples) -> float:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a fit is expected to take; print it.
+    """The expected cost of a fit; print it.
 
     Attributes
     ----------
     n_samples, n_features, n_outputs : int
     machine : str
-        Its class.
+        The class of the machine.
     subdomain_size, overlap, n_subdomains : int, float, int
         The paper's M, p and K.
     seconds : dict
@@ -106,8 +106,8 @@ class Plan:
     fits : bool
         Whether all of it is within the budget.
     binding : str
-        The limits that decided: those that the next better plan would exceed, or that
-        this one does if it does not fit. "" if there were none.
+        The limits that the next better plan would exceed, or that this plan exceeds if
+        it does not fit. "" if there were none.
     findings : tuple of Finding
         Advice about M and p; see `overcover.advice`.
     """

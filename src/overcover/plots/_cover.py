@@ -37,7 +37,7 @@ class CoverDisplay:
     labels : (str, str)
         Of the axes.
     n_rows : int, default=5000
-        Draw at most so many rows of other subdomains, evenly spaced.
+        Largest number of rows of other subdomains to draw, evenly spaced.
 
     Attributes
     ----------

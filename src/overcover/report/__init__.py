@@ -1,4 +1,4 @@
-"""Report: one HTML file on the quality of a fitted model; it loads and runs nothing."""
+"""Report: one HTML file about a fitted model, without scripts or network."""
 
 import os
 from pathlib import Path

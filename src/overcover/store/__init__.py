@@ -1,6 +1,6 @@
-"""A fitted model on disk: no pickle, memory-mapped, read as far as queries need it.
+"""A fitted model on disk, without pickle; queries read only the parts they need.
 
-docs/store-format.md describes the format. Users call what `__all__` names.
+docs/store-format.md describes the format; `__all__` lists the public names.
 """
 
 from ._directory import MANIFEST, check_target, disk_errors, read_manifest  # noqa: F401

@@ -208,33 +208,31 @@ def fit_into(
     dtype=None,
     notes=None,
 ):
-    """Fit a model, writing every machine to a store as soon as it is done.
+    """Fit a model, and write every machine to a store as soon as it is complete.
 
     Equal to ``model.fit(X, y, ...)`` followed by ``model.save(path)``, bit by bit, but
-    memory holds only the machines that are being fitted, and a fit that was interrupted
-    goes on where it stopped when it is called again. The model that the path held
-    before stays until the new one is complete; an unfinished fit of other data or
-    parameters is a `StoreError`.
+    memory holds only the machines that are being fitted. To resume an interrupted fit,
+    repeat the call. A model that is already at the path stays until the new one is
+    complete; an unfinished fit of other data or parameters is a `StoreError`.
 
     Parameters
     ----------
     model : OverlappingCoverRegressor
-        Is fitted; afterwards its subdomains are those of the store, as in `load`.
+        It is fitted; afterwards its subdomains are those of the store, as in `load`.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Arrays mapped from files, ``np.load(name, mmap_mode="r")``, will do. Inputs are
-        then read in blocks, and as a whole only for the partition: two copies in
-        float64, or 64 numbers for each row of more than 1,000 columns, or a shard with
-        ``partition="two-level"``. Outputs are held in memory, and so are inputs where a
-        router or a weight needs all of them (``router="neighbors"``, "iwtgp" with
-        `X_target`).
+        They may be mapped from files, ``np.load(name, mmap_mode="r")``. Then all stages
+        read inputs in blocks, except the partition, which holds two copies in float64,
+        or 64 numbers for each row of more than 1,000 columns, or a shard with
+        ``partition="two-level"``. Memory holds the outputs. It also holds the inputs
+        with ``router="neighbors"``, and with "iwtgp" and `X_target`.
     path : str or path-like
         As in `save`.
     sample_weight, X_target, groups : array-like, default=None
         As in ``model.fit``.
     resume : bool, default=True
-        Whether to go on with an unfinished fit of the same data and parameters, or
-        return a finished one. False discards what is unfinished.
+        Whether to resume an unfinished fit of the same data and parameters, or return a
+        finished one. False discards an unfinished fit.
     dtype : {None, "float64", "float32"}, default=None
     notes : dict or None, default=None
         As in `save`.

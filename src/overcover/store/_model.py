@@ -49,17 +49,17 @@ def save(model, path, dtype=None, notes=None):
         Fitted, with a machine that describes its records, as GP and TwinGP do.
     path : str or path-like
         A directory; made if there is none, replaced if it is a store, refused if it
-        is anything else. A model that was loaded from there, and has learned since, is
-        read from the new files from then on.
+        is anything else. A model that was loaded from this path then reads the new
+        files.
     dtype : {None, "float64", "float32"}, default=None
-        None is "float64", which is exact. "float32" halves factors, nearly all of a
-        store, that are not float32 already (see `GP`); only variances change, by less
-        than 0.1 % where the noise is 1e-3 of the signal or more (else there is a
-        warning), and the choice between candidates that are equally certain. Smaller
-        still are models fitted with ``keep_factors=False``, which make factors again
-        when queries need them.
+        None is "float64", which is exact. "float32" halves the factors that are not
+        float32 already (see `GP`); they are nearly all of a store. Variances change by
+        less than 0.1 % if the noise is 1e-3 of the signal or more (otherwise `save`
+        warns), and so does the choice between candidates that are equally certain.
+        Models fitted with ``keep_factors=False`` are even smaller; they compute factors
+        again when queries need them.
     notes : dict or None, default=None
-        Plain values that JSON knows, to keep beside the model; `inspect` returns them.
+        Values for JSON, to keep beside the model; `inspect` returns them.
 
     Examples
     --------
@@ -180,8 +180,9 @@ def summary_of(model):
 def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     """Open a model that `save` wrote.
 
-    Nothing is unpickled or run. A subdomain's file is opened, checked and mapped when a
-    query first needs it, and closed again after others were needed.
+    This unpickles nothing and runs no code from the store. The file of a subdomain is
+    opened, checked and mapped when a query first needs it, and closed when too many are
+    open.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Tables as they are: words, dates and gaps become columns of numbers.
 
-- A number stays as it is, and a date is the number of days since 1970. If some cells of
-  the training table lack one, the median stands in and a second column says so.
+- A number stays as it is, and a date is the number of days since 1970. The median
+  replaces missing cells, and a second column of 0 and 1 marks them.
 - A word becomes columns of 0 and 1, one for each level (each different word). A column
   of many levels becomes one number instead: the effect of the level on the output, see
   `overcover.tables._effects`. On training rows it comes from other rows (out of fold),
@@ -33,18 +33,18 @@ KINDS = ("number", "date", "words")
 class TableEncoder(BaseEstimator):
     """How the columns of a DataFrame become numbers.
 
-    `OverlappingCoverRegressor` makes one where a DataFrame holds words, dates or gaps;
-    give one as its parameter `encoder` to change the rules. Memory: the encoded table,
+    `OverlappingCoverRegressor` makes one if a DataFrame holds words, dates or gaps. To
+    change the rules, pass one as the parameter `encoder`. Memory: the encoded table,
     and as much again for the effects of levels.
 
     Parameters
     ----------
     words : sequence of str, default=()
-        Columns to take as words even if they look like numbers, such as postcodes.
+        Columns of numbers that are names, such as postcodes.
     cycles : sequence of {"year", "week", "day"}, default=()
-        Cycles of every column of dates to add, each as a sine and a cosine.
+        Cycles of dates: each adds a sine and a cosine to every column of dates.
     one_hot : int, default=12
-        Most levels of a column that becomes columns of 0 and 1.
+        The largest number of levels that become columns of 0 and 1.
 
     Attributes
     ----------

@@ -1,14 +1,14 @@
-r"""Hyperparameters "auto": several candidates, chosen between on rows held out.
+r"""Hyperparameters "auto": held-out rows choose between several candidates.
 
     X, Y -> [tuning] -> partition -> cover -> machines -> routing -> combination
     -> prediction
 
-No single recipe wins everywhere. The marginal likelihood of a few random rows sees
-the data thinned out; that of neighbourhoods drives the noise to zero where rows nearly
-repeat; one length scale per column is too many for wide inputs. So there are candidates
+No single method is best for all data. The marginal likelihood of a few random rows
+ignores short distances. That of neighbourhoods makes the noise zero if rows nearly
+repeat. One length scale per column is too many for wide inputs. So there are candidates
 
 - *isotropic*: one length scale in units of the column deviations;
-- *one column*: a shorter one along one column, if little is explained otherwise;
+- *one column*: a shorter one along one column, if the others explain little;
 - *plain*: one length scale, columns as they are;
 - *columns*: from the better of these, one length scale per column;
 - the other kernels, each with the best length scales so far times a common factor;
@@ -16,13 +16,13 @@ repeat; one length scale per column is too many for wide inputs. So there are ca
   columns are many;
 - *likelihood*: the best so far, moved up the marginal likelihood of neighbourhoods;
 
-found by descending the prediction loss (`prediction_loss`) at some spots, or, for small
-tables, by climbing the likelihood of all rows. Each is judged by what counts: error and
-log density of local machines on rows held out (`_judge`), in whole groups or runs of
-rows. A last search moves the winner's noise and common length scale by factors. Then
-outputs that are better off with hyperparameters of another kind get them (`_outputs`).
+which descend the prediction loss (`prediction_loss`) at some spots, or, for small
+tables, climb the likelihood of all rows. Each is judged by the error and log density of
+local machines on held-out rows (`_judge`), in whole groups or runs of rows. A last
+search multiplies the noise and the length scales of the best one by common factors.
+Then outputs get other hyperparameters if these predict them better (`_outputs`).
 
-The cost does not grow with the number of rows, but for finding neighbours.
+The cost does not grow with the number of rows, except for finding neighbours.
 """
 
 from typing import NamedTuple

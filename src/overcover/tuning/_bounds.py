@@ -1,10 +1,10 @@
-"""Hyperparameters that end at a bound where that means trouble.
+"""Hyperparameters at a bound that indicates a problem.
 
-Some bounds are right: a function without noise has the least noise, a column that does
-not matter the longest length scale, a column of codes or a jump the shortest. Two are
-not. The most noise says that inputs explain next to nothing of the outputs. The
-shortest length scale of a column is too long if errors of rows left out are smaller
-with a shorter one.
+Some bounds are right: a function without noise has the least noise, a column without
+effect the longest length scale, a column of codes or a jump the shortest. Two bounds
+are problems. With the most noise, inputs explain almost nothing of the outputs. The
+shortest length scale of a column is too long if leave-one-out errors are smaller with a
+shorter one.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,6 @@
-"""The judge: rows kept aside are predicted by local machines, or left out in turn.
+"""The judge: local machines predict held-out rows, or all rows are left out in turn.
 
-Differences that are plain on a third of these rows are not looked at on the others.
+If a difference is clear on a third of these rows, the others are not used.
 """
 
 from copy import copy

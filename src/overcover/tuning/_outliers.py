@@ -1,12 +1,12 @@
 """Rows whose outputs contradict all rows around them, such as those of a broken sensor.
 
 A least-squares fit bends towards them, and with little noise it goes through them. If
-held-out errors show some that are out of all proportion, hyperparameters are sought
-again with contradicted rows made light. They stay light if held-out rows are then
-predicted better. The gross errors count in full in this comparison, because the tail of
-a distribution must not be taken for errors; unless there are hardly any errors between
-usual and gross ones, so that they cannot be a tail. Gross errors that lie together are
-none of a sensor: there the outputs have more noise, or a jump.
+some held-out errors are far larger than usual, tuning starts again with light weights
+for contradicted rows. They stay light if held-out rows are then predicted better. The
+gross errors count in full in this comparison, because the tail of a distribution must
+not be taken for outliers. They do not count if hardly any errors lie between usual and
+gross ones, so that they cannot be a tail. Gross errors that lie close together are no
+outliers: there the outputs have more noise, or a jump.
 """
 
 import numpy as np

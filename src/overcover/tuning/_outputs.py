@@ -1,12 +1,12 @@
 """Which outputs share their hyperparameters.
 
-One output without noise drives a noise that all share to its bound, and the others then
-interpolate their noise; outputs may depend on different columns, or be rougher. So
-every output may choose between a few candidates: the one that suits all outputs
-together, the same with other noises, and those that a search for a few outputs alone
-finds. What it chooses by is its own loss on held-out rows. A candidate costs one more
-factorisation in every subdomain, so it must gain an output a share of its error, beyond
-the standard error of that gain.
+If all outputs share the noise, one output without noise makes it minimal, and the
+others then interpolate their noise. Outputs may also depend on different columns, or be
+rougher. So there are a few candidates for every output: the hyperparameters for all
+outputs together, the same with other noises, and those of a search for a few outputs
+alone. The loss of the output on held-out rows chooses. A candidate costs one more
+factorisation in every subdomain, so it must reduce the error by a given share, and by
+more than the standard error of this gain.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What is tuned: the data in standard units, and which hyperparameters may move."""
+"""The problem of tuning: data in standard units, and the free hyperparameters."""
 
 from typing import Any, NamedTuple
 

@@ -1,11 +1,11 @@
 r"""Whether rows that follow each other depend on each other.
 
-Rows of a recording are near to those before and after them, in inputs and in errors.
-Errors of rows left out one at a time then say little of errors on rows of another time.
-Leaving out runs of b rows shows it: where rows are independent given the function, the
-squared errors over their predicted variances are the same for every b; where not, they
-grow with b, up to the range of the dependence. A slow drift of a sensor adds little to
-them, but errors that follow each other then have the same sign.
+Rows of a recording are similar to those before and after them, in inputs and in errors.
+Leave-one-out errors are then smaller than errors on rows of another time. Runs of b
+left-out rows show this. If rows are independent given the function, the squared errors
+over their predicted variances are the same for every b. Otherwise they grow with b, up
+to the range of the dependence. A slow drift of a sensor adds little to them, but
+consecutive errors then have the same sign.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
-"""Where searches of length scales start: shorter ones, which waves may need.
+"""Starting points of searches: also short length scales, which waves may need.
 
-From a length scale of many waves, a search along the slope finds nothing but noise.
+From a length scale much longer than a wave, a search by the gradient finds only noise.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What tuning takes, as counts: `overcover.plan` multiplies them by measured rates."""
+"""The cost of tuning, as counts that `overcover.plan` multiplies by measured rates."""
 
 from typing import NamedTuple
 

@@ -8,8 +8,8 @@ so only length scales and the relative noise :math:`\nu` are searched for. Per o
     1) \log \nu + \text{const}, \qquad n = \textstyle\sum_i c_i .
 
 A row of weight w has a w-th of the noise, and counts as :math:`c = \min(w, 1)`
-observations: a row that weighs little says little of the noise, and a heavy one is not
-taken for many that agree too well.
+observations: a row of little weight is little evidence about the noise, and a heavy row
+does not count as many rows that agree.
 
 Notation: ``theta`` is ``[log length scales..., log noise]``, or a scikit-learn kernel's
 own ``theta`` with the log noise appended.
