@@ -38,6 +38,7 @@ def mixtures(result):
     rows = []
     for seed, group in by_seed.items():
         ratios = [r["ratio"] for r in group]
+        errors = ", ".join(number(r["rmse_alone"]) for r in group)
         noises = ", ".join(f"{r['noise']:.2f}" for r in group)
         covered = [r["coverage_95"] for r in group]
         rows.append(
@@ -45,12 +46,13 @@ def mixtures(result):
                 str(seed),
                 str(group[0]["n_features"]),
                 noises,
+                errors,
                 ", ".join(f"{ratio:.3f}" for ratio in ratios),
                 f"{share(min(covered))} to {share(max(covered))}",
             ]
         )
-    head = ["mixture", "columns", "noise of the outputs", "RMSE, joint / alone"]
-    return finished([*head, "coverage"], rows, result)
+    head = ["mixture", "columns", "noise of the outputs", "RMSE, alone"]
+    return finished([*head, "RMSE, joint / alone", "coverage"], rows, result)
 
 
 def kernels(result):
