@@ -57,6 +57,24 @@ def stream(result):
     return f"{table(head, rows)}\n\n{text}{made_by(result)}"
 
 
+def first_use(result):
+    """What numba compiles for the first fit and prediction."""
+    (row,) = result["rows"]
+    rows = [[f"`{name}`", f"{s:.2f}"] for name, s in row["compiled"].items()]
+    total = sum(row["compiled"].values())
+    rows.append(["all", f"{total:.2f}"])
+    first, second = (row[which] for which in ("first", "second"))
+    text = (
+        f"{row['rows']:,} rows of {row['columns']} columns. Importing, fitting and "
+        f"predicting take {sum(first.values()):.1f} processor seconds the first time "
+        f"({first['import']:.2f}, {first['fit']:.1f} and {first['predict']:.2f}), and "
+        f"{sum(second.values()):.1f} in the next process ({second['import']:.2f}, "
+        f"{second['fit']:.1f} and {second['predict']:.2f}). "
+    )
+    head = ["function", "processor s"]
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
 def budgets(result):
     """What a fit within a budget chose, and took."""
     rows = [
@@ -228,6 +246,7 @@ TABLES = {
     "planning": ("planning", planning),
     "budgets": ("planning_budgets", budgets),
     "stream": ("stream", stream),
+    "first-use": ("first_use", first_use),
     "simulate": ("simulate", simulate),
     "scale-million": ("scale_million", scale_million),
     "scale-pose": ("scale_pose", scale_pose),

@@ -45,11 +45,12 @@ ALONE = {
     "systems": Section("benchmarks/systems.py --section table", 300),
     "planning": Section("benchmarks/planning.py", 240),
     "budgets": Section("benchmarks/planning.py --budgets", 120),
+    "first_use": Section("benchmarks/first_use.py", 120),
     "simulate": Section("benchmarks/simulate.py", 60),
     "compare": Section("benchmarks/compare.py", 300),
     "frames": Section("benchmarks/frames.py", 180),
     "rounding": Section("benchmarks/rounding.py", 180),
-    "stream": Section("benchmarks/stream.py", 240),
+    "stream": Section("benchmarks/stream.py", 360),
     "store": Section("benchmarks/scale.py --section store", 120),
     "experiments": Section(
         f"{EXPERIMENTS} table,speed,complexity,weighted,balance,human36m", 600

@@ -1,6 +1,6 @@
 """Rows that arrive in batches: a model that learns on against a fit at once.
 
-    python benchmarks/stream.py [--quick] [--rows 16000] [--batch 1000] [--single 10]
+    python benchmarks/stream.py [--quick] [--rows 36000] [--batch 1000] [--single 10]
 
 The first rows are fitted, the others learned in batches; halfway the model is saved,
 loaded, and goes on from the store. Some batches are followed by a query, for which the
@@ -30,13 +30,13 @@ from overcover import GP, OverlappingCoverRegressor, load
 class Settings(NamedTuple):
     """One stream."""
 
-    n_rows: int = 16_000
-    n_first: int = 8_000
+    n_rows: int = 36_000
+    n_first: int = 18_000
     n_batch: int = 1_000
     size: int = 800
     n_single: int = 10
     n_test: int = 4_000
-    n_unasked: int = 6  # batches for every query
+    n_unasked: int = 9  # batches for every query
 
 
 QUICK = Settings(900, 500, 100, 60, 2, 200, 2)

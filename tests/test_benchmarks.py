@@ -385,6 +385,14 @@ def test_tables_are_encoded_as_well_as_by_a_pipeline(
     assert "A table as it is" in capsys.readouterr().out
 
 
+def test_compilations_of_a_first_fit_are_listed(benchmark_module, tmp_path):
+    benchmark_module("first_use").main(["--quick", "--results", str(tmp_path)])
+    (row,) = sections(tmp_path)["first_use"]["rows"]
+    assert row["compiled"]["_sweep_pairs"] > 0 and row["compiled_again"] == 0
+    _, write = benchmark_module("publish").TABLES["first-use"]
+    assert "`_sweep_pairs`" in write(sections(tmp_path)["first_use"])
+
+
 def test_a_stream_is_learned(benchmark_module, tmp_path, monkeypatch, capsys):
     stream, rng = benchmark_module("stream"), np.random.default_rng(0)
     X = rng.uniform(-3, 3, (700, 2))
