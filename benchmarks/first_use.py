@@ -2,8 +2,8 @@
 
     python benchmarks/first_use.py [--quick]
 
-A separate process has an empty cache of compiled code. Seconds of a function are those of
-the processor, without those of the functions that it calls.
+A separate process has an empty cache of compiled code. Seconds of a function are those
+of the processor, without those of the functions that it calls.
 """
 
 import argparse
