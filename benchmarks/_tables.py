@@ -257,98 +257,6 @@ def twin_shift(result):
     )
 
 
-def systems_table(result):
-    """All systems on the same data with the same hyperparameters."""
-    rows = [
-        [
-            r["data"],
-            r["method"],
-            number(r["rmse"]),
-            number(r.get("nlpd")),
-            f"{r['coverage_95']:.1%}" if r.get("coverage_95") is not None else "-",
-            number(r["fit_s"]),
-            number(r["us_query"]),
-            str(r.get("n_negative") or "-"),
-        ]
-        for r in result["rows"]
-    ]
-    head = ["data", "system", "RMSE", "NLPD", "coverage of Gaussian 95 % intervals"]
-    head += ["fit, s", "us per query", "negative variances"]
-    text = f"{result['rows'][0]['n_train']:,} training rows. "
-    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
-
-
-def boundaries(result):
-    """Jumps along lines."""
-    rows = [
-        [
-            r["method"],
-            number(r["mean_jump"], 2),
-            number(r["largest_jump"], 2),
-            number(r["rms_from_full"], 2),
-        ]
-        for r in sorted(result["rows"], key=lambda r: r["mean_jump"])
-    ]
-    head = ["system", "largest jump on a line, mean over lines"]
-    head += ["largest jump on any line", "RMS difference from the full GP"]
-    text = (
-        "A jump is a second difference of the predictive mean. Each line crosses a "
-        "plane of 4,000 rows in 2,000 steps; M = 200, and the standard deviation of "
-        "the noise is 0.1. "
-    )
-    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
-
-
-def boundaries_gap(result):
-    """Variances at a border without rows."""
-    names = ("full", "one_prior", "domain_decomposition", "patchwork", "two_priors")
-    names += ("rms_domain_decomposition", "rms_patchwork")
-    rows = [
-        [f"{r['gap']:g}", *(number(r[name], 2) for name in names)]
-        for r in result["rows"]
-    ]
-    head = ["gap, length scales", "full GP", "one prior"]
-    head += ["domain decomposition", "patchwork kriging", "two priors"]
-    head += ["RMS of domain decomposition", "RMS of patchwork kriging"]
-    text = (
-        "Variances of the function at the border, in units of the prior's; RMS "
-        "differences of the means from the full GP, along the whole line. There are "
-        "200 rows on each side, and the standard deviation of the noise is 0.1. "
-    )
-    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
-
-
-def systems_agreement(result):
-    """Differences from GPy."""
-    rows = [
-        [r["method"], f"{r['mean_difference']:.1e}", f"{r['variance_difference']:.1e}"]
-        for r in result["rows"]
-    ]
-    version = result["rows"][0]["gpy"] if result["rows"] else "-"
-    head = ["method", "mean", "variance"]
-    text = f"Largest difference from GPy {version}. "
-    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
-
-
-def systems_learned(result):
-    """Sparse GPs with the cover's hyperparameters and with their own."""
-    source = {"local": "of the cover", "bound": "from its own bound"}
-    rows = [
-        [
-            r["data"],
-            r["method"],
-            source[r["tuning"]],
-            number(r["rmse"]),
-            number(r["nlpd"]),
-            f"{r['coverage_95']:.1%}",
-        ]
-        for r in result["rows"]
-    ]
-    head = ["data", "system, m = 200", "hyperparameters", "RMSE", "NLPD"]
-    head += ["coverage of Gaussian 95 % intervals"]
-    return f"{table(head, rows)}\n\n{made_by(result)}"
-
-
 def pose(result):
     """Errors on synthetic poses, a column per preset."""
     units = {"humaneva": "mm", "poser": "degrees", "human36m": "mm"}
@@ -426,11 +334,6 @@ TABLES = {
     "twin-cover": ("twin_cover", twin_cover),
     "twin-tuning": ("twin_tuning", twin_tuning),
     "twin-shift": ("twin_shift", twin_shift),
-    "systems-table": ("systems_table", systems_table),
-    "boundaries": ("boundaries_jumps", boundaries),
-    "boundaries-gap": ("boundaries_gap", boundaries_gap),
-    "systems-learned": ("systems_learned", systems_learned),
-    "systems-agreement": ("systems_agreement", systems_agreement),
     "pose": ("pose", pose),
     "compare-kin40k": ("compare_kin40k", comparison),
     "compare-poserlike": ("compare_poserlike", comparison),

@@ -23,6 +23,7 @@ import _peer_tables
 import _posterior_tables
 import _precision_tables
 import _scale_tables
+import _system_tables
 import _tables
 import _trust_tables
 
@@ -34,6 +35,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 EXPERIMENTS = ROOT / "experiments" / "results"
 REPRODUCTION = ROOT / "docs" / "reproduction.md"
 TABLES = _tables.TABLES | _scale_tables.TABLES | _precision_tables.TABLES
+TABLES |= _system_tables.TABLES
 TABLES |= _trust_tables.TABLES | _posterior_tables.TABLES | _peer_tables.TABLES
 # Hours, on a run of their own: `make bench-large`.
 LARGE = ("scale_million", "scale_growth", "scale_pose", "trust_poses")
@@ -57,6 +59,11 @@ def path_of(name):
     return folder / f"{name}.json"
 
 
+def sources_of(names):
+    """The results that a table needs: one name, or several."""
+    return (names,) if isinstance(names, str) else names
+
+
 def example(page):
     """What the page's first Python block prints."""
     code = re.search(r"```python\n(.*?)```", page, re.S)
@@ -75,11 +82,11 @@ def filled(page):
         if name == "example":
             text = example(page)
         else:
-            source, write = TABLES[name]
-            path = path_of(source)
-            if not path.exists():
+            names, write = TABLES[name]
+            paths = [path_of(source) for source in sources_of(names)]
+            if not all(path.exists() for path in paths):
                 return match[0]
-            text = write(json.loads(path.read_text()))
+            text = write(*(json.loads(path.read_text()) for path in paths))
         return f"<!-- begin: {name} -->\n{text}\n<!-- end: {name} -->"
 
     mark = r"<!-- begin: ([\w-]+) -->\n(?:.*?\n)?<!-- end: \1 -->"
@@ -88,7 +95,8 @@ def filled(page):
 
 def records(large=False):
     """Every published result that there is, by the path of its file."""
-    names = {source for source, _ in TABLES.values()} | set(experiments.page.SECTIONS)
+    names = {name for names, _ in TABLES.values() for name in sources_of(names)}
+    names |= set(experiments.page.SECTIONS)
     names = [name for name in sorted(names) if large or name not in LARGE]
     paths = [path_of(name) for name in names]
     return {

@@ -45,7 +45,7 @@ class Settings(NamedTuple):
     """Lines along which `boundaries` measures jumps."""
 
 
-FULL = Settings(800, 300, 12_000, ("kin40k", "protein"), 20)
+FULL = Settings(800, 300, 12_000, ("kin40k", "protein", "poserlike"), 20)
 QUICK = Settings(80, 30, 400, ("kin40k",), 2)
 
 
@@ -71,11 +71,15 @@ def contenders(machine, size, n_jobs=2):
         systems[rule] = CommitteeGP(machine, rule=rule, expert_size=size, **options)
     systems["mixture of GPs"] = MixtureGP(machine, expert_size=size, **options)
     systems["tree of GPs"] = TreeGP(machine, leaf_size=size, **options)
+    for method in ("hsic", "kta"):
+        systems[method.upper()] = StructuredNeighbors(
+            method, input_length_scale=machine.length_scale, n_jobs=n_jobs
+        )
     systems["LPR"] = LocalProbabilisticRegression(machine, size, **options)
     return systems
 
 
-SLOW = {"NN scheme", "LPR", *RULES}
+SLOW = {"NN scheme", "LPR", "HSIC", "KTA", *RULES}
 
 
 # -- one table -------------------------------------------------------------------------

@@ -1,0 +1,148 @@
+"""Tables of docs/methods.md: the methods side by side; used by `publish.py`."""
+
+from _tables import made_by, number, table
+
+
+def systems_table(result):
+    """All systems on the same data with the same hyperparameters."""
+    rows = [
+        [
+            r["data"],
+            r["method"],
+            number(r["rmse"]),
+            number(r.get("nlpd")),
+            f"{r['coverage_95']:.1%}" if r.get("coverage_95") is not None else "-",
+            number(r["fit_s"]),
+            number(r["us_query"]),
+            str(r.get("n_negative") or "-"),
+        ]
+        for r in result["rows"]
+    ]
+    head = ["data", "system", "RMSE", "NLPD", "coverage of Gaussian 95 % intervals"]
+    head += ["fit, s", "us per query", "negative variances"]
+    text = f"{result['rows'][0]['n_train']:,} training rows. "
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
+def boundaries(result):
+    """Jumps along lines."""
+    rows = [
+        [
+            r["method"],
+            number(r["mean_jump"], 2),
+            number(r["largest_jump"], 2),
+            number(r["rms_from_full"], 2),
+        ]
+        for r in sorted(result["rows"], key=lambda r: r["mean_jump"])
+    ]
+    head = ["system", "largest jump on a line, mean over lines"]
+    head += ["largest jump on any line", "RMS difference from the full GP"]
+    text = (
+        "A jump is a second difference of the predictive mean. Each line crosses a "
+        "plane of 4,000 rows in 2,000 steps; M = 200, and the standard deviation of "
+        "the noise is 0.1. "
+    )
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
+def boundaries_gap(result):
+    """Variances at a border without rows."""
+    names = ("full", "one_prior", "domain_decomposition", "patchwork", "two_priors")
+    names += ("rms_domain_decomposition", "rms_patchwork")
+    rows = [
+        [f"{r['gap']:g}", *(number(r[name], 2) for name in names)]
+        for r in result["rows"]
+    ]
+    head = ["gap, length scales", "full GP", "one prior"]
+    head += ["domain decomposition", "patchwork kriging", "two priors"]
+    head += ["RMS of domain decomposition", "RMS of patchwork kriging"]
+    text = (
+        "Variances of the function at the border, in units of the prior's; RMS "
+        "differences of the means from the full GP, along the whole line. There are "
+        "200 rows on each side, and the standard deviation of the noise is 0.1. "
+    )
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
+def systems_agreement(result):
+    """Differences from GPy."""
+    rows = [
+        [r["method"], f"{r['mean_difference']:.1e}", f"{r['variance_difference']:.1e}"]
+        for r in result["rows"]
+    ]
+    version = result["rows"][0]["gpy"] if result["rows"] else "-"
+    head = ["method", "mean", "variance"]
+    text = f"Largest difference from GPy {version}. "
+    return f"{table(head, rows)}\n\n{text}{made_by(result)}"
+
+
+def systems_learned(result):
+    """Sparse GPs with the cover's hyperparameters and with their own."""
+    source = {"local": "of the cover", "bound": "from its own bound"}
+    rows = [
+        [
+            r["data"],
+            r["method"],
+            source[r["tuning"]],
+            number(r["rmse"]),
+            number(r["nlpd"]),
+            f"{r['coverage_95']:.1%}",
+        ]
+        for r in result["rows"]
+    ]
+    head = ["data", "system, m = 200", "hyperparameters", "RMSE", "NLPD"]
+    head += ["coverage of Gaussian 95 % intervals"]
+    return f"{table(head, rows)}\n\n{made_by(result)}"
+
+
+# Facts about each method: any number of inputs, machines, and whether its parts can be
+# trained in parallel.
+ANY, TWO = "yes", "no, at most two"
+GPS, ALL, OWN = "GP", "GP, Twin GPs, any regressor", "kernels of inputs and outputs"
+YES, PARTLY, NOTHING = "yes", "partly", "nothing to train"
+FACTS = {
+    "full GP": (ANY, GPS, "no"),
+    "cover, p=.9": (ANY, ALL, YES),
+    "cover, p=0, RPC (Local-RPC)": (ANY, ALL, YES),
+    "NN scheme": (ANY, ALL, NOTHING),
+    **dict.fromkeys(("FIC", "DTC", "SOR", "NYSTROM", "PIC"), (ANY, GPS, PARTLY)),
+    **dict.fromkeys(("poe", "gpoe", "bcm", "rbcm", "grbcm"), (ANY, GPS, YES)),
+    "domain decomposition": (TWO, GPS, YES),
+    "patchwork kriging": (TWO, GPS, PARTLY),
+    "mixture of GPs": (ANY, GPS, YES),
+    "tree of GPs": (ANY, GPS, YES),
+    "LPR": (ANY, GPS, NOTHING),
+    **dict.fromkeys(("weighted kNN", "HSIC", "KTA"), (ANY, OWN, NOTHING)),
+}
+
+
+def contrast(systems, jumps):
+    """The paper's comparison of properties: what can be measured, is."""
+    on_table = {r["method"]: r for r in systems["rows"] if r["data"] == "kin40k"}
+    in_plane = {r["method"]: r for r in jumps["rows"]}
+    rows = []
+    for method, facts in FACTS.items():
+        measured, plane = on_table.get(method, {}), in_plane.get(method, {})
+        rows.append(
+            [
+                method,
+                *(number(measured.get(name)) for name in ("rmse", "fit_s", "us_query")),
+                number(plane.get("rms_from_full"), 2),
+                number(plane.get("largest_jump"), 2),
+                *facts,
+            ]
+        )
+    head = ["method", "RMSE on kin40k", "fit, s", "us per query"]
+    head += ["RMS difference from the full GP in the plane"]
+    head += ["largest jump in the plane", "any number of inputs", "machines"]
+    return f"{table([*head, 'parallel training'], rows)}\n\n{made_by(systems)}"
+
+
+TABLES = {
+    "contrast": (("systems_table", "boundaries_jumps"), contrast),
+    "systems-table": ("systems_table", systems_table),
+    "boundaries": ("boundaries_jumps", boundaries),
+    "boundaries-gap": ("boundaries_gap", boundaries_gap),
+    "systems-learned": ("systems_learned", systems_learned),
+    "systems-agreement": ("systems_agreement", systems_agreement),
+}
