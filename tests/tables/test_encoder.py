@@ -107,7 +107,8 @@ def test_numbers_are_words_if_the_caller_says_so():
             "'a' holds 'many' in row 2.*not a number, and 3 cells",
         ),
         ([None, None, None, None], "column 'a' is empty"),
-        (["1,5", "2,5", "x", "1"], None),
+        (["1,5", "2,5", "x", "1"], "'a' holds '1,5' in row 0.*a decimal comma"),
+        (["1,5", "x", "y", "1"], None),
     ],
 )
 def test_a_column_that_cannot_be_used_is_named(column, words):

@@ -196,6 +196,19 @@ def require(module, extra, purpose):
         ) from error
 
 
+def _where_not_utf8(source):
+    """The first line that is not in UTF-8, in words."""
+    if source == STDIN:
+        return ""
+    with UNPACK.get(packing_of(source), open)(source, "rb") as file:
+        for i, line in enumerate(file):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return f", first in line {i + 1}"
+    return ""
+
+
 @contextmanager
 def reading(source, form):
     """Turn any error that a damaged file causes into one that names the file."""
@@ -210,6 +223,12 @@ def reading(source, form):
         if str(error).startswith(name):
             raise
         raise TableError(f"{name} cannot be read: {error}") from None
+    except UnicodeDecodeError:
+        raise TableError(
+            f"{name} is no text in UTF-8{_where_not_utf8(source)}. Save it in that "
+            "encoding, or turn it over, for instance from Latin-1: iconv -f LATIN1 -t "
+            "UTF-8."
+        ) from None
     except Exception as error:
         raise TableError(
             f"{name} cannot be read as {form}: {error} It may be cut short or of "
