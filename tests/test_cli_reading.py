@@ -142,6 +142,12 @@ def test_a_target_that_holds_no_numbers_is_shown_with_its_line(tmp_path):
     assert "--words" not in str(error.value)  # a target cannot be words
 
 
+def test_columns_without_a_cell_can_only_be_left_out(tmp_path):
+    with pytest.raises(Cannot, match=r"'b' is empty.*'c' is empty") as error:
+        read(tmp_path, "y,a,b,c\n1,1,,\n2,2,,\n")
+    assert str(error.value).endswith(". Leave out what is empty, --drop b,c.")
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_lines_count_as_in_an_editor_after_breaks_in_cells(packed, tmp_path):
     text = '\ny,a,note\n1,1,"two\nlines"\n\n2,2,\n3,x,"a ""b"""\n4,4,c\n'

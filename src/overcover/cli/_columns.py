@@ -72,14 +72,23 @@ def check_columns(frame, features, words, troubles):
 
 def remedies(reasons, troubles):
     """What to do about columns that cannot be used; `troubles` are those of targets."""
-    ways = ["Correct or empty such cells", *options_for("; ".join(reasons.values()))]
-    inputs = [name for name in reasons if name not in troubles]
+    empty = [name for name, text in reasons.items() if text.endswith(" is empty")]
+    inputs = [name for name in reasons if name not in {*troubles, *empty}]
+    ways = []
+    if len(reasons) > len(empty):
+        ways += [
+            "correct or empty such cells",
+            *options_for("; ".join(reasons.values())),
+        ]
     if inputs:
         name = inputs[0] if len(inputs) == 1 else "COLUMN"
         ways.append(
             f"or take a column as words, --words {name}, or leave it out, --drop {name}"
         )
-    return "; ".join(ways) + "."
+    if empty:
+        ways.append(f"leave out what is empty, --drop {','.join(empty)}")
+    text = "; ".join(ways)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def options_for(text):
