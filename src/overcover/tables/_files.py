@@ -6,7 +6,8 @@ import hashlib
 import io
 import lzma
 import sys
-from contextlib import contextmanager
+import zlib
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -197,15 +198,20 @@ def require(module, extra, purpose):
 
 
 def _where_not_utf8(source):
-    """The first line that is not in UTF-8, in words."""
+    """The first line that is not in UTF-8, in words; none where it cannot be told."""
     if source == STDIN:
         return ""
-    with UNPACK.get(packing_of(source), open)(source, "rb") as file:
-        for i, line in enumerate(file):
-            try:
+    n_good = 0
+    with (
+        suppress(EOFError, OSError, lzma.LZMAError, zlib.error),
+        UNPACK.get(packing_of(source), open)(source, "rb") as file,
+    ):
+        try:
+            for line in file:
                 line.decode("utf-8")
-            except UnicodeDecodeError:
-                return f", first in line {i + 1}"
+                n_good += 1
+        except UnicodeDecodeError:
+            return f", first in line {n_good + 1}"
     return ""
 
 
@@ -226,7 +232,7 @@ def reading(source, form):
     except UnicodeDecodeError:
         raise TableError(
             f"{name} is no text in UTF-8{_where_not_utf8(source)}. Save it in that "
-            "encoding, or turn it over, for instance from Latin-1: iconv -f LATIN1 -t "
+            "encoding, or convert it, for instance from Latin-1: iconv -f LATIN1 -t "
             "UTF-8."
         ) from None
     except Exception as error:
