@@ -23,7 +23,7 @@ from overcover.cli import main
 from overcover.cli._columns import read_table
 from overcover.cli._compare import compare, splits_of
 from overcover.cli._errors import Mistake
-from overcover.tables import TableError, parsed, read_chunks, read_frame
+from overcover.tables import Spelling, TableError, parsed, read_chunks, read_frame
 
 REFUSALS = (Mistake, TableError, ValueError)
 
@@ -237,7 +237,7 @@ def test_decimal_commas_are_named_with_the_option_that_reads_them(tmp_path):
     )
     with pytest.raises(REFUSALS, match=said + ".*--decimal-comma"):
         read_table(str(path), ["y"])
-    X, Y, _ = read_table(str(path), ["y"], decimal=",")
+    X, Y, _ = read_table(str(path), ["y"], spelling=Spelling(","))
     assert X.to_numpy().tolist() == [[1.5, 1], [2.5, 2], [3.5, 3]]
     assert Y["y"].tolist() == [1, 2, 3.5]
 
@@ -246,7 +246,7 @@ def test_a_word_among_decimal_commas_is_what_the_error_names(tmp_path):
     path = tmp_path / "commas.csv"
     path.write_text("a;y\n1,5;3,5\n2,5;.\nx;4,5\n3,5;1\n")
     with pytest.raises(REFUSALS, match="column 'a' holds 'x' in line 4"):
-        read_table(str(path), ["y"], decimal=",")
+        read_table(str(path), ["y"], spelling=Spelling(","))
 
 
 def test_dates_that_do_not_tell_what_is_first_are_refused(tmp_path):
@@ -298,7 +298,7 @@ def test_rows_that_are_left_out_are_told(capsys, frame, tmp_path):
     ("table", "words"),
     [
         ({"a": [1.0, np.inf], "y": [1, 2]}, "'a' holds an infinite value in row 1"),
-        ({"a": [1.0, 2.0], "y": ["high", "low"]}, "'y' holds no numbers"),
+        ({"a": [1.0, 2.0], "y": ["high", "low"]}, "'y' holds words, such as 'high'"),
         ({"a": [np.nan, np.nan], "y": [1, 2]}, "'a' is empty"),
         ({"y": [1, 2]}, "no columns are left"),
     ],

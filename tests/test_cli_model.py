@@ -199,6 +199,7 @@ def test_columns_are_found_by_name(folder, frame, tmp_path):
         "columns": ["id", "z_given", "y", "z"],
         "unused": ["more"],
         "unknown": {},
+        "empty": 0,
         "out": str(tmp_path / "a.csv"),
     }
 
@@ -475,7 +476,7 @@ def test_unknown_words_and_gaps_are_answered_and_counted(mixed_folder, mixed, tm
 
 
 def test_broken_numbers_are_refused(mixed_folder, mixed):
-    answer = ("predict", mixed_folder / "model.ocm", "-")
+    answer = ("predict", mixed_folder / "model.ocm", "-", "--missing", "refuse")
     rows = mixed[:4].assign(heat=["1", "2", "warm", "3"])
     line = refused(1, *answer, stdin=rows.to_csv(index=False))
     assert "'heat' holds 'warm' in line 4, which is not a number" in line
@@ -489,10 +490,10 @@ def test_rows_with_gaps_are_refused_or_left_empty_by_a_model_of_numbers(folder, 
     rows = frame[:4].copy()
     rows.loc[2, "deep"] = np.nan
     answer = ("predict", folder / "model.ocm", "-")
-    line = refused(1, *answer, stdin=rows.to_csv(index=False))
+    line = refused(1, *answer, "--missing", "refuse", stdin=rows.to_csv(index=False))
     assert "line 4 lacks a value of 'deep'" in line
     assert "--missing empty" in line
-    said = run(*answer, "--missing", "empty", stdin=rows.to_csv(index=False))
+    said = run(*answer, stdin=rows.to_csv(index=False))
     answers = pd.read_csv(io.StringIO(said), skip_blank_lines=False)["y"]
     assert answers.isna().tolist() == [False, False, True, False]
 
@@ -515,7 +516,7 @@ def test_notes_of_older_models_say_how_columns_are_encoded(mixed, tmp_path):
     said = run(*answer, stdin=mixed.to_csv(index=False))
     assert_array_equal(pd.read_csv(io.StringIO(said))["y"], model.predict(made))
     rows = mixed[:3].assign(city=["Rome", "Lima", "Oslo"]).to_csv(index=False)
-    line = refused(1, *answer, stdin=rows)
+    line = refused(1, *answer, "--missing", "refuse", stdin=rows)
     assert "line 3 lacks a value of 'city', or holds one" in line
     said = run(*answer, "--missing", "empty", stdin=rows)
     answers = pd.read_csv(io.StringIO(said), skip_blank_lines=False)["y"]

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from overcover import GP, OverlappingCoverRegressor, TableEncoder, load, store
 from overcover.advice import advise
@@ -107,7 +108,8 @@ def test_numbers_are_words_if_the_caller_says_so():
             "'a' holds 'many' in row 2.*not a number, and 3 cells",
         ),
         ([None, None, None, None], "column 'a' is empty"),
-        (["1,5", "2,5", "x", "1"], None),
+        (["1,5", "2,5", "x", "1"], "'a' holds '1,5' in row 0.*a decimal comma"),
+        (["1,5", "x", "y", "1"], None),
     ],
 )
 def test_a_column_that_cannot_be_used_is_named(column, words):
@@ -119,11 +121,44 @@ def test_a_column_that_cannot_be_used_is_named(column, words):
         OverlappingCoverRegressor(FIXED).fit(table, np.arange(4.0))
 
 
+def test_all_columns_that_cannot_be_used_are_named_at_once():
+    table = pd.DataFrame({"a": ["1", "2", "x"], "b": np.nan, "c": ["3,5", "1,5", "2"]})
+    said = "'a' holds 'x' in row 2.*'b' is empty; .*'c' holds '3,5' in row 0"
+    with pytest.raises(ValueError, match=said + r".*words=\['a', 'c'\]"):
+        TableEncoder().learn(table, np.arange(3.0))
+
+
+def test_columns_are_found_by_name():
+    table = pd.DataFrame({0: [1.0, 2.0, 3.0], 1: [4.0, 5.0, 6.0], "c": ["u", "v", "u"]})
+    encoder = TableEncoder(words=[1])
+    encoder.learn(table, np.arange(3.0))
+    expected = encoder.encode(table)
+    assert list(expected) == ["0", "1=4", "1=5", "1=6", "c=u", "c=v"]
+    other = table[["c", 1, 0]].assign(more=1)
+    pd.testing.assert_frame_equal(encoder.encode(other), expected)
+    with pytest.raises(ValueError, match=r"lacks '1', 'c'. There are: '0'"):
+        encoder.encode(table[[0]])
+    with pytest.raises(ValueError, match="the table has two columns called '0'"):
+        encoder.encode(table.assign(**{"0": 1.0}))
+
+
+def test_an_encoder_takes_only_tables_and_has_to_learn_first():
+    table = pd.DataFrame({"a": ["u", "v"]})
+    with pytest.raises(NotFittedError, match="call learn"):
+        TableEncoder().encode(table)
+    with pytest.raises(TypeError, match=r"type ndarray. Give a pandas DataFrame"):
+        TableEncoder().learn(table.to_numpy(), [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"\[2, 3\]"):
+        TableEncoder().learn(table, [1.0, 2.0, 3.0])
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"words": ["b"]}, "words='b' is not known"),
         ({"cycles": ["month"]}, "cycles='month' is not known.*'year', 'week', 'day'"),
+        ({"words": "soil"}, r"words='soil' must be a list: \['soil'\]"),
+        ({"cycles": "year"}, r"cycles='year' must be a list: \['year'\]"),
         ({"one_hot": -1}, "one_hot=-1 must be an integer >= 0"),
     ],
 )

@@ -12,9 +12,11 @@ from typer.core import TyperGroup
 
 from .. import __version__, store
 from .._interrupts import as_exceptions
+from ..cover import DEFAULT_SIZE
+from ..tables import Spelling
 from ..targets import CHOICES, check_target
 from ._errors import Cannot, Mistake, code_and_word
-from ._show import say
+from ._show import say, warnings_as_notes
 
 # Errors of the package whose messages explain themselves.
 REFUSALS = (store.StoreError, ValueError, ImportError, MemoryError)
@@ -26,7 +28,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx):
         """As typer does, but for errors."""
         try:
-            with as_exceptions():
+            with as_exceptions(), warnings_as_notes():
                 if sys.stdout is None:
                     raise Cannot(
                         "standard output is closed: nothing can be printed. Send it to "
@@ -72,10 +74,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+
+def size_named(text):
+    """A number of rows, or "auto"."""
+    if text == "auto":
+        return text
+    if not text.isdigit() or int(text) < 1:
+        raise typer.BadParameter(f"{text!r} is neither auto nor a number of rows.")
+    return int(text)
+
+
 # What to do with rows that lack values: in training, to predict, to score a model on.
 InFit = StrEnum("InFit", ["fill", "drop", "refuse"])
 InQueries = StrEnum("InQueries", ["refuse", "empty"])
 InTest = StrEnum("InTest", ["refuse", "drop"])
+Order = StrEnum("Order", ["dmy", "mdy"])
 
 Model = Annotated[str, typer.Argument(help="Folder of a fitted model.")]
 Data = Annotated[
@@ -98,15 +111,17 @@ Gaps = typer.Option(help="What to do with missing values.")
 FitGaps = Annotated[InFit, Gaps]
 QueryGaps = Annotated[InQueries, Gaps]
 TestGaps = Annotated[InTest, Gaps]
-# Commands get the decimal mark itself.
 Decimal = Annotated[
     bool,
-    typer.Option(
-        "--decimal-comma",
-        callback=lambda comma: "," if comma else ".",
-        help="Read numbers like 1,5 in text files.",
-    ),
+    typer.Option("--decimal-comma", help="Read numbers like 1,5 in text files."),
 ]
+Dates = Annotated[
+    Order | None,
+    typer.Option(help="Read dates like 31/12/2024, or 12/31/2024, in text files."),
+]
+Size = typer.Option(
+    parser=size_named, metavar="N|auto", help=f"Rows of a subdomain; {DEFAULT_SIZE}."
+)
 Overlap = Annotated[
     float,
     typer.Option(min=0, max=0.99, help="Share of rows that a subdomain borrows."),
@@ -116,13 +131,9 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
-def size_named(text):
-    """A number of rows, or "auto"."""
-    if text == "auto":
-        return text
-    if not text.isdigit() or int(text) < 1:
-        raise typer.BadParameter(f"{text!r} is neither auto nor a number of rows.")
-    return int(text)
+def spelling(decimal_comma, order):
+    """How numbers and dates of a text are written."""
+    return Spelling("," if decimal_comma else ".", order)
 
 
 def scale_named(text):

@@ -1,15 +1,14 @@
 """Columns of a file become inputs and outputs of a fit; all bad ones are refused."""
 
-import numpy as np
-
 from .._markup import some
 from ..tables import (
     OUTPUT,
+    PLAIN,
     TableError,
     as_numbers,
     kind_and_trouble,
     near_names,
-    parsed,
+    no_values,
     place,
     read_frame,
 )
@@ -48,10 +47,10 @@ def possible_names(words):
     return [*words, *(part.strip() for word in words for part in word.split(","))]
 
 
-def read_table(source, targets, drop=None, words=None, missing="fill", decimal="."):
+def read_table(source, targets, drop=None, words=None, missing="fill", spelling=PLAIN):
     """Frames of inputs and outputs, columns of words; counts `dropped` in X.attrs."""
     check_input(source)
-    frame = read_frame(source, possible_names(words), decimal)
+    frame = read_frame(source, possible_names(words), spelling)
     targets, features = choose_columns(frame, targets, drop)
     words = split_names(words, features)
     Y, troubles = parse_targets(frame, targets)
@@ -68,30 +67,44 @@ def check_columns(frame, features, words, troubles):
     reasons = {name: text for name, text in reasons.items() if text} | troubles
     if not reasons:
         return
-    all_of_them = "; ".join(reasons.values())
-    name = next(iter(reasons)) if len(reasons) == 1 else "COLUMN"
-    comma = "; give --decimal-comma" if "comma" in all_of_them else ""
-    raise Cannot(
-        f"{all_of_them}. Correct or empty such cells{comma}; or take a column as "
-        f"words, --words {name}, or leave it out, --drop {name}."
-    )
+    raise Cannot(f"{'; '.join(reasons.values())}. {remedies(reasons, troubles)}")
+
+
+def remedies(reasons, troubles):
+    """What to do about columns that cannot be used; `troubles` are those of targets."""
+    empty = [name for name, text in reasons.items() if text.endswith(" is empty")]
+    inputs = [name for name in reasons if name not in {*troubles, *empty}]
+    ways = []
+    if len(reasons) > len(empty):
+        ways += [
+            "correct or empty such cells",
+            *options_for("; ".join(reasons.values())),
+        ]
+    if inputs:
+        name = inputs[0] if len(inputs) == 1 else "COLUMN"
+        ways.append(
+            f"or take a column as words, --words {name}, or leave it out, --drop {name}"
+        )
+    if empty:
+        ways.append(f"leave out what is empty, --drop {','.join(empty)}")
+    text = "; ".join(ways)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def options_for(text):
+    """Options that may help against troubles."""
+    ways = []
+    if "comma" in text:
+        ways.append("give --decimal-comma if numbers are like 1,5")
+    if "the day or the month" in text:
+        ways.append("give whichever is right, --dates dmy or --dates mdy")
+    return ways
 
 
 def trouble_in(column, is_words):
     """Why a column cannot be an input; None if it can be."""
     kind, trouble = kind_and_trouble(column, is_words)
-    if kind in (None, "words"):
-        return trouble
-    return infinite_in(column, as_numbers(column, kind))
-
-
-def infinite_in(column, values):
-    """Where a column holds an infinite value; None if it does not."""
-    rows = np.flatnonzero(np.isinf(values))
-    if not len(rows):
-        return None
-    where = place(column.index, column.index[rows[0]])
-    return f"column {column.name!r} holds an infinite value in {where}"
+    return trouble if kind in (None, "words") else no_values(column, kind)[1]
 
 
 def parse_targets(frame, targets):
@@ -103,11 +116,16 @@ def parse_targets(frame, targets):
         column = frame[name]
         try:
             values[name] = as_numbers(column, "number")
-            trouble = infinite_in(column, values[name])
+            trouble = no_values(column, "number")[1]
         except TableError as error:
-            trouble = str(error).rstrip(".")
-            if parsed(column, "number")[1].all():
-                trouble = f"target {name!r} holds no numbers: only numbers are learned"
+            kind, trouble = kind_and_trouble(column)
+            if trouble is None:
+                what = "words" if kind == "words" else f"{kind}s"
+                cell = str(error).partition(" holds ")[2].partition(", which is")[0]
+                trouble = (
+                    f"target {name!r} holds {what}, such as {cell}, and only numbers "
+                    "are learned"
+                )
         if trouble is not None:
             troubles[name] = trouble
     return pd.DataFrame(values, index=frame.index), troubles

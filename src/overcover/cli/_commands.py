@@ -17,11 +17,19 @@ from ..tables import TableEncoder, writing_table
 from ..targets import AUTO, CHOICES
 from . import _app as option
 from ._app import app
-from ._columns import read_table, split_names
+from ._columns import options_for, read_table, split_names
 from ._errors import Mistake, check_output
 from ._fit import check_store, fit_table
 from ._show import bar, count, is_watched, print_json, print_remarks, print_table, say
-from ._stored import Wanted, answers, facts_of, open_model, read_observed, rows_of
+from ._stored import (
+    Aside,
+    Wanted,
+    answers,
+    facts_of,
+    open_model,
+    read_observed,
+    rows_of,
+)
 
 
 def machine_name(text):
@@ -47,12 +55,7 @@ def fit(
     budget: Annotated[
         str | None, typer.Option(help="Time, such as 2m; chooses --subdomain-size.")
     ] = None,
-    subdomain_size: Annotated[
-        str | None,
-        typer.Option(
-            parser=option.size_named, metavar="N|auto", help="Rows of a subdomain; 800."
-        ),
-    ] = None,
+    subdomain_size: Annotated[str | None, option.Size] = None,
     overlap: option.Overlap = DEFAULT_OVERLAP,
     scale: Annotated[
         str,
@@ -66,6 +69,7 @@ def fit(
     words: option.Words = None,
     missing: option.FitGaps = option.InFit.fill,
     decimal: option.Decimal = False,
+    dates: option.Dates = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard an unfinished fit.")
     ] = False,
@@ -88,7 +92,9 @@ def fit(
     except ValueError as error:
         raise Mistake(str(error)) from error
     check_store(out)
-    X, Y, words = read_table(data, target, drop, words, missing, decimal)
+    X, Y, words = read_table(
+        data, target, drop, words, missing, option.spelling(decimal, dates)
+    )
     model = OverlappingCoverRegressor(
         machine,
         subdomain_size=subdomain_size or DEFAULT_SIZE,
@@ -154,8 +160,9 @@ def predict(
     keep: Annotated[
         list[str] | None, typer.Option(help="Columns to copy to the output.")
     ] = None,
-    missing: option.QueryGaps = option.InQueries.refuse,
+    missing: option.QueryGaps = option.InQueries.empty,
     decimal: option.Decimal = False,
+    dates: option.Dates = None,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
@@ -173,16 +180,16 @@ def predict(
             "--json needs standard output: give --out, a file for predictions."
         )
     stored = open_model(model, jobs)
-    chunks = rows_of(stored, data, keep, verbatim=True, decimal=decimal)
+    chunks = rows_of(stored, data, keep, True, option.spelling(decimal, dates))
     kept = split_names(keep, chunks.columns)
     n_rows = done = 0
-    unknown: Counter[str] = Counter()
+    aside = Aside(Counter(), [], [])
     with (
         writing_table(out) as write,
         bar("predicting", chunks.total, as_share=True) as advance,
     ):
         wanted = Wanted(std, noise, interval, tuple(dict.fromkeys(quantile or ())))
-        for frame in answers(stored, chunks, kept, wanted, missing, unknown):
+        for frame in answers(stored, chunks, kept, wanted, missing, aside):
             write(frame)
             n_rows += len(frame)
             advance(chunks.done() - done)
@@ -190,16 +197,28 @@ def predict(
     if as_json:
         unused = [n for n in chunks.columns if n not in {*stored.columns, *kept}]
         answer = {"rows": n_rows, "columns": list(frame.columns), "unused": unused}
-        print_json(answer | {"unknown": dict(unknown), "out": out})
+        answer |= {"unknown": dict(aside.unknown), "empty": sum(aside.rows)}
+        print_json(answer | {"out": out})
         return
-    if unknown:
-        cells = some([f"{name} {number(n)}" for name, n in unknown.items()])
+    say_aside(aside)
+    if out != "-":
+        print(f"{number(n_rows)} rows -> {out}")
+
+
+def say_aside(aside):
+    """Tell people which answers are missing, or less certain."""
+    if aside.unknown:
+        cells = some([f"{name} {number(n)}" for name, n in aside.unknown.items()])
         say(
             f"Some cells are unknown from training ({cells}): predictions for their "
             "rows are less certain."
         )
-    if out != "-":
-        print(f"{number(n_rows)} rows -> {out}")
+    if aside.reasons:
+        rows = count(sum(aside.rows), "row")
+        reasons = some(aside.reasons)
+        ways = options_for(reasons)
+        advice = f" To have them read, {' and '.join(ways)}." if ways else ""
+        say(f"The answers of {rows} are empty: {reasons}.{advice}")
 
 
 @app.command()
@@ -209,12 +228,14 @@ def evaluate(
     target: option.Observed = None,
     missing: option.TestGaps = option.InTest.refuse,
     decimal: option.Decimal = False,
+    dates: option.Dates = None,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
 ):
     """Measure the errors of a model on rows that it was not fitted on."""
     stored = open_model(model, jobs)
-    X, Y, n_dropped = read_observed(stored, data, target, missing, decimal)
+    spelling = option.spelling(decimal, dates)
+    X, Y, n_dropped = read_observed(stored, data, target, missing, spelling)
     with bar("predicting"):
         assessment = assess(stored.model, X, Y)
     scores = scores_of(assessment)
@@ -323,6 +344,7 @@ def report(
     target: option.Observed = None,
     missing: option.TestGaps = option.InTest.refuse,
     decimal: option.Decimal = False,
+    dates: option.Dates = None,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     jobs: option.Jobs = 1,
     as_json: option.Json = False,
@@ -334,11 +356,12 @@ def report(
     stored = open_model(model, jobs)
     X = Y = None
     if data is not None:
-        X, Y, _ = read_observed(stored, data, target, missing, decimal)
+        spelling = option.spelling(decimal, dates)
+        X, Y, _ = read_observed(stored, data, target, missing, spelling)
     title = title or f"Report on {os.path.basename(os.path.normpath(model))}"
-    dates = stored.encoder.dates if stored.encoder else ()
+    days = stored.encoder.dates if stored.encoder else ()
     with bar("report"):
-        path = write_report(stored.model, out, None, None, X, Y, title, dates)
+        path = write_report(stored.model, out, None, None, X, Y, title, days)
     if as_json:
         print_json({"out": str(path), "rows": 0 if Y is None else len(Y)})
     else:

@@ -2,6 +2,7 @@
 
 import os
 import time
+import warnings
 from pathlib import Path
 
 from sklearn.base import clone
@@ -79,7 +80,9 @@ def fit_table(model, X, Y, out, budget=None, resume=True, replace=False):
 def fit_into_store(model, X, y, out, resume, notes):
     """`overcover.store.fit_into`, with messages about unfinished fits."""
     try:
-        store.fit_into(model, X, y, out, resume=resume, notes=notes)
+        with warnings.catch_warnings():  # findings tell the notes of a fit
+            warnings.simplefilter("ignore", UserWarning)
+            store.fit_into(model, X, y, out, resume=resume, notes=notes)
     except KeyboardInterrupt:
         if os.path.isdir(out):
             say(f"The finished part is kept in {out}: repeat the command to go on.")

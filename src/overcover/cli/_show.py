@@ -3,6 +3,8 @@
 import json
 import math
 import sys
+import warnings
+from contextlib import contextmanager
 
 from .. import _progress
 from .._markup import number
@@ -25,6 +27,21 @@ def say(text):
     """A remark, beside the output."""
     if sys.stderr is not None:  # closed: print would take standard output instead
         print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def warnings_as_notes():
+    """Say what is warned of in a line, each text once, without a place in a program."""
+    said = set()
+
+    def show(message, *args, **options):
+        if str(message) not in said:
+            said.add(str(message))
+            say(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def print_json(answer):

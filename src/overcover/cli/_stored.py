@@ -1,5 +1,6 @@
 """A stored model, and how rows of a table become its inputs and predictions."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,15 +13,18 @@ from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
 from ..tables import (
     OUTPUT,
+    PLAIN,
     Chunks,
     TableEncoder,
     as_numbers,
     near_names,
+    no_values,
     place,
     read_chunks,
+    respelled,
     with_gaps,
 )
-from ._columns import infinite_in, parse_targets, possible_names, split_names
+from ._columns import options_for, parse_targets, possible_names, split_names
 from ._errors import Cannot, Mistake, check_input
 
 # The name of the command line's notes in a store.
@@ -38,21 +42,37 @@ class Stored(NamedTuple):
     targets: list[str]
     has_names: bool  # whether the model knows the names of its inputs
 
+    @property
+    def kinds(self):
+        """Kinds of the columns that are used, by their names."""
+        described = [] if self.encoder is None else self.encoder.columns_
+        known = {column["name"]: column["kind"] for column in described}
+        return {name: known.get(name, "number") for name in self.columns}
+
     def inputs(self, frame):
         """Inputs from a frame as a frame of float64, NaN where a value is missing."""
         import pandas as pd
 
-        frame = frame[self.columns]
-        if self.encoder is None:
-            numbers = {n: as_numbers(frame[n], "number") for n in self.columns}
-            X = pd.DataFrame(numbers, index=frame.index)
-        else:
-            X = self.encoder.encode(frame)
-        for name in X:
-            trouble = infinite_in(X[name], X[name].to_numpy())
-            if trouble is not None:
-                raise Cannot(f"{trouble}.")
-        return X
+        if self.encoder is not None:
+            return self.encoder.encode(frame[self.columns])
+        numbers = {n: as_numbers(frame[n], "number") for n in self.columns}
+        return pd.DataFrame(numbers, index=frame.index)
+
+    def legible(self, frame):
+        """A frame with gaps for cells that are no values; their rows; what they hold.
+
+        Of each column that is used the first such cell is told.
+        """
+        is_bad, said = np.zeros(len(frame), bool), []
+        for name, kind in self.kinds.items():
+            if kind == "words":
+                continue
+            bad, text = no_values(frame[name], kind)
+            if text is not None:
+                frame = frame.assign(**{name: frame[name].where(~bad)})
+                is_bad |= bad
+                said.append(text)
+        return frame, is_bad, said
 
     def queries(self, X):
         """Inputs as the model takes them, from a frame of them."""
@@ -138,15 +158,14 @@ def encoder_of_notes(notes, model):
     return encoder
 
 
-def rows_of(stored, source, others=None, verbatim=False, decimal="."):
+def rows_of(stored, source, others=None, verbatim=False, spelling=PLAIN):
     """A table in chunks, columns by name, or in order where there are no names."""
     check_input(source)
     names, others = stored.columns, possible_names(others)
     wanted = {*names, *others} if stored.has_names else None
     copied = others if verbatim else []
-    described = [] if stored.encoder is None else stored.encoder.columns_
-    words = [column["name"] for column in described if column["kind"] == "words"]
-    chunks = read_chunks(source, ROWS_AT_A_TIME, words, wanted, copied, decimal)
+    words = [name for name, kind in stored.kinds.items() if kind == "words"]
+    chunks = read_chunks(source, ROWS_AT_A_TIME, words, wanted, copied, spelling)
     unnamed = not (chunks.has_names and stored.has_names)
     if unnamed and len(chunks.columns) == len(names):
         frames = (frame.set_axis(names, axis=1) for frame in chunks.frames)
@@ -164,19 +183,20 @@ def first_gap(frame, stored):
     return place(frame.index, frame.index[i]), stored.source_of(frame.columns[j])
 
 
-def read_observed(stored, source, names=None, missing="refuse", decimal="."):
+def read_observed(stored, source, names=None, missing="refuse", spelling=PLAIN):
     """Inputs and observed outputs of a whole table, and how many rows are left out."""
     import pandas as pd
 
     others = [*stored.targets, *(names or [])]
-    chunks = rows_of(stored, source, others, decimal=decimal)
+    chunks = rows_of(stored, source, others, spelling=spelling)
     targets = targets_in(stored, chunks.columns, names)
     parts: list[tuple] = []
     n_dropped = 0
     for frame in chunks.frames:
-        X, (Y, troubles) = stored.inputs(frame), parse_targets(frame, targets)
-        for trouble in troubles.values():
-            raise Cannot(f"{trouble}.")
+        table, _, said = stored.legible(frame)
+        Y, troubles = parse_targets(frame, targets)
+        refuse([*said, *troubles.values()])
+        X = stored.inputs(table)
         whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
         if missing == "refuse" and not whole.all():
             lacking = X if X.isna().any(axis=None) else Y
@@ -228,23 +248,51 @@ class Wanted(NamedTuple):
         return ["", *(["_std"] if self.std else []), *ends, *named]
 
 
-def answers(stored: Stored, chunks: Chunks, keep, wanted: Wanted, missing, unknown):
-    """Frames of copied columns and predictions; counts cells that are `unknown`."""
+def refuse(reasons, outcome=""):
+    """An error with all reasons, and options that may help."""
+    if reasons:
+        text = "; ".join(reasons)
+        options = "".join(f" {way[0].upper()}{way[1:]}." for way in options_for(text))
+        raise Cannot(f"{text}{outcome}.{options}")
+
+
+class Aside(NamedTuple):
+    """Rows that cannot be answered, and unknown cells of those that are."""
+
+    unknown: Counter[str]  # cells that training did not know, of each column
+    rows: list[int]  # without an answer, of each chunk
+    reasons: list[str]
+
+
+def answers(stored: Stored, chunks: Chunks, keep, wanted: Wanted, missing, aside):
+    """Frames of copied columns and predictions; puts what it meets in `aside`."""
     endings = wanted.endings
     kept = names_kept(keep, [f"{t}{end}" for t in stored.targets for end in endings])
+    copied = [name for name in keep if stored.kinds.get(name, "words") != "words"]
     for frame in chunks.frames:
-        table = with_gaps(frame, keep)
+        table = respelled(with_gaps(frame, keep), copied, chunks.spelling)
+        table, is_bad, said = stored.legible(table)
+        if missing == "refuse":
+            refuse(said)
         X = stored.inputs(table)
         if stored.encoder is not None and hasattr(stored.model, "encoder_"):
-            unknown.update(stored.encoder.unknown(table[stored.columns]))
-        whole = X.notna().all(axis=1).to_numpy()
-        if missing == "refuse" and not whole.all():
+            known = table.loc[~is_bad, stored.columns]
+            aside.unknown.update(stored.encoder.unknown(known))
+        whole = X.notna().all(axis=1).to_numpy() & ~is_bad
+        if not (whole.any() or aside.rows):
+            refuse(said, ", and no row can be answered")
+        if not whole.all() and not said:
             row, column = first_gap(X, stored)
-            raise Cannot(
-                f"{row} lacks a value of {column!r}, or holds one that training did "
-                "not know. Leave such answers empty with --missing empty, or fit to a "
-                "table with gaps."
-            )
+            said = [f"{row} lacks a value of {column!r}"]
+            if stored.encoder is not None:
+                said[0] += ", or holds one that training did not know"
+            if missing == "refuse":
+                raise Cannot(
+                    f"{said[0]}. Leave such answers empty with --missing empty, or fit "
+                    "to a table with gaps."
+                )
+        aside.rows.append(int((~whole).sum()))
+        aside.reasons.extend(said)
         table = frame[list(kept)].rename(columns=kept)
         parts = answer(stored.model, stored.queries(X[whole]), wanted)
         for j, target in enumerate(stored.targets):

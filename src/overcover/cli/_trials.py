@@ -24,6 +24,7 @@ def compare(
     words: option.Words = None,
     missing: option.FitGaps = option.InFit.fill,
     decimal: option.Decimal = False,
+    dates: option.Dates = None,
     method: Annotated[
         list[str] | None, typer.Option(help="Run only this method; repeatable.")
     ] = None,
@@ -31,9 +32,7 @@ def compare(
     block: Annotated[
         int, typer.Option(min=1, help="Consecutive rows that stay together.")
     ] = 1,
-    subdomain_size: Annotated[
-        int, typer.Option(min=1, help="Rows of a subdomain.")
-    ] = DEFAULT_SIZE,
+    subdomain_size: Annotated[str | None, option.Size] = None,
     overlap: option.Overlap = DEFAULT_OVERLAP,
     jobs: option.Jobs = 1,
     seed: option.Seed = 0,
@@ -54,13 +53,15 @@ def compare(
         if name not in known:
             raise Mistake(f"there is no method {name!r}. There are {', '.join(known)}.")
     methods = [name for name in known if name in (method or known)]
-    X, Y, words = read_table(data, target, drop, words, missing, decimal)
+    X, Y, words = read_table(
+        data, target, drop, words, missing, option.spelling(decimal, dates)
+    )
     if len(X) < 10 * folds:
         raise Mistake(f"{len(X)} rows are too few for {folds} folds of 10 at least.")
     if len(X) <= block * (folds - 1):
         text = f"{len(X)} rows are too few for {folds} folds of --block {block}."
         raise Mistake(text)
-    cover = {"subdomain_size": subdomain_size, "overlap": overlap}
+    cover = {"subdomain_size": subdomain_size or DEFAULT_SIZE, "overlap": overlap}
     cover |= {"n_jobs": jobs, "random_state": seed}
     tables, options = (X, Y.to_numpy()), (cover, block, words)
     with bar("comparing", len(methods) * folds) as advance:

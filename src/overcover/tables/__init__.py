@@ -7,7 +7,7 @@ pandas is imported only for text and frames, pyarrow only for Parquet.
 """
 
 from ._arrays import INPUTS, OUTPUT, OUTPUTS, npz_names, read_npy, read_npz
-from ._cells import TableError, column_names
+from ._cells import PLAIN, Spelling, TableError, column_names
 from ._encoder import TableEncoder, encode_training
 from ._files import (
     STDIN,
@@ -29,11 +29,13 @@ from ._frames import (
     read_chunks,
     read_frame,
     read_numbers,
+    respelled,
 )
 from ._kinds import (
     as_numbers,
     kind_and_trouble,
     needs_encoding,
+    no_values,
     parsed,
     place,
     with_gaps,

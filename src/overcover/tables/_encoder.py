@@ -12,6 +12,7 @@
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_consistent_length
 
 from .._numbers import numbers_of
@@ -19,7 +20,7 @@ from .._validation import check_choice, check_count, check_names, check_weights
 from ._cells import TableError
 from ._effects import bins_of, effects_of, folds_of
 from ._files import require
-from ._kinds import as_numbers, kind_and_trouble, needs_encoding
+from ._kinds import as_numbers, check_frame, kinds_of, needs_encoding, places_of
 
 MISSING = "(missing)"
 DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
@@ -100,6 +101,7 @@ class TableEncoder(BaseEstimator):
             `encode` gives others: there effects come from all training rows.
         """
         self._check_options(table)
+        check_consistent_length(table, y)
         Y = numbers_of(y, "y").reshape(len(table), -1)
         deviation = Y.std(axis=0)
         scale = np.where(deviation > 0, deviation, 1.0)
@@ -107,7 +109,8 @@ class TableEncoder(BaseEstimator):
         if sample_weight is not None:
             weights = weights * numbers_of(sample_weight, "sample_weight")
             weights = weights / weights[weights > 0].mean()
-        columns = [self._begin(table.iloc[:, j]) for j in range(table.shape[1])]
+        kinds = kinds_of(table, [str(name) for name in self.words])
+        columns = [self._begin(table.iloc[:, j], kind) for j, kind in enumerate(kinds)]
         self.columns_ = columns
         levels = [_levels_of(c, table.iloc[:, j]) for j, c in enumerate(columns)]
         data = (Y - Y.mean(axis=0)) / scale, weights
@@ -122,25 +125,22 @@ class TableEncoder(BaseEstimator):
         return encoded
 
     def _check_options(self, table):
+        check_frame(table)
         check_count("one_hot", self.one_hot, 0, "12 suits most tables.")
+        for option in ("words", "cycles"):
+            if isinstance(getattr(self, option), str):
+                one = getattr(self, option)
+                raise ValueError(f"{option}={one!r} must be a list: [{one!r}].")
         for cycle in self.cycles:
             check_choice("cycles", cycle, tuple(DAYS))
         names = [str(name) for name in table.columns]
         check_names(names, "X")
         for name in self.words:
-            check_choice("words", name, names)
+            check_choice("words", str(name), names)
 
-    def _begin(self, column):
+    def _begin(self, column, kind):
         """A description of a column: what does not depend on outputs."""
         name = str(column.name)
-        kind, trouble = kind_and_trouble(column, name in self.words)
-        if trouble is not None:
-            remedy = (
-                "Correct or empty such cells; or take the column as words, "
-                f"TableEncoder(words=[{name!r}]), or leave it out."
-            )
-            is_empty = column.isna().all()
-            raise TableError(f"{trouble}. {'Leave it out.' if is_empty else remedy}")
         if kind == "words":
             levels = np.unique(_as_words(column).to_numpy(dtype=object).astype(str))
             is_effect = len(levels) > self.one_hot
@@ -178,7 +178,7 @@ class TableEncoder(BaseEstimator):
             encoded[column["inputs"]] = part
 
     def encode(self, table):
-        """Numbers of a table with the columns of the training table, in their order.
+        """Numbers of a table with the columns of the training table, found by name.
 
         Parameters
         ----------
@@ -189,8 +189,11 @@ class TableEncoder(BaseEstimator):
         DataFrame of shape (n_rows, n_inputs), of float64
         """
         pandas = require("pandas", "cli", "To encode a table")
+        if not hasattr(self, "columns_"):
+            raise NotFittedError("This TableEncoder knows no table: call learn first.")
         parts = []
-        for j, column in enumerate(self.columns_):
+        places = places_of([column["name"] for column in self.columns_], table)
+        for column, j in zip(self.columns_, places):
             cells = table.iloc[:, j]
             if column["kind"] == "words":
                 levels = pandas.Index(column["levels"])

@@ -6,7 +6,8 @@ import hashlib
 import io
 import lzma
 import sys
-from contextlib import contextmanager
+import zlib
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -196,6 +197,24 @@ def require(module, extra, purpose):
         ) from error
 
 
+def _where_not_utf8(source):
+    """The first line that is not in UTF-8, in words; none where it cannot be told."""
+    if source == STDIN:
+        return ""
+    n_good = 0
+    with (
+        suppress(EOFError, OSError, lzma.LZMAError, zlib.error),
+        UNPACK.get(packing_of(source), open)(source, "rb") as file,
+    ):
+        try:
+            for line in file:
+                line.decode("utf-8")
+                n_good += 1
+        except UnicodeDecodeError:
+            return f", first in line {n_good + 1}"
+    return ""
+
+
 @contextmanager
 def reading(source, form):
     """Turn any error that a damaged file causes into one that names the file."""
@@ -210,6 +229,12 @@ def reading(source, form):
         if str(error).startswith(name):
             raise
         raise TableError(f"{name} cannot be read: {error}") from None
+    except UnicodeDecodeError:
+        raise TableError(
+            f"{name} is no text in UTF-8{_where_not_utf8(source)}. Save it in that "
+            "encoding, or convert it, for instance from Latin-1: iconv -f LATIN1 -t "
+            "UTF-8."
+        ) from None
     except Exception as error:
         raise TableError(
             f"{name} cannot be read as {form}: {error} It may be cut short or of "

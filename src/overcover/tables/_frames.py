@@ -9,7 +9,7 @@ import numpy as np
 
 from .._validation import check_names
 from ._arrays import read_columns
-from ._cells import DECIMAL_COMMA, GAPS, TableError
+from ._cells import GAPS, PLAIN, Spelling, TableError
 from ._files import (
     STDIN,
     TEXT,
@@ -85,11 +85,12 @@ class Chunks(NamedTuple):
     has_names: bool  # False for arrays, whose columns are only numbered
     total: int | None  # size of the table, in rows or bytes; None if it is not known
     done: Callable[[], int]  # how much of it has been read
+    spelling: Spelling = PLAIN  # of columns that were read as they are written
 
 
-def read_frame(source, words=(), decimal="."):
+def read_frame(source, words=(), spelling=PLAIN):
     """A whole table as a frame; see `read_chunks`."""
-    (frame,) = read_chunks(source, None, words, decimal=decimal).frames
+    (frame,) = read_chunks(source, None, words, spelling=spelling).frames
     return frame
 
 
@@ -127,7 +128,7 @@ def read_chunks(
     words=(),
     wanted=None,
     verbatim=(),
-    decimal=".",
+    spelling=PLAIN,
     header=True,
     separator="auto",
 ) -> Chunks:
@@ -138,7 +139,7 @@ def read_chunks(
     what = "text" if form == STDIN or form in TEXT else "a table"
     with reading(source, what):
         if what == "text":
-            options = words, wanted, verbatim, decimal
+            options = words, wanted, verbatim, spelling
             chunks = _text_chunks(source, n_rows, options, header, separator)
         elif form == ".parquet":
             chunks = _parquet_chunks(source, n_rows, wanted)
@@ -171,18 +172,18 @@ def _text_chunks(source, n_rows, options, header, separator):
             start = 0
             with _parsed_text(text, n_rows, *options) as parts:
                 for frame in parts:
-                    if options[-1] == ",":
-                        _put_points(frame, {*options[0], *options[2]})
+                    texts = frame.columns.difference({*options[0], *options[2]})
+                    frame = respelled(frame, texts, options[-1])
                     lines = text.line_of(range(start, start + len(frame)))
                     frame.index = pd.Index(lines, name="line")
                     start += len(frame)
                     reached[0] = position()
                     yield frame
 
-    return Chunks(frames(), columns, True, total, lambda: reached[0])
+    return Chunks(frames(), columns, True, total, lambda: reached[0], options[-1])
 
 
-def _parsed_text(text, n_rows, words, wanted, verbatim, decimal):
+def _parsed_text(text, n_rows, words, wanted, verbatim, spelling):
     """A reader of frames, by pandas, of rows of text."""
     import pandas as pd
 
@@ -193,7 +194,7 @@ def _parsed_text(text, n_rows, words, wanted, verbatim, decimal):
         "index_col": False,
         "sep": r"\s+" if text.separator is None else text.separator,
         "skipinitialspace": True,
-        "decimal": decimal,
+        "decimal": spelling.decimal,
         "dtype": dict.fromkeys({*words, *verbatim} & {*names}, str),
         "keep_default_na": False,
         "na_values": {n: [] if n in verbatim else [*_SPELLED] for n in names},
@@ -209,16 +210,12 @@ def _parsed_text(text, n_rows, words, wanted, verbatim, decimal):
         return pd.read_csv(text, **options)
 
 
-def _put_points(frame, words):
-    """Numbers with a comma, in columns that pandas left as text, with a point."""
-    for name in frame.columns.difference(words):
-        if frame[name].dtype.kind not in "biufM":
-            frame[name] = [
-                cell.replace(",", ".")
-                if isinstance(cell, str) and DECIMAL_COMMA.fullmatch(cell)
-                else cell
-                for cell in frame[name]
-            ]
+def respelled(frame, names, spelling):
+    """A frame of a text with plain numbers and dates in columns that are text."""
+    if spelling == PLAIN:
+        return frame
+    texts = [name for name in names if frame[name].dtype.kind not in "biufM"]
+    return frame.assign(**{name: spelling.plain(frame[name]) for name in texts})
 
 
 def _chosen(names, wanted):

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .._markup import some
+from .._validation import check_names
 from ._cells import (
     DECIMAL_COMMA,
     GAPS,
@@ -11,6 +13,7 @@ from ._cells import (
     parse,
     strange_cell,
 )
+from ._files import near_names
 
 
 def place(index, label):
@@ -75,7 +78,23 @@ def _bad_cell(column, cells, bad, kind):
     i, hint = int(np.argmax(bad)), ""
     if kind == "number" and DECIMAL_COMMA.fullmatch(str(cells[i]).strip()):
         hint = " (a decimal mark is a point, not a comma)"
+    if kind == "date" and strange_cell(cells[i : i + 1]) is not None:
+        hint = f" ({strange_cell(cells[i : i + 1])[1]})"
     return f"{_cell(column, cells, i)}, which is not a {kind}{hint}"
+
+
+def no_values(column, kind):
+    """Which cells are no finite values of a kind, and what the first one is, if any."""
+    cells = cells_of(column)
+    values, bad = parse(cells, kind)
+    bad |= np.isinf(values)
+    if not bad.any():
+        return bad, None
+    i = int(np.argmax(bad))
+    if np.isinf(values[i]):
+        where = place(column.index, column.index[i])
+        return bad, f"column {str(column.name)!r} holds an infinite value in {where}"
+    return bad, _bad_cell(column, cells, bad, kind)
 
 
 def needs_encoding(X):
@@ -129,3 +148,42 @@ def kind_and_trouble(column, is_words=False):
         return kind, None
     i, what = strange
     return None, f"{_cell(column, cells, i)}, {what}"
+
+
+def check_frame(table):
+    """Refuse what has no columns with names."""
+    if not (hasattr(table, "iloc") and getattr(table, "ndim", 1) == 2):
+        raise TypeError(
+            f"the table is of type {type(table).__name__}. Give a pandas DataFrame."
+        )
+
+
+def kinds_of(table, words):
+    """The kind of every column; all that cannot be used are refused at once."""
+    columns = [table.iloc[:, j] for j in range(table.shape[1])]
+    pairs = [kind_and_trouble(c, str(c.name) in words) for c in columns]
+    bad = [(c, text) for c, (_, text) in zip(columns, pairs) if text is not None]
+    if not bad:
+        return [kind for kind, _ in pairs]
+    names = [str(c.name) for c, _ in bad if c.notna().any()]
+    remedy = f"Leave {'it' if len(bad) == 1 else 'them'} out."
+    if names:
+        remedy = (
+            "Correct or empty such cells; or take a column as words, "
+            f"TableEncoder(words={names}), or leave it out."
+        )
+    raise TableError(f"{'; '.join(text for _, text in bad)}. {remedy}")
+
+
+def places_of(names, table):
+    """Positions in a table of columns with these names."""
+    check_frame(table)
+    present = [str(name) for name in table.columns]
+    check_names(present, "the table")
+    lacking = [name for name in names if name not in present]
+    if lacking:
+        raise TableError(
+            f"the table lacks {some([*map(repr, lacking)])}."
+            f"{near_names(lacking[0], present)}"
+        )
+    return [present.index(name) for name in names]
