@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from overcover import _linalg
 from overcover._linalg import (
     BLOCK,
+    VERY_WIDE,
     add_to_diagonal,
     cholesky,
     inverse_factor,
@@ -179,3 +180,13 @@ def test_a_matrix_beyond_help_is_an_error_that_says_what_to_try(A):
         cholesky(A)
     with pytest.raises(np.linalg.LinAlgError, match=r"The thing of shape \(3, 3\)"):
         cholesky(A, name="The thing")
+
+
+def test_distances_of_rows_with_themselves_are_those_of_two_sets():
+    A = np.random.default_rng(0).normal(size=(90, VERY_WIDE))
+    A[1], A[2] = A[0], A[0] + 1e-9
+    A *= np.geomspace(1e-3, 1e3, A.shape[1])
+    together, apart = squared_distances(A, A), squared_distances(A, A.copy())
+    assert_allclose(together, apart, rtol=1e-9)
+    assert_array_equal(together, together.T)
+    assert together[0, 1] == 0 and np.all(np.diag(together) == 0)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import trapezoid
+from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -421,3 +422,11 @@ def test_transformers_that_are_not_increasing_or_do_not_come_back_are_refused(
     wrong = FunctionTransformer(*function, check_inverse=False)
     with pytest.raises(ValueError, match=r"increasing|come back"):
         model_with(wrong).fit(X, np.log(y))
+
+
+def test_fewer_inputs_keep_the_distances_that_matter():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 20)) @ rng.normal(size=(20, targets.MOST_INPUTS + 1))
+    Z = targets.fewer_inputs(X)
+    assert Z.shape == (200, targets.N_COMPONENTS)
+    assert_allclose(pdist(Z), pdist(X), rtol=1e-6)

@@ -27,6 +27,8 @@ SMALL_TRIANGLE = 128
 
 # From this many columns on, a matrix product is faster than differences.
 WIDE = 12
+# From this many on, half of it is worth a function call for rows with themselves.
+VERY_WIDE = 100
 # Below this share of both squared norms, squared distances have lost ten digits.
 CLOSE = 1e-6
 # Products with this number, and with its square root, fit float64.
@@ -49,6 +51,16 @@ def squared_distances(A, B):
     farthest_sq = max(norms_A.max(initial=0.0), norms_B.max(initial=0.0))
     if float(farthest_sq) > 0.1 * FARTHEST_SQ:
         return squared_differences(A, B)
+    if A is B and A.shape[1] >= VERY_WIDE:
+        # Half the product is enough, and its input needs no copy.
+        dist_sq = blas.dsyrk(-2.0, A.T, trans=1).T
+        dist_sq += norms_A
+        dist_sq += norms_A[:, None]
+        lower = np.tril(dist_sq)
+        dist_sq = lower + np.tril(lower, -1).T
+        rows = read_only(np.ascontiguousarray(A))
+        _recompute_close(rows, rows, CLOSE * norms_A, CLOSE * norms_A, dist_sq)
+        return dist_sq
     # With the norms as two more columns, one product is enough.
     lifted_A = np.empty((len(A), A.shape[1] + 2))
     np.multiply(A, -2.0, out=lifted_A[:, :-2])

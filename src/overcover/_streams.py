@@ -130,6 +130,8 @@ class Rows:
     """
 
     def __init__(self, X, scale=1.0, shift=0.0, columns=None, bounds=None):
+        if columns is not None and np.all(columns):
+            columns = None
         self.X, self.scale, self.shift, self.columns = X, scale, shift, columns
         self.bounds = bounds
         width = X.shape[1] if columns is None else int(np.sum(columns))
@@ -145,7 +147,9 @@ class Rows:
         values = (values - self.shift) / self.scale
         if self.bounds is not None:
             np.clip(values, *self.bounds, out=values)
-        return values if self.columns is None else values[..., self.columns]
+        if self.columns is None:
+            return values
+        return values.compress(self.columns, axis=-1)  # in the order of rows
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(self[:], dtype=dtype)

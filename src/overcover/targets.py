@@ -40,6 +40,8 @@ LAST_OBSERVED = 2.0
 # "auto" looks at so many rows at most, and needs so many; each of so many parts of them
 # is predicted from the others.
 MOST_JUDGED, LEAST_JUDGED, N_PARTS = 600, 30, 3
+# Of more inputs than this it looks at so many principal components.
+MOST_INPUTS, N_COMPONENTS = 100, 64
 # It looks at outputs of which one tail is so many times as long as the other.
 LOPSIDED = 1.5
 # A scale must be better than the one before by so many standard errors.
@@ -336,6 +338,7 @@ def choose(data, groups, judge):
     n_rows, n_outputs = data.Y.shape
     kept = [("identity", ())] * n_outputs
     some = some_rows(data, MOST_JUDGED)
+    some = some._replace(X=fewer_inputs(some.X))
     groups = None if groups is None else groups[some.rows]
     columns = [j for j, y in enumerate(some.Y.T) if is_lopsided(y)]
     if n_rows < LEAST_JUDGED or not columns:
@@ -386,6 +389,16 @@ def some_rows(data, most):
         weights=None if data.weights is None else data.weights[rows],
         rows=rows,
     )
+
+
+def fewer_inputs(X):
+    """The rows, or their first principal components if inputs are many."""
+    if X.shape[1] <= MOST_INPUTS:
+        return X
+    offsets = X - X.mean(axis=0)
+    variances, directions = np.linalg.eigh(offsets @ offsets.T)
+    lengths = np.sqrt(np.maximum(variances[-N_COMPONENTS:], 0.0))
+    return directions[:, -N_COMPONENTS:] * lengths
 
 
 class HeldOut(NamedTuple):
