@@ -3,7 +3,6 @@
 import importlib
 import json
 import mmap
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -255,15 +254,15 @@ def test_defaults_are_tried_on_unfamiliar_data(
     assert "Surprises" in capsys.readouterr().out
 
 
-def test_partition_runs(benchmark_module, monkeypatch, capsys):
+def test_partition_runs(benchmark_module, monkeypatch, tmp_path, capsys):
     partition = benchmark_module("partition")
     if find_spec("k_means_constrained") is None:
         refined = partition.CONTENDERS["refined"]
         monkeypatch.setitem(partition.CONTENDERS, "flow", refined)
-    monkeypatch.setattr(partition, "measure_scale", lambda problems: [])
-    monkeypatch.setattr(sys, "argv", ["partition.py", "--quick"])
-    partition.main()
+    partition.main(["--quick", "--results", str(tmp_path)])
     assert "refined" in capsys.readouterr().out
+    rows = sections(tmp_path)["partition"]["rows"]
+    assert rows["scale"][0]["sizes"] == [35, 36] and rows["two_level"]
 
 
 def test_a_quick_run_writes_nothing_unless_asked(
