@@ -10,9 +10,6 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/python examples/pose.py
 
-# The workers of pytest share the cores: with several BLAS threads each, small products
-# wait for each other.
-test: export OPENBLAS_NUM_THREADS := 1
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 

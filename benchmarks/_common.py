@@ -204,11 +204,12 @@ def gemm_rate(size, n_queries, least_seconds=0.3, dtype=np.float64):
     rng = np.random.default_rng(SEED)
     A, B = (rng.normal(size=(size, n)).astype(dtype) for n in (size, n_queries))
     out = np.empty((size, n_queries), dtype)
-    runs = []
+    runs, seconds = [], 0.0
     with threadpool_limits(1):
         np.matmul(A, B, out=out)
-        while sum(runs) < least_seconds or len(runs) < 5:
+        while seconds < least_seconds or len(runs) < 5:
             runs.append(timed(np.matmul, A, B, out=out)[1])
+            seconds += runs[-1]
     return 2.0 * size * size * n_queries / float(np.median(runs))
 
 

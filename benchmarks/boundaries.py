@@ -19,7 +19,7 @@ from overcover import (
     PatchworkGP,
 )
 
-N_ROWS, N_POINTS = 4000, 2001
+N_ROWS = 4000
 
 
 def boundaries(settings):
@@ -43,7 +43,7 @@ def boundaries(settings):
         ),
     }
     ends = rng.uniform(0, 1, (settings.n_lines, 2, 2))
-    shares = np.linspace(0, 1, N_POINTS)[:, None]
+    shares = np.linspace(0, 1, settings.n_points)[:, None]
     rows, profiles, exact = [], {}, []
     for label, model in models.items():
         note(f"boundaries: {label}")
@@ -99,7 +99,7 @@ def draw(profiles):
         sharey=True,
         layout="constrained",
     )
-    along = np.linspace(0, 1, N_POINTS)
+    along = np.linspace(0, 1, len(profiles["full GP"]))
     for panel, name in zip(panels, DRAWN[1:]):
         panel.plot(along, profiles[name] - profiles["full GP"], linewidth=1)
         panel.set_title(name, fontsize=9, loc="left")
@@ -120,7 +120,7 @@ def gap(settings):
     rng = np.random.default_rng(_common.SEED)
     options = {"kernel": "rbf", "length_scale": 1.0, "noise": 0.02}
     half = np.sort(rng.uniform(0, 10, settings.size // 4))
-    queries = np.linspace(-10, 10, N_POINTS)[:, None]
+    queries = np.linspace(-10, 10, settings.n_points)[:, None]
     rows = []
     for width in GAPS:
         note(f"gap: {width}")

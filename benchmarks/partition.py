@@ -167,19 +167,19 @@ def measure_scale(problems):
     return rows
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, seconds")
     parser.add_argument("--results", type=Path, help="folder for the JSON file")
     parser.add_argument("--alone", type=int, nargs=3, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.alone:
         fit_alone(*options.alone)
         return
     print(f"{'K':>6}  {'contender':<10}{'J':>10}{'seconds':>10}")
     if options.quick:
         quality = measure_quality(1000, (5, 10), n_seeds=2)
-        scale = measure_scale([(20_000, 2, 57)])
+        scale = measure_scale([(2000, 2, 57)])
         two_level = measure_two_level(2000, 2, 40, (2,))
     else:
         quality = measure_quality(10_000, (5, 10, 50), n_seeds=5)

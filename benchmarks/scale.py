@@ -88,7 +88,8 @@ def two_gemm_rate(size):
             A @ A
         return n_products
 
-    n_products = max(1, int(3e10 / (2.0 * size**3)))
+    # Many operations, but of small matrices few: each product takes microseconds.
+    n_products = int(np.clip(3e10 / (2.0 * size**3), 1, 1000))
     with threadpool_limits(1), ThreadPoolExecutor(N_JOBS) as pool:
         done, seconds = timed(lambda: list(pool.map(work, [n_products] * N_JOBS)))
     return sum(done) * 2.0 * size**3 / seconds

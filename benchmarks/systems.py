@@ -44,9 +44,12 @@ class Settings(NamedTuple):
     n_lines: int
     """Lines along which `boundaries` measures jumps."""
 
+    n_points: int
+    """Points of each line."""
 
-FULL = Settings(800, 300, 12_000, ("kin40k", "protein", "poserlike"), 20)
-QUICK = Settings(80, 30, 400, ("kin40k",), 2)
+
+FULL = Settings(800, 300, 12_000, ("kin40k", "protein", "poserlike"), 20, 2001)
+QUICK = Settings(80, 30, 400, ("kin40k",), 2, 801)
 
 
 def contenders(machine, size, n_jobs=2):

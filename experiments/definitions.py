@@ -102,7 +102,7 @@ SCALES = {
         human36m_size=400,
     ),
     "tiny": Scale(
-        frames=Frames(80, 120, 168),
+        frames=Frames(60, 96, 168),
         size=30,
         sizes=(10, 20),
         analysed=(20,),
@@ -116,6 +116,6 @@ SCALES = {
         n_runs=2,
         clusters=(5, 10),
         n_drawn=1000,
-        human36m_size=40,
+        human36m_size=30,
     ),
 }

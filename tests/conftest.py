@@ -1,5 +1,13 @@
 """Data that several test files share: small, seeded, smooth enough to be learned."""
 
+import os
+
+# Where as many processes run tests as there are cores, further threads of BLAS only
+# wait for one another. To be said before NumPy is imported; it holds in the processes
+# that tests start too. Tests about threads ask for more.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 import numpy as np
 import pytest
 from hypothesis import settings

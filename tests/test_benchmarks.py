@@ -3,7 +3,6 @@
 import importlib
 import json
 import mmap
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,17 +32,29 @@ def driver(benchmark_module):
 
 
 @pytest.fixture
-def tiny_data(common, monkeypatch):
+def data_file(monkeypatch, tmp_path_factory):
+    """Write a data file where benchmarks look for it; without one there are none."""
+    folder = tmp_path_factory.mktemp("data")
+    monkeypatch.setenv("OVERCOVER_DATA", str(folder))
+
+    def write(name, X, Y, n_train):
+        arrays = {"X_train": X[:n_train], "Y_train": Y[:n_train]}
+        arrays |= {"X_test": X[n_train:], "Y_test": Y[n_train:]}
+        np.savez(folder / f"{name}.npz", **arrays)
+
+    return write
+
+
+@pytest.fixture
+def tiny_data(data_file):
     """Stands in for the data files: two outputs, smooth and nearly free of noise."""
-
-    def load(name):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(220, 3))
-        Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] + X[:, 2]])
-        Y += 0.05 * rng.normal(size=Y.shape)
-        return common.Data(name, X[:160], Y[:160], X[160:], Y[160:])
-
-    monkeypatch.setattr(common, "load", load)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 3))
+    Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] + X[:, 2]])
+    Y += 0.05 * rng.normal(size=Y.shape)
+    names = ("tiny", "kin40k", "protein", "sarcos_small", "poserlike", "rf1")
+    for name in names:
+        data_file(name, X, Y, 120)
 
 
 def sections(folder):
@@ -112,9 +123,8 @@ def test_a_cluster_is_simulated(benchmark_module, tmp_path, capsys):
 
 
 def test_twin_sections_run_and_leave_a_record(
-    benchmark_module, common, tiny_data, monkeypatch, tmp_path, capsys
+    benchmark_module, tiny_data, tmp_path, capsys
 ):
-    monkeypatch.setattr(common, "output_units", lambda name: np.array([2.0, 3.0]))
     twin = benchmark_module("twin")
     twin.main(["--quick", "--results", str(tmp_path)])
     written = sections(tmp_path)
@@ -134,7 +144,13 @@ def test_single_precision_is_held_against_double(benchmark_module, tmp_path, cap
     assert "Single precision" in capsys.readouterr().out
 
 
-def test_the_posterior_is_judged_together_and_tail_by_tail(benchmark_module, tmp_path):
+def test_the_posterior_is_judged_together_and_tail_by_tail(
+    benchmark_module, data_file, tmp_path
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(221, 2))
+    flows = np.exp(X[:, :1] + 0.1 * rng.normal(size=(221, 6)))
+    data_file("rf1", X, flows, 220)
     posterior = benchmark_module("posterior")
     posterior.KINDS = {"skewed": posterior.KINDS["skewed"]}
     posterior.main(["--quick", "--results", str(tmp_path)])
@@ -145,6 +161,7 @@ def test_the_posterior_is_judged_together_and_tail_by_tail(benchmark_module, tmp
         assert {"below", "above", "below_equal", "above_equal"} <= set(row)
     rows = written["posterior_targets"]["rows"]
     assert {row["target"] for row in rows} == {"identity", "auto"}
+    assert {row["outputs"] for row in rows} == {"skewed", "river"}
     table = benchmark_module("_posterior_tables").targets(written["posterior_targets"])
     assert table.count("| auto |") == len(rows) / 2
 
@@ -174,13 +191,14 @@ def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, cap
 
 
 def test_a_comparison_runs_and_leaves_a_record(
-    benchmark_module, common, monkeypatch, tmp_path, capsys
+    benchmark_module, data_file, tmp_path, capsys
 ):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 3))
+    X = rng.normal(size=(151, 3))
     Y = np.column_stack([X[:, 0] - X[:, 1], X[:, 1] + X[:, 2], X[:, 2]])
     Y += 0.1 * rng.normal(size=Y.shape)
-    monkeypatch.setattr(common, "load_raw", lambda name: (X, Y))
+    for name in ("kin40k", "poserlike"):
+        data_file(name, X, Y, 150)
     benchmark_module("compare").main(["--quick", "--results", str(tmp_path)])
     written = sections(tmp_path)
     assert set(written) == {"compare_kin40k", "compare_poserlike"}
@@ -236,15 +254,15 @@ def test_defaults_are_tried_on_unfamiliar_data(
     assert "Surprises" in capsys.readouterr().out
 
 
-def test_partition_runs(benchmark_module, monkeypatch, capsys):
+def test_partition_runs(benchmark_module, monkeypatch, tmp_path, capsys):
     partition = benchmark_module("partition")
     if find_spec("k_means_constrained") is None:
         refined = partition.CONTENDERS["refined"]
         monkeypatch.setitem(partition.CONTENDERS, "flow", refined)
-    monkeypatch.setattr(partition, "measure_scale", lambda problems: [])
-    monkeypatch.setattr(sys, "argv", ["partition.py", "--quick"])
-    partition.main()
+    partition.main(["--quick", "--results", str(tmp_path)])
     assert "refined" in capsys.readouterr().out
+    rows = sections(tmp_path)["partition"]["rows"]
+    assert rows["scale"][0]["sizes"] == [35, 36] and rows["two_level"]
 
 
 def test_a_quick_run_writes_nothing_unless_asked(
@@ -393,17 +411,16 @@ def test_compilations_of_a_first_fit_are_listed(benchmark_module, tmp_path):
     assert "`_sweep_pairs`" in write(sections(tmp_path)["first_use"])
 
 
-def test_a_stream_is_learned(benchmark_module, tmp_path, monkeypatch, capsys):
-    stream, rng = benchmark_module("stream"), np.random.default_rng(0)
-    X = rng.uniform(-3, 3, (700, 2))
-    Y = np.sin(X[:, :1]) + 0.1 * rng.normal(size=(700, 1))
-    data = stream._common.Data("waves", X[:500], Y[:500], X[500:], Y[500:])
-    monkeypatch.setattr(stream._common, "load", lambda name: data)
-    sizes = ["--rows", "500", "--first", "300"]
-    stream.main(["--quick", *sizes, "--results", str(tmp_path)])
+def test_a_stream_is_learned(benchmark_module, data_file, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (600, 2))
+    Y = np.sin(X[:, :1]) + 0.1 * rng.normal(size=(600, 1))
+    data_file("kin40k", X, Y, 400)
+    sizes = ["--rows", "400", "--first", "200"]
+    benchmark_module("stream").main(["--quick", *sizes, "--results", str(tmp_path)])
     (row,) = sections(tmp_path)["stream"]["rows"]
     assert len(row["batches"]) == 2
-    assert row["batches"][-1]["rows"] == 498
+    assert row["batches"][-1]["rows"] == 398
     assert row["summary"]["same"] is True
     assert row["summary"]["error_ratio"] < 1.2
     assert "Learned on against at once" in capsys.readouterr().out

@@ -272,6 +272,9 @@ def principal_directions(X):
         return np.eye(X.shape[1])
     step = max(1, len(X) // PRINCIPAL_ROWS)
     sample = X[::step] - X[::step].mean(axis=0)
+    if len(sample) < X.shape[1]:
+        _, _, vectors = np.linalg.svd(sample, full_matrices=False)
+        return np.ascontiguousarray(vectors[:MOST_DIRECTIONS].T)
     _, vectors = np.linalg.eigh(sample.T @ sample)
     return np.ascontiguousarray(vectors[:, ::-1][:, :MOST_DIRECTIONS])
 
