@@ -450,7 +450,8 @@ def test_folds_share_no_rows_and_part_no_block(n_rows, n_folds, block):
 def test_a_series_is_too_easy_unless_it_is_parted_in_blocks(capsys, tmp_path):
     path = tmp_path / "series.csv"
     walk = np.cumsum(np.random.default_rng(0).normal(size=(300, 2)), axis=0)
-    pd.DataFrame(walk, columns=["a", "y"]).assign(t=range(300)).to_csv(path)
+    series = pd.DataFrame(walk, columns=["a", "y"]).assign(t=range(300))
+    series.to_csv(path, index=False)
     options = (str(path), "-t", "y", "--method", "knn")
     _, apart = scores_of(capsys, *options)
     _, together = scores_of(capsys, *options, "--block", "50")

@@ -260,3 +260,12 @@ def test_warnings_are_told_in_a_line_and_once():
         for text in ("rows are odd", "rows are odd", "rows are even"):
             warnings.warn(text, stacklevel=1)
     assert said.getvalue() == "note: rows are odd\nnote: rows are even\n"
+
+
+def test_a_saved_index_is_noticed(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=40), "y": rng.normal(size=40)})
+    with pytest.warns(UserWarning, match=r"'c0' numbers the rows.* --drop c0"):
+        read(tmp_path, table.to_csv())
+    read(tmp_path, table.to_csv(), drop=["c0"])
+    read(tmp_path, table.to_csv(index=False))  # a warning would be an error

@@ -1,6 +1,10 @@
 """Columns of a file become inputs and outputs of a fit; all bad ones are refused."""
 
+import re
+import warnings
+
 from .._markup import some
+from .._validation import FEW_ROWS
 from ..tables import (
     OUTPUT,
     PLAIN,
@@ -55,10 +59,28 @@ def read_table(source, targets, drop=None, words=None, missing="fill", spelling=
     words = split_names(words, features)
     Y, troubles = parse_targets(frame, targets)
     check_columns(frame, features, words, troubles)
+    warn_of_indices(frame[features])
     X, Y = complete(frame[features], Y, missing)
     X = X.reset_index(drop=True)
     X.attrs["dropped"] = len(frame) - len(X)
     return X, Y.reset_index(drop=True), words
+
+
+def warn_of_indices(frame):
+    """Warn of columns without a name that number the rows, as a saved index does."""
+    names = [
+        name
+        for name in frame.columns
+        if re.fullmatch(r"c\d+", name)
+        and frame[name].dtype.kind in "iu"
+        and (frame[name].diff().iloc[1:] == 1).all()
+    ]
+    if names and len(frame) >= FEW_ROWS:
+        warnings.warn(
+            f"Column {some([*map(repr, names)])} numbers the rows one by one. If it is "
+            f"an index, leave it out: --drop {','.join(names)}.",
+            stacklevel=2,
+        )
 
 
 def check_columns(frame, features, words, troubles):
