@@ -50,7 +50,7 @@ def by_data(result):
 
 
 BOLD = (
-    "Bold is the best of a column on a data set, whoever it is: the lowest number, the "
+    "Bold marks the best method of a column on a data set: the lowest number, the "
     "coverage nearest to 95 % and, of those that cover at least 93 %, the narrowest "
     "intervals. "
 )

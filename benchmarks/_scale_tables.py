@@ -50,7 +50,7 @@ def stream(result):
         f"first fit; {end['retuned_error']:.4f} after `retune`. A fit at once takes "
         f"{span(end['seconds_at_once'])}, {end['batch_cheaper']:.1f} times a batch "
         f"with its share of the queries, and "
-        f"{end['single_cheaper']:.0f} times a row that comes alone and is asked for "
+        f"{end['single_cheaper']:.0f} times a single row with a prediction after it "
         f"({span(end['seconds_single'])}). Saved and loaded midway, predictions are "
         f"{same}. "
     )
