@@ -21,6 +21,9 @@ FIXED = (1.2, [0.8, 40.0], 0.02, 0.01)
 ROUNDING = 1e-8
 # As far as a gradient of 1e-7 and the inverse curvature let minima differ.
 SEARCH = 1e-6
+# A search ends at a step of a thousandth of a deviation. Rounding, which differs between
+# batches of different sizes, may decide whether it takes one step more.
+SETTLED = 1e-4
 FAMILY = [
     TwinGP(*FIXED),
     TwinGP(*FIXED, rank="full", n_starts=2),
@@ -139,7 +142,7 @@ def test_a_batch_of_queries_is_its_queries_one_by_one(machine, two_outputs, quer
         model.fit(*two_outputs)
         one_by_one = [model.predict(query[None], return_std=True) for query in queries]
         expected = [np.vstack(parts) for parts in zip(*one_by_one)]
-        check_equal(model.predict(queries, return_std=True), expected, rtol=SEARCH)
+        check_equal(model.predict(queries, return_std=True), expected, rtol=SETTLED)
 
 
 def test_answering_in_blocks_changes_nothing(two_outputs, queries, monkeypatch):
@@ -150,7 +153,7 @@ def test_answering_in_blocks_changes_nothing(two_outputs, queries, monkeypatch):
     monkeypatch.setattr("overcover.machines.twin_gp.BLOCK_VALUES", 1000)
     monkeypatch.setattr("overcover.consult.ROUND_BYTES", 2000)
     for model, answers in zip((full, cover), expected):
-        check_equal(model.predict(queries, return_std=True), answers, rtol=SEARCH)
+        check_equal(model.predict(queries, return_std=True), answers, rtol=SETTLED)
     assert_allclose(
         full.posterior_variance(full.state_, queries), posteriors, rtol=ROUNDING
     )
