@@ -15,7 +15,7 @@ from .._validation import (
 )
 from ..tuning.cost import TuningCost, searches_for, tuning_cost
 from .calibration import MOST_LEARNED, CalibratedMachine
-from .gp_options import check_gp_groups, check_gp_options
+from .options import check_gp_groups, check_gp_options
 
 # Outputs with less noise, relative to the signal, count alike in the common metric.
 LITTLE_NOISE = 1e-3

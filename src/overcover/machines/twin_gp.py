@@ -33,13 +33,14 @@ from .. import kernels
 from .._linalg import packed_size
 from .._optimize import Minima
 from .._records import NUMBER, positive
+from ..tuning import is_auto
 from ..tuning import twin as twin_tuning
 from ..tuning.cost import TuningCost, tuning_cost
 from ..tuning.twin import Scales
 from . import calibration, twin_state
-from .base import Answer, Description, Recalled, check_fits, may_keep
+from .base import Answer, Description, Recalled
 from .calibration import CalibratedMachine, Calibration
-from .twin_options import check_twin_options, is_auto
+from .options import check_twin_options
 from .twin_search import NOBODY, PRECISION, TRIAL_PRECISION, TwinSearch
 from .twin_state import TwinCore, TwinRows, TwinState, finite
 
@@ -245,11 +246,10 @@ class TwinGP(CalibratedMachine):
         X = (rows.A + rows.center) * finite(rows.input_scales)
         return Recalled(X, lambda chosen: rows.back(rows.Z[chosen]), rows.weights)
 
-    def keeps_factors(self, n_subdomains, size):
-        """Whether so many states hold their cores."""
-        if self.keep_factors != "auto":
-            return bool(self.keep_factors)
-        return may_keep(n_subdomains * 8 * (packed_size(size) + 2 * size**2))
+    _n_square_arrays = 6
+
+    def _factor_bytes(self, size):
+        return 8 * (packed_size(size) + 2 * size**2)
 
     def posterior_variance(self, state, X_query):
         """Posterior input variance eta, in blocks of queries of bounded memory.
@@ -326,9 +326,6 @@ class TwinGP(CalibratedMachine):
         machine._precision = TRIAL_PRECISION
         machine.rank = TRIAL_RANK if self.rank == "auto" else self.rank
         return machine
-
-    def _check_alone(self, n_samples):
-        check_fits(type(self).__name__, n_samples, 6 * 8 * n_samples**2)
 
     def check_options(self, n_features, n_outputs):
         """Refuse options that no Twin GP knows, saying what is allowed."""
