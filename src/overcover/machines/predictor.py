@@ -7,6 +7,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._linalg import add_to_diagonal, cholesky
+from .._outcomes import Outcomes
 from .._validation import (
     as_training_shape,
     check_count,
@@ -15,7 +16,7 @@ from .._validation import (
     check_probabilities,
     check_queries,
 )
-from ..targets import Outcomes, Unchanged
+from ..targets import Unchanged
 from .errors import Calibrated, Gaussian
 
 
