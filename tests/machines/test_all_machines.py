@@ -84,7 +84,7 @@ def check_machine(machine, X, Y, queries):
             assert (sure.variance > 0).all() and (sure.posterior > 0).all()
         else:
             assert sure.variance is None and sure.posterior is None
-    wide, narrow = (machine.errors_.half_width(share) for share in (0.9, 0.5))
+    wide, narrow = (machine.errors_.ends(share)[1] for share in (0.9, 0.5))
     assert (wide > narrow).all()
 
 

@@ -305,7 +305,8 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         X, Y, sample_weight, rows, *_ = check_training_data(
             self, X, y, sample_weight, merge=self.takes_weights
         )
-        groups = groups if groups is None or rows is None else groups[rows]
+        rows = np.arange(len(X)) if rows is None else rows
+        groups = None if groups is None else groups[rows]
         warn_of_few_rows(len(X))
         warn_of_codes(X)
         name = type(self).__name__
@@ -316,20 +317,14 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
             "needs a few megabytes per subdomain.",
         )
         with threads_for(len(X)):
-            self._fit_rows(X, Y, sample_weight, rows, X_target, groups)
+            rng = check_random_state(getattr(self, "random_state", None))
+            sample_weight = self.weigh(X, sample_weight, X_target, rng)
+            self.tune(X, Y, sample_weight, len(X), rng, None, groups)
+            keep = self.keeps_factors(1, len(X))
+            left = self.groups_to_leave_out(groups, rows)
+            self.state_ = self.fit_state(X, Y, sample_weight, keep=keep, groups=left)
+            self.calibrate([self.state_], [left])
         return self
-
-    def _fit_rows(self, X, Y, sample_weight, rows, X_target, groups):
-        """`_fit` on checked rows."""
-        rng = check_random_state(getattr(self, "random_state", None))
-        sample_weight = self.weigh(X, sample_weight, X_target, rng)
-        self.tune(X, Y, sample_weight, len(X), rng, None, groups)
-        keep = self.keeps_factors(1, len(X))
-        left = self.groups_to_leave_out(
-            groups, np.arange(len(X)) if rows is None else rows
-        )
-        self.state_ = self.fit_state(X, Y, sample_weight, keep=keep, groups=left)
-        self.calibrate([self.state_], [left])
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "state_")
