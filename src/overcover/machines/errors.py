@@ -153,8 +153,8 @@ class Calibrated(Errors):
 def quantiles_of(z, n_learned=0, evidence=None):
     """Quantiles at `LEVELS` of what another residual will be, for each column of z.
 
-    A share L of them lies below number L (n + 1). Beyond the largest, quantiles go on as
-    those of a Student t with n - 1 degrees of freedom, less hyperparameters that the
+    A share L of them lies below number L (n + 1). Beyond the largest, quantiles go on
+    as those of a Student t with n - 1 degrees of freedom, less hyperparameters that the
     same rows determined, the mean and the amplitude. Where residuals depend on each
     other, they are `evidence` of so many.
     """

@@ -37,10 +37,9 @@ from .._linalg import (
 )
 from .._records import factor, finite, record, record_of
 from . import twin_state
-from .base import Answer
 from .twin_gp import TwinGP
 from .twin_objective import LEAST_C, lifted_rows, similarities
-from .twin_search import NOBODY, TwinSearch, keep_nothing
+from .twin_search import NOBODY, TwinSearch
 
 
 @record(
@@ -147,13 +146,9 @@ class SharmaMittalTwinGP(TwinGP):
         self.alpha = alpha
 
     def make_search(self):
-        """The search under the hyperparameters of now."""
-        return MixedSearch(
-            self._scales, self.rank, self.n_starts, self._precision, self.alpha
-        )
+        return MixedSearch(self)
 
     def check_options(self, n_features, n_outputs):
-        """As `TwinGP.check_options`, and `alpha`."""
         if not isinstance(self.alpha, Real) or not 0 < float(self.alpha) < 1:
             raise ValueError(
                 f"alpha={self.alpha!r} must be above 0 and below 1; near 0 it is a "
@@ -165,14 +160,9 @@ class SharmaMittalTwinGP(TwinGP):
 class MixedSearch(TwinSearch):
     """The search of a Sharma-Mittal Twin GP."""
 
-    def __init__(self, scales, rank, n_starts, precision, alpha):
-        super().__init__(scales, rank, n_starts, precision)
-        self.alpha = alpha
-
     def make_core(self, rows, left):
-        """As `TwinSearch.make_core`, for the mixture too."""
-        scales, a = self.scales, self.alpha
-        outputs, taken = twin_state.output_side(rows, scales, self.rank, left)
+        scales, a = self.scales, self.machine.alpha
+        outputs, taken = self.output_side(rows, left)
         core, looks = twin_state.core_on(rows, scales, outputs, taken, left)
         B = outputs.B if len(outputs.B) else np.eye(len(rows.Z))
         K_xx = rows.input_gram()
@@ -201,7 +191,6 @@ class MixedSearch(TwinSearch):
         return mixed_core, mixed_looks
 
     def look(self, core, K_xq, Z):
-        """As `TwinSearch.look`, for the mixture too."""
         looks = twin_state.look(twin_state.TwinCore(*core[:4]), K_xq, Z)
         return MixedLooks(
             **looks._asdict(),
@@ -211,19 +200,15 @@ class MixedSearch(TwinSearch):
         )
 
     def objective(self, core, looks):
-        """The function that is minimised."""
-        scales, a = self.scales, self.alpha
+        scales, a = self.scales, self.machine.alpha
         own = (1.0 - a) * scales.own_input + a * scales.own_output
         own_left = own - (1.0 - a) ** 2 * looks.mixed_explained
         return SharmaMittalObjective(
             core, looks, a, self.eta(looks), scales.own_output, own_left
         )
 
-    def answer_fresh(
-        self, rows, X_query, kept=keep_nothing, solve=False, variance=False
-    ) -> Answer:
-        """As `TwinSearch.answer_fresh`; nothing of the mixture could be kept."""
-        core, _ = self.make_core(rows, NOBODY)
+    def answer_fresh(self, rows, X_query, kept=None, variance=False):
+        core, _ = self.make_core(rows, NOBODY)  # nothing of the mixture could be kept
         looks = self.look(core, rows.similarities(X_query), rows.Z)
         noise = self.scales.input_noise
         L = twin_state.factorize_inputs(rows, noise) if variance else None
