@@ -23,33 +23,27 @@ class Impossible(ValueError):
 class Identity:
     """The scale of the outputs, and the methods of every scale."""
 
-    @staticmethod
-    def learn(y, weights):
+    def learn(self, y, weights):
         """The numbers of an output; `Impossible` where it does not allow the scale."""
         return ()
 
-    @staticmethod
-    def makes_sense(numbers):
+    def makes_sense(self, numbers):
         """Whether these can be the numbers of the scale."""
         return True
 
-    @staticmethod
-    def bounds(numbers):
+    def bounds(self, numbers):
         """Between which outputs lie."""
         return -np.inf, np.inf
 
-    @staticmethod
-    def forward(y, numbers):
+    def forward(self, y, numbers):
         """From outputs to the scale."""
         return y
 
-    @staticmethod
-    def inverse(z, numbers):
+    def inverse(self, z, numbers):
         """From the scale to outputs."""
         return z
 
-    @staticmethod
-    def log_slope(y, numbers):
+    def log_slope(self, y, numbers):
         """Logarithm of the derivative of `forward`; zero beyond a bound."""
         return np.zeros(y.shape)
 
@@ -57,8 +51,7 @@ class Identity:
 class Log(Identity):
     """The logarithm of positive outputs."""
 
-    @staticmethod
-    def learn(y, weights):
+    def learn(self, y, weights):
         is_positive = y > 0
         if not is_positive.all():
             raise Impossible(
@@ -68,28 +61,23 @@ class Log(Identity):
             )
         return ()
 
-    @staticmethod
-    def bounds(numbers):
+    def bounds(self, numbers):
         return 0.0, np.inf
 
-    @staticmethod
-    def forward(y, numbers):
+    def forward(self, y, numbers):
         return _log(y)
 
-    @staticmethod
-    def inverse(z, numbers):
+    def inverse(self, z, numbers):
         return np.exp(np.clip(z, LEAST_LOG, MOST_LOG))
 
-    @staticmethod
-    def log_slope(y, numbers):
+    def log_slope(self, y, numbers):
         return -_log(np.where(y > 0, y, 1.0))
 
 
 class Logit(Identity):
     """Logarithm of the way from the lower bound over that to the upper; two numbers."""
 
-    @staticmethod
-    def learn(y, weights, low=0.0, high=1.0):
+    def learn(self, y, weights, low=0.0, high=1.0):
         is_inside = (low < y) & (y < high)
         if not is_inside.all():
             raise Impossible(
@@ -100,28 +88,23 @@ class Logit(Identity):
             )
         return float(low), float(high)
 
-    @staticmethod
-    def makes_sense(numbers):
+    def makes_sense(self, numbers):
         return numbers[0] < numbers[1]
 
-    @staticmethod
-    def bounds(numbers):
+    def bounds(self, numbers):
         return numbers[:2]
 
-    @staticmethod
-    def forward(y, numbers):
+    def forward(self, y, numbers):
         return _log(y - numbers[0]) - _log(numbers[1] - y)
 
-    @staticmethod
-    def inverse(z, numbers):
+    def inverse(self, z, numbers):
         low, high = numbers[:2]
         y = np.where(
             z < 0, low + (high - low) * expit(z), high - (high - low) * expit(-z)
         )
         return np.clip(y, low, high)
 
-    @staticmethod
-    def log_slope(y, numbers):
+    def log_slope(self, y, numbers):
         low, high = numbers[:2]
         y = np.where((low < y) & (y < high), y, 0.5 * (low + high))
         return np.log(high - low) - _log(y - low) - _log(high - y)
@@ -136,8 +119,7 @@ class YeoJohnson(Identity):
     every number has an inverse.
     """
 
-    @staticmethod
-    def learn(y, weights):
+    def learn(self, y, weights):
         has_floor = np.min(y) == 0 and np.max(y) > 0
         center = 0.0 if has_floor else float(np.median(y))
         low, high = np.quantile(y, [0.25, 0.75])
@@ -160,28 +142,23 @@ class YeoJohnson(Identity):
         power = min(powers, key=lambda p: loss(p) - 1e-6 * (p in (0, 1)))
         return center, unit, power, floor
 
-    @staticmethod
-    def makes_sense(numbers):
+    def makes_sense(self, numbers):
         return numbers[1] > 0 and POWERS[0] <= numbers[2] <= POWERS[1]
 
-    @staticmethod
-    def bounds(numbers):
+    def bounds(self, numbers):
         return numbers[3], np.inf
 
-    @staticmethod
-    def forward(y, numbers):
+    def forward(self, y, numbers):
         center, unit, power, _ = numbers
         return _bent((y - center) / unit, power)
 
-    @staticmethod
-    def inverse(z, numbers):
+    def inverse(self, z, numbers):
         center, unit, power, floor = numbers
         up = _unbent(np.maximum(z, 0.0), power)
         down = _unbent(np.maximum(-z, 0.0), 2.0 - power)
         return np.maximum(center + unit * (up - down), floor)
 
-    @staticmethod
-    def log_slope(y, numbers):
+    def log_slope(self, y, numbers):
         center, unit, power, _ = numbers
         return _log_slope((y - center) / unit, power) - np.log(unit)
 
@@ -213,4 +190,9 @@ def _log(y):
 
 
 # In the order in which "auto" tries them; the first is that of no target.
-SCALES = {"identity": Identity, "logit": Logit, "log": Log, "yeo-johnson": YeoJohnson}
+SCALES = {
+    "identity": Identity(),
+    "logit": Logit(),
+    "log": Log(),
+    "yeo-johnson": YeoJohnson(),
+}

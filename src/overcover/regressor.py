@@ -33,13 +33,7 @@ from .cover import (
 from .explain import summary
 from .fitting import Fit, InMemory, Recipe
 from .learning import LearnsOn
-from .machines import (
-    GP,
-    FullModel,
-    TakesMachine,
-    check_covariance_fits,
-    make_machine,
-)
+from .machines import GP, FullModel, TakesMachine, make_machine
 from .planning.choice import plan_within
 from .planning.findings import warn_of_budget, warn_of_poor_choices
 from .planning.result import describe_fit
@@ -270,12 +264,11 @@ high) or transformer, default="auto"
 
         `choice` is what an earlier budget has chosen, see `budget_choice_`.
         """
+        self._check_options()
         known = X, sample_weight, X_target, groups, runner
         data, X_target, groups = self._training_data(y, *known)
-        earlier = {"target_", "input_scales_", "budget_choice_"}
-        for name in earlier & vars(self).keys():
-            delattr(self, name)
-        self._check_options()
+        for earlier in ("target_", "input_scales_", "budget_choice_"):
+            self.__dict__.pop(earlier, None)
         progress = FitProgress(self, n_stages=5, verbose=self.verbose)
         with progress.stage("scales"):
             scales, target = self._choose_scales(data, groups)
@@ -322,7 +315,6 @@ high) or transformer, default="auto"
     def _training_data(self, y, X, sample_weight, X_target, groups, runner):
         """Checked rows, with X_target as numbers and the groups of these rows."""
         merge = not runner.is_merged and make_machine(self.machine).takes_weights
-        check_target(self.target)
         table = X
         X, X_target = encode_training(self, X, y, sample_weight, X_target, groups)
         data = check_training_data(self, X, y, sample_weight, True, merge)
@@ -340,12 +332,12 @@ high) or transformer, default="auto"
         "auto" chooses for machines that learn their metric.
         """
         is_free = make_machine(self.machine).learns_metric
-        scales, target, judge = None, Unchanged(), GP(**JUDGE)
+        scales, judge = None, GP(**JUDGE)
         if self.input_scale == inputs.AUTO and is_free:
             scales = inputs.choose(data, groups, judge)
-        if is_free or not isinstance(self.target, str) or self.target != AUTO:
-            judged = data._replace(X=inputs.on_scale(scales, data.X))
-            target = fit_target(self.target, judged, groups, judge)
+        wanted = "identity" if self.target == AUTO and not is_free else self.target
+        judged = data._replace(X=inputs.on_scale(scales, data.X))
+        target = fit_target(wanted, judged, groups, judge)
         if scales is not None:
             self.input_scales_ = scales
         if not isinstance(target, Unchanged):
@@ -391,13 +383,14 @@ high) or transformer, default="auto"
         if not self.__sklearn_is_fitted__():
             raise AttributeError("relevance_ is there after fit.")
         places = np.linspace(0, self.n_subdomains_ - 1, RELEVANCE_SUBDOMAINS)
-        some = np.unique(places.astype(int))
-        recalled = [self.machine_.recall(self.states_[k]) for k in some]
-        if recalled[0] is None:
-            name = type(self.machine_).__name__
-            raise AttributeError(f"{name} keeps no rows, so there is no relevance_.")
-        pairs = zip(recalled, self.cover_.n_owned[some])
-        rows = np.concatenate([part.X[:n_owned] for part, n_owned in pairs])
+        parts = []
+        for k in np.unique(places.astype(int)):
+            recalled = self.machine_.recall(self.states_[k])
+            if recalled is None:
+                name = type(self.machine_).__name__
+                raise AttributeError(f"{name} keeps no rows: there is no relevance_.")
+            parts.append(recalled.X[: self.cover_.n_owned[k]])
+        rows = np.concatenate(parts)
         variances = (rows / self.length_scales_).var(axis=0)
         total = variances.sum()
         return variances / total if total > 0 else variances
@@ -414,14 +407,12 @@ high) or transformer, default="auto"
 
     @property
     def errors_(self):
-        """How errors are distributed, see `overcover.machines.errors`."""
         return self.machine_.errors_
 
     def _predict_rows(self, X, return_std, noise=True):
         return consult.predict(consult.panel_of(self), X, return_std, noise)
 
     def _covariance_rows(self, X, noise):
-        check_covariance_fits(len(X), self.n_outputs_)
         return consult.covariance(consult.panel_of(self), X, noise)
 
     def _gradient_rows(self, X):

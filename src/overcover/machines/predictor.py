@@ -159,21 +159,19 @@ n_outputs)
 
     def _check_variance(self):
         """Refuse to give what needs a variance, where there is none."""
-        machine = self._answering_machine
-        if not machine.has_variance:
+        if not self._answering_machine.has_variance:
             raise ValueError(
-                f"{machine!r} has no predictive variance, so it can give neither "
-                "std nor intervals. Predict without return_std, or use GP(), whose "
-                "variance is exact."
+                f"{self._answering_machine!r} has no predictive variance, so it can "
+                "give neither std nor intervals. Predict without return_std, or use "
+                "GP(), whose variance is exact."
             )
 
     def _check_posterior(self, wanted):
         """Refuse to give what only the posterior of a Gaussian process has."""
-        machine = self._answering_machine
-        if not machine.has_posterior:
+        if not self._answering_machine.has_posterior:
             raise ValueError(
-                f"{machine!r} has no {wanted}: only Gaussian processes do. Use GP() as "
-                "the machine."
+                f"{self._answering_machine!r} has no {wanted}: only Gaussian processes "
+                "do. Use GP() as the machine."
             )
 
     def predict_interval(self, X, coverage=0.95):

@@ -64,20 +64,15 @@ class MixedCore(NamedTuple):
 
 
 class MixedLooks(NamedTuple):
-    """As `Looks`, and what queries get from the mixed kernel matrix."""
+    """What queries, or rows left out, get from the mixed kernel matrix."""
 
     U: np.ndarray
-    unexplained: np.ndarray
-    means: np.ndarray
-    nearest: np.ndarray
-    taken: np.ndarray
-    mixed_U: np.ndarray
     """``T^T k_X``, shape (n, r)."""
 
-    mixed_explained: np.ndarray
+    explained: np.ndarray
     """``k_X^T A^-1 k_X``, shape (n,)."""
 
-    mixed_taken: np.ndarray
+    taken: np.ndarray
     """What a row left out takes back of A^-1, shape (n, r); (0, r) for queries."""
 
 
@@ -182,27 +177,21 @@ class MixedSearch(TwinSearch):
         k_x = K_xx[:, left]
         back = np.einsum("ij,ij->j", columns, k_x)
         explained = np.einsum("ij,ij->j", k_x, solve_cholesky(L, k_x))
-        mixed_looks = MixedLooks(
-            **looks._asdict(),
-            mixed_U=k_x.T @ T - (back / diagonal)[:, None] * T[left],
-            mixed_explained=explained - back**2 / diagonal,
-            mixed_taken=T[left] / np.sqrt(diagonal)[:, None],
-        )
-        return mixed_core, mixed_looks
+        U = k_x.T @ T - (back / diagonal)[:, None] * T[left]
+        taken = T[left] / np.sqrt(diagonal)[:, None]
+        mixed = MixedLooks(U, explained - back**2 / diagonal, taken)
+        return mixed_core, looks._replace(mixed=mixed)
 
     def look(self, core, K_xq, Z):
         looks = twin_state.look(twin_state.TwinCore(*core[:4]), K_xq, Z)
-        return MixedLooks(
-            **looks._asdict(),
-            mixed_U=K_xq.T @ core.T,
-            mixed_explained=packed_column_norms_sq(core.mixed_factor, K_xq),
-            mixed_taken=np.empty((0, core.T.shape[1])),
-        )
+        explained = packed_column_norms_sq(core.mixed_factor, K_xq)
+        mixed = MixedLooks(K_xq.T @ core.T, explained, np.empty((0, core.T.shape[1])))
+        return looks._replace(mixed=mixed)
 
     def objective(self, core, looks):
         scales, a = self.scales, self.machine.alpha
         own = (1.0 - a) * scales.own_input + a * scales.own_output
-        own_left = own - (1.0 - a) ** 2 * looks.mixed_explained
+        own_left = own - (1.0 - a) ** 2 * looks.mixed.explained
         return SharmaMittalObjective(
             core, looks, a, self.eta(looks), scales.own_output, own_left
         )
@@ -233,7 +222,7 @@ class SharmaMittalObjective:
         W = K @ self.both_C
         values, sums = np.empty(len(points)), np.empty(len(points))
         looks, numbers = self.looks, (self.alpha, self.eta, self.own, self.own_left)
-        arrays = looks.mixed_U, looks.taken, looks.mixed_taken
+        arrays = looks.mixed.U, looks.taken, looks.mixed.taken
         _weigh_mixed(K, W, queries, *numbers, *arrays, values, sums)
         gradients = W[:, : K.shape[1]] @ self.pivots
         gradients -= sums[:, None] * points

@@ -246,6 +246,9 @@ class Looks(NamedTuple):
     taken: np.ndarray
     """See `TwinObjective`; of shape (0, r) for queries."""
 
+    mixed: Any = None
+    """What a relative of the Twin GP sees besides."""
+
 
 def factorize_inputs(rows: TwinRows, noise):
     """Cholesky factor of the input kernel matrix with noise, shape (size, size)."""
