@@ -38,7 +38,7 @@ from .._linalg import (
 from .._records import factor, finite, record, record_of
 from . import twin_state
 from .twin_gp import TwinGP
-from .twin_objective import LEAST_C, lifted_rows, similarities
+from .twin_objective import LEAST_C, TwinObjective
 from .twin_search import NOBODY, TwinSearch
 
 
@@ -192,9 +192,10 @@ class MixedSearch(TwinSearch):
         scales, a = self.scales, self.machine.alpha
         own = (1.0 - a) * scales.own_input + a * scales.own_output
         own_left = own - (1.0 - a) ** 2 * looks.mixed.explained
-        return SharmaMittalObjective(
-            core, looks, a, self.eta(looks), scales.own_output, own_left
-        )
+        numbers = a, self.eta(looks), scales.own_output, own_left
+        arrays = looks.mixed.U, looks.taken, looks.mixed.taken
+        both_C = np.hstack([core.C, core.mixed_C])
+        return TwinObjective(core.pivots, both_C, weigh_mixed, *numbers, *arrays)
 
     def answer_fresh(self, rows, X_query, kept=None, variance=False):
         core, _ = self.make_core(rows, NOBODY)  # nothing of the mixture could be kept
@@ -204,34 +205,9 @@ class MixedSearch(TwinSearch):
         return self.with_amplitude(core, looks, rows, L)
 
 
-class SharmaMittalObjective:
-    """``(eta / alpha) F`` and its gradient for the queries of one subdomain.
-
-    `own` is the similarity of an output to itself, `own_left` the module's s.
-    """
-
-    def __init__(self, core, looks, alpha, eta, own, own_left):
-        self.pivots, self.lifted = core.pivots, lifted_rows(core.pivots)
-        self.both_C = np.hstack([core.C, core.mixed_C])
-        self.looks, self.alpha = looks, alpha
-        self.eta, self.own, self.own_left = eta, own, own_left
-
-    def __call__(self, points, queries):
-        """As `TwinObjective`."""
-        K = similarities(points, self.lifted)
-        W = K @ self.both_C
-        values, sums = np.empty(len(points)), np.empty(len(points))
-        looks, numbers = self.looks, (self.alpha, self.eta, self.own, self.own_left)
-        arrays = looks.mixed.U, looks.taken, looks.mixed.taken
-        _weigh_mixed(K, W, queries, *numbers, *arrays, values, sums)
-        gradients = W[:, : K.shape[1]] @ self.pivots
-        gradients -= sums[:, None] * points
-        return values, gradients
-
-
 @compiled_loosely
-def _weigh_mixed(K, W, queries, a, eta, own, own_left, U, taken, mixed, values, sums):
-    """Values, and weights in place of the first half of the products W."""
+def weigh_mixed(K, W, queries, a, eta, own, own_left, U, taken, mixed, values, sums):
+    """``(eta / alpha) F``; `own` as in `twin_objective.weigh`, `own_left` is s."""
     n, r = K.shape
     for i in range(n):
         q = queries[i]

@@ -14,7 +14,7 @@ from .._streams import center_of
 from .._weights import evidence_of
 from . import twin_state
 from .base import Answer
-from .twin_objective import TwinObjective
+from .twin_objective import TwinObjective, weigh
 from .twin_output import make_output_side, solved_output_side
 from .twin_state import MeasuredRows, TwinRows, finite
 
@@ -72,8 +72,8 @@ class TwinSearch:
 
     def objective(self, core, looks):
         """The function that is minimised."""
-        own, eta = self.scales.own_output, self.eta(looks)
-        return TwinObjective(core.pivots, core.C, looks.U, eta, own, looks.taken)
+        known = looks.U, self.eta(looks), self.scales.own_output, looks.taken
+        return TwinObjective(core.pivots, core.C, weigh, *known)
 
     def eta(self, looks):
         """Posterior input variance with noise, shape (n,)."""
