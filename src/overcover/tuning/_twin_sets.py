@@ -30,7 +30,7 @@ N_MEASURED = 300
 
 
 def make_sets(
-    X, Y, weights, units, size, rng, n_jobs, groups=None, n_sets=N_SETS, run_length=None
+    X, Y, weights, units, size, rng, n_jobs, groups=None, n_sets=None, run_length=None
 ):
     """What hyperparameters are tried on: a list of sets for every input metric.
 
@@ -44,6 +44,7 @@ def make_sets(
     together = units_of(len(X)) if groups is None else groups
     if groups is None and run_length is not None:
         together = np.arange(len(X)) // run_length
+    n_sets = N_SETS if n_sets is None else n_sets
     chosen = rng.permutation(together.max() + 1)
     chosen = chosen[: max(1, int(HELD_OUT_SHARE * len(chosen)))]
     is_held = np.isin(together, chosen)
