@@ -147,10 +147,22 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     ) -> Any:
         """Everything about one subdomain that does not depend on the query.
 
-        A named tuple of arrays. The first `n_owned` rows, or all if None, are the
-        subdomain's own. `keep` is whether to keep factors, which are large and can be
-        computed again. Rows of a group are left out together when variances are
-        calibrated.
+        Parameters
+        ----------
+        X : ndarray of shape (size, n_features)
+            The owned rows come first.
+        Y : ndarray of shape (size, n_outputs)
+        sample_weight : ndarray of shape (size,) or None
+        n_owned : int or None
+            How many rows are the subdomain's own; all if None.
+        keep : bool
+            Whether to keep factors, which are large and can be computed again.
+        groups : ndarray of int of shape (size,) or None
+            Rows of a group are left out together when variances are calibrated.
+
+        Returns
+        -------
+        a named tuple of arrays
         """
         raise NotImplementedError
 
