@@ -387,10 +387,10 @@ WRONG_OPTIONS = [
     ({"machine": GP(noise=np.inf)}, r"noise=inf must be"),
     ({"machine": GP(noise="loud")}, r"noise='loud' must be 'auto' or a number >= 0"),
     ({"machine": GP(noise=[0.1, 0.2])}, r"noise=.* must be 'auto' or a number >= 0"),
-    ({"machine": GP(length_scale=0)}, r"length_scale=0 must be.*one per column of X"),
+    ({"machine": GP(length_scale=0)}, r"length_scale=0 must be.*one for each of the 2"),
     ({"machine": GP(length_scale=np.nan)}, r"length_scale=nan must be 'auto', a pos"),
-    ({"machine": GP(length_scale=[1.0] * 3)}, r"a positive number, or 2 of them"),
-    ({"machine": GP(length_scale=[1.0, -1.0])}, r"a positive number, or 2 of them"),
+    ({"machine": GP(length_scale=[1.0] * 3)}, r"number, or one for each of the 2"),
+    ({"machine": GP(length_scale=[1.0, -1.0])}, r"number, or one for each of the 2"),
     ({"machine": GP(length_scale="long")}, r"length_scale='long' must be 'auto'"),
     ({"machine": GP(keep_factors="maybe")}, r"keep_factors='maybe'"),
 ]

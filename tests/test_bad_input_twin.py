@@ -233,7 +233,6 @@ WRONG_OPTIONS = [
     ({"metric": "mm"}, r"metric='mm' is not known. Choose one of 'rmse', 'joint'"),
     ({"metric": "joint"}, r"needs outputs in threes.*there are 1"),
     ({"keep_factors": "maybe"}, r"keep_factors='maybe' must be 'auto', True or False"),
-    ({"keep_factors": 1}, r"keep_factors=1 must be 'auto', True or False"),
 ]
 WRONG_RELATIVES = [
     (ImportanceWeightedTwinGP, {"alpha": -0.1}, r"alpha=-0.1 must be between 0 and 1"),

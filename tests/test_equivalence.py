@@ -217,12 +217,6 @@ def test_one_output_may_be_a_vector_or_a_column(machine, surface, queries):
         assert_array_equal(these[1][:, None], those[1])
 
 
-def test_std_has_the_shape_of_the_mean(two_outputs, queries):
-    mean, std = small_cover().fit(*two_outputs).predict(queries, return_std=True)
-    assert mean.shape == std.shape == (len(queries), 2)
-    assert (std > 0).all()
-
-
 def test_outputs_keep_their_own_scale(two_outputs, queries):
     X, Y = two_outputs
     together = small_cover().fit(X, Y)

@@ -1,7 +1,5 @@
 """Truths across modules for Twin GPs: two ways to the same answer."""
 
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -91,12 +89,6 @@ def test_factors_kept_or_made_again_give_the_same_answers(
     check_equal(*answers, rtol=SEARCH)
 
 
-def test_factors_are_kept_while_they_fit():
-    machine = TwinGP(*FIXED)
-    assert machine.keeps_factors(n_subdomains=50, size=800)
-    assert not machine.keeps_factors(n_subdomains=100_000, size=800)
-
-
 @each_machine
 @pytest.mark.parametrize("options", [{}, {"n_consulted": 2, "combine": "precision"}])
 def test_results_do_not_depend_on_the_number_of_workers(
@@ -158,44 +150,6 @@ def test_answering_in_blocks_changes_nothing(two_outputs, queries, monkeypatch):
         full.posterior_variance(full.state_, queries), posteriors, rtol=ROUNDING
     )
     assert len(full.search(full.state_, queries).points) == len(queries)
-
-
-@each_machine
-def test_a_pickled_model_answers_as_before(machine, two_outputs, queries):
-    for model in (clone(machine), small_cover(machine)):
-        model.fit(*two_outputs)
-        copied = pickle.loads(pickle.dumps(model))
-        check_equal(
-            copied.predict(queries, return_std=True),
-            model.predict(queries, return_std=True),
-            rtol=0,
-        )
-
-
-@each_machine
-def test_a_clone_fits_to_the_same_model(machine, two_outputs, queries):
-    model = small_cover(machine).fit(*two_outputs)
-    again = clone(model).fit(*two_outputs)
-    assert_array_equal(again.predict(queries), model.predict(queries))
-    assert not [name for name in vars(machine) if name.endswith("_")]
-
-
-@pytest.mark.parametrize(
-    ("name", "machine"),
-    [
-        ("tgp", TwinGP()),
-        ("iwtgp", ImportanceWeightedTwinGP()),
-        ("smtgp", SharmaMittalTwinGP()),
-    ],
-)
-def test_machines_are_known_by_name(name, machine, two_outputs, queries):
-    X, Y = two_outputs
-    X, Y = X[:25], Y[:25]
-    named, given = (
-        OverlappingCoverRegressor(m, random_state=0).fit(X, Y).predict(queries)
-        for m in (name, machine)
-    )
-    assert_array_equal(named, given)
 
 
 @each_machine

@@ -566,7 +566,7 @@ def test_a_subdomain_that_lends_no_rows_may_be_forgotten(surface, queries):
 def test_what_a_budget_has_chosen_stays(surface, monkeypatch, tmp_path):
     X, y = surface
     plan = overcover.plan(200, 2, subdomain_size=50, overlap=0.5)
-    monkeypatch.setattr("overcover.regressor.plan_within", lambda *_: plan)
+    monkeypatch.setattr("overcover.choices.plan_within", lambda *_: plan)
     model = OverlappingCoverRegressor(FIXED, random_state=0)
     model.fit(X[:200], y[:200], budget="1h").save(tmp_path / "model.ocm")
     alike = make(subdomain_size=50, overlap=0.5).fit(X[:200], y[:200])

@@ -12,7 +12,14 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import overcover
-from overcover import GP, AnyRegressor, OverlappingCoverRegressor, store, targets
+from overcover import (
+    GP,
+    AnyRegressor,
+    OverlappingCoverRegressor,
+    _outcomes,
+    store,
+    targets,
+)
 from overcover._scales import SCALES
 from overcover._validation import TrainingData
 from overcover.advice import advise, assess
@@ -139,8 +146,8 @@ def test_mean_and_std_are_those_of_what_may_be_observed(models, monkeypatch):
     assert (std < 1.02 * drawn.std(axis=1)).all()
     nodes = np.arange(0.02, 6.01, 0.02)
     density = np.exp(-0.5 * nodes**2)
-    monkeypatch.setattr(targets, "NODES", nodes)
-    monkeypatch.setattr(targets, "WEIGHTS", density / (1 + 2 * density.sum()))
+    monkeypatch.setattr(_outcomes, "NODES", nodes)
+    monkeypatch.setattr(_outcomes, "WEIGHTS", density / (1 + 2 * density.sum()))
     slow = model.predict(PLACES, return_std=True)
     assert_allclose((mean, std), slow, rtol=0.01)
 

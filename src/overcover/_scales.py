@@ -21,87 +21,63 @@ class Impossible(ValueError):
 
 
 class Identity:
-    """The scale of the outputs."""
+    """The scale of the outputs, and the methods of every scale."""
 
-    @staticmethod
-    def learn(y, weights):
-        """Nothing."""
+    def learn(self, y, weights):
+        """The numbers of an output; `Impossible` where it does not allow the scale."""
         return ()
 
-    @staticmethod
-    def is_allowed(y):
-        """Always."""
+    def makes_sense(self, numbers):
+        """Whether these can be the numbers of the scale."""
         return True
 
-    @staticmethod
-    def makes_sense(numbers):
-        """Always."""
-        return True
-
-    @staticmethod
-    def bounds(numbers):
+    def bounds(self, numbers):
         """Between which outputs lie."""
         return -np.inf, np.inf
 
-    @staticmethod
-    def forward(y, numbers):
-        """The same."""
+    def forward(self, y, numbers):
+        """From outputs to the scale."""
         return y
 
-    inverse = forward
+    def inverse(self, z, numbers):
+        """From the scale to outputs."""
+        return z
 
-    @staticmethod
-    def log_slope(y, numbers):
-        """Zero."""
+    def log_slope(self, y, numbers):
+        """Logarithm of the derivative of `forward`; zero beyond a bound."""
         return np.zeros(y.shape)
 
 
 class Log(Identity):
     """The logarithm of positive outputs."""
 
-    @classmethod
-    def learn(cls, y, weights):
-        """Nothing; refuses what is not positive."""
-        if not cls.is_allowed(y):
+    def learn(self, y, weights):
+        is_positive = y > 0
+        if not is_positive.all():
             raise Impossible(
-                int(np.argmin(y > 0)),
+                int(np.argmin(is_positive)),
                 "a logarithm needs positive numbers. Choose target='yeo-johnson', "
                 "which takes zeros (as those of counts) and negative numbers.",
             )
         return ()
 
-    @staticmethod
-    def is_allowed(y):
-        """If all are positive."""
-        return bool(np.all(y > 0))
-
-    @staticmethod
-    def bounds(numbers):
-        """Above zero."""
+    def bounds(self, numbers):
         return 0.0, np.inf
 
-    @staticmethod
-    def forward(y, numbers):
-        """Natural logarithms."""
+    def forward(self, y, numbers):
         return _log(y)
 
-    @staticmethod
-    def inverse(z, numbers):
-        """Exponentials."""
-        return _exp(z)
+    def inverse(self, z, numbers):
+        return np.exp(np.clip(z, LEAST_LOG, MOST_LOG))
 
-    @staticmethod
-    def log_slope(y, numbers):
-        """Of 1 / y; zero where there is none."""
+    def log_slope(self, y, numbers):
         return -_log(np.where(y > 0, y, 1.0))
 
 
 class Logit(Identity):
     """Logarithm of the way from the lower bound over that to the upper; two numbers."""
 
-    @staticmethod
-    def learn(y, weights, low=0.0, high=1.0):
-        """The bounds; refuses outputs that do not lie between them."""
+    def learn(self, y, weights, low=0.0, high=1.0):
         is_inside = (low < y) & (y < high)
         if not is_inside.all():
             raise Impossible(
@@ -112,38 +88,23 @@ class Logit(Identity):
             )
         return float(low), float(high)
 
-    @staticmethod
-    def is_allowed(y):
-        """If all lie between 0 and 1: other bounds are for the user to say."""
-        return bool(np.all((y > 0) & (y < 1)))
-
-    @staticmethod
-    def makes_sense(numbers):
-        """If the bounds are in order."""
+    def makes_sense(self, numbers):
         return numbers[0] < numbers[1]
 
-    @staticmethod
-    def bounds(numbers):
-        """As learned."""
+    def bounds(self, numbers):
         return numbers[:2]
 
-    @staticmethod
-    def forward(y, numbers):
-        """Logits."""
+    def forward(self, y, numbers):
         return _log(y - numbers[0]) - _log(numbers[1] - y)
 
-    @staticmethod
-    def inverse(z, numbers):
-        """Between the bounds."""
+    def inverse(self, z, numbers):
         low, high = numbers[:2]
         y = np.where(
             z < 0, low + (high - low) * expit(z), high - (high - low) * expit(-z)
         )
         return np.clip(y, low, high)
 
-    @staticmethod
-    def log_slope(y, numbers):
-        """Of 1 / (y - low) + 1 / (high - y); zero where there is none."""
+    def log_slope(self, y, numbers):
         low, high = numbers[:2]
         y = np.where((low < y) & (y < high), y, 0.5 * (low + high))
         return np.log(high - low) - _log(y - low) - _log(high - y)
@@ -158,19 +119,15 @@ class YeoJohnson(Identity):
     every number has an inverse.
     """
 
-    @classmethod
-    def learn(cls, y, weights):
-        """Center, unit, power and least output."""
+    def learn(self, y, weights):
         has_floor = np.min(y) == 0 and np.max(y) > 0
         center = 0.0 if has_floor else float(np.median(y))
         low, high = np.quantile(y, [0.25, 0.75])
         unit = float(high - low) / 1.349 or float(np.std(y)) or 1.0
         floor = 0.0 if has_floor else -np.finfo(float).max
         step = 1 + len(y) // MOST_ROWS
-        u, w = (
-            (y[::step] - center) / unit,
-            weights if weights is None else weights[::step],
-        )
+        u = (y[::step] - center) / unit
+        w = None if weights is None else weights[::step]
 
         def loss(power):
             z = _bent(u, power)
@@ -181,38 +138,27 @@ class YeoJohnson(Identity):
 
         power = minimize_scalar(loss, bounds=POWERS, method="bounded").x
         # Straight lines and logarithms are exact.
-        power = min(
-            (0.0, 1.0, float(power)), key=lambda p: loss(p) - 1e-6 * (p in (0, 1))
-        )
+        powers = 0.0, 1.0, float(power)
+        power = min(powers, key=lambda p: loss(p) - 1e-6 * (p in (0, 1)))
         return center, unit, power, floor
 
-    @staticmethod
-    def makes_sense(numbers):
-        """If the unit is positive and the power has an inverse everywhere."""
+    def makes_sense(self, numbers):
         return numbers[1] > 0 and POWERS[0] <= numbers[2] <= POWERS[1]
 
-    @staticmethod
-    def bounds(numbers):
-        """No less than the least output."""
+    def bounds(self, numbers):
         return numbers[3], np.inf
 
-    @staticmethod
-    def forward(y, numbers):
-        """Powers."""
+    def forward(self, y, numbers):
         center, unit, power, _ = numbers
         return _bent((y - center) / unit, power)
 
-    @staticmethod
-    def inverse(z, numbers):
-        """The way back, no less than the least output."""
+    def inverse(self, z, numbers):
         center, unit, power, floor = numbers
         up = _unbent(np.maximum(z, 0.0), power)
         down = _unbent(np.maximum(-z, 0.0), 2.0 - power)
         return np.maximum(center + unit * (up - down), floor)
 
-    @staticmethod
-    def log_slope(y, numbers):
-        """Of the powers."""
+    def log_slope(self, y, numbers):
         center, unit, power, _ = numbers
         return _log_slope((y - center) / unit, power) - np.log(unit)
 
@@ -243,9 +189,10 @@ def _log(y):
         return np.where(y > 0, np.log(np.maximum(y, 0.0)), -np.inf)
 
 
-def _exp(z):
-    return np.exp(np.clip(z, LEAST_LOG, MOST_LOG))
-
-
 # In the order in which "auto" tries them; the first is that of no target.
-SCALES = {"identity": Identity, "logit": Logit, "log": Log, "yeo-johnson": YeoJohnson}
+SCALES = {
+    "identity": Identity(),
+    "logit": Logit(),
+    "log": Log(),
+    "yeo-johnson": YeoJohnson(),
+}

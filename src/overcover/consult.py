@@ -29,7 +29,7 @@ from joblib import effective_n_jobs
 from . import combination, routing
 from ._parallel import one_thread_per_worker, run_tasks
 from ._streams import FARTHEST, Rows
-from .machines import Answer, Machine, Prediction
+from .machines import Answer, Machine, Prediction, check_covariance_fits
 
 # Values of the parameter `combine`; see `rule_of` for "auto".
 CHOICES = ("auto", *combination.RULES)
@@ -185,6 +185,7 @@ def covariance(panel, X, noise) -> tuple[np.ndarray, np.ndarray]:
     the sum is. Queries with equal weights have the covariance of their subdomains;
     those that no subdomain answers both are independent.
     """
+    check_covariance_fits(len(X), panel.n_outputs)
     found = consult(panel, X, True, noise)
     machine, states, X = panel.machine, panel.states, Rows(X)
     weights, mean, variances = found.weights, found.prediction().mean, found.variances

@@ -23,32 +23,15 @@ from ._validation import (
     warn_of_codes,
     warn_of_few_rows,
 )
-from .cover import (
-    DEFAULT_OVERLAP,
-    DEFAULT_SIZE,
-    DEFAULT_SPREAD,
-    CoverShape,
-    check_cover_options,
-)
+from .choices import choose_scales, recipe_of
+from .cover import DEFAULT_OVERLAP, DEFAULT_SIZE, DEFAULT_SPREAD, check_cover_options
 from .explain import summary
-from .fitting import Fit, InMemory, Recipe
+from .fitting import Fit, InMemory
 from .learning import LearnsOn
-from .machines import (
-    GP,
-    FullModel,
-    TakesMachine,
-    check_covariance_fits,
-    make_machine,
-)
-from .planning.choice import plan_within
-from .planning.findings import warn_of_budget, warn_of_poor_choices
+from .machines import FullModel, TakesMachine, make_machine
 from .planning.result import describe_fit
 from .tables import encode_training
-from .targets import AUTO, Unchanged, check_target, fit_target
-
-# The machine by which "auto" chooses scales of outputs and inputs: one kernel, and
-# hyperparameters that all outputs share, are enough to compare scales.
-JUDGE = {"kernel": "matern32", "per_output": False, "robust": False}
+from .targets import check_target
 
 # The rows of so many subdomains say how far the inputs of all rows spread.
 RELEVANCE_SUBDOMAINS = 64
@@ -270,15 +253,14 @@ high) or transformer, default="auto"
 
         `choice` is what an earlier budget has chosen, see `budget_choice_`.
         """
+        self._check_options()
         known = X, sample_weight, X_target, groups, runner
         data, X_target, groups = self._training_data(y, *known)
-        earlier = {"target_", "input_scales_", "budget_choice_"}
-        for name in earlier & vars(self).keys():
-            delattr(self, name)
-        self._check_options()
+        for earlier in ("target_", "input_scales_", "budget_choice_"):
+            self.__dict__.pop(earlier, None)
         progress = FitProgress(self, n_stages=5, verbose=self.verbose)
         with progress.stage("scales"):
-            scales, target = self._choose_scales(data, groups)
+            scales, target = choose_scales(self, data, groups)
         if hasattr(self, "encoder_") and np.any(target.is_changed):
             # It learns effects of words on outputs: on the scale of the model.
             Z = target.forward(numbers_of(y, "y").reshape(len(y), -1))
@@ -288,7 +270,7 @@ high) or transformer, default="auto"
             data = data._replace(Y=target.forward(data.Y))
         warn_of_few_rows(len(data.X))
         warn_of_codes(data.X)
-        recipe = self._recipe(data, runner.in_memory, budget, choice)
+        recipe = recipe_of(self, data, runner.in_memory, budget, choice)
         recipe = recipe._replace(target=target, input_scales=scales)
         fit = Fit(recipe, data, X_target, groups)
 
@@ -322,7 +304,6 @@ high) or transformer, default="auto"
     def _training_data(self, y, X, sample_weight, X_target, groups, runner):
         """Checked rows, with X_target as numbers and the groups of these rows."""
         merge = not runner.is_merged and make_machine(self.machine).takes_weights
-        check_target(self.target)
         table = X
         X, X_target = encode_training(self, X, y, sample_weight, X_target, groups)
         data = check_training_data(self, X, y, sample_weight, True, merge)
@@ -333,50 +314,6 @@ high) or transformer, default="auto"
         if data.rows is None:
             data = data._replace(rows=runner.rows)
         return data, X_target, groups
-
-    def _choose_scales(self, data, groups):
-        """Scales of inputs, None for X as it is, and of outputs; sets both attributes.
-
-        "auto" chooses for machines that learn their metric.
-        """
-        is_free = make_machine(self.machine).learns_metric
-        scales, target, judge = None, Unchanged(), GP(**JUDGE)
-        if self.input_scale == inputs.AUTO and is_free:
-            scales = inputs.choose(data, groups, judge)
-        if is_free or not isinstance(self.target, str) or self.target != AUTO:
-            judged = data._replace(X=inputs.on_scale(scales, data.X))
-            target = fit_target(self.target, judged, groups, judge)
-        if scales is not None:
-            self.input_scales_ = scales
-        if not isinstance(target, Unchanged):
-            self.target_ = target
-        return scales, target
-
-    def _recipe(self, data, in_memory, budget=None, choice=None) -> Recipe:
-        """What the stages need besides the rows; refuses wrong parameters."""
-        n_outputs = data.Y.shape[1]
-        shape = CoverShape.of(self, len(data.X), n_outputs)
-        if budget is not None:
-            plan = plan_within(self, (*data.X.shape, n_outputs), budget)
-            warn_of_budget(plan)
-            choice = plan.subdomain_size, plan.overlap
-        if choice is not None:
-            M, p = self.budget_choice_ = choice
-            shape = CoverShape.at(len(data.X), M, p, self.spread)
-        if isinstance(self.partition, str):  # a clusterer may make more, or fewer
-            consult.check_consulted(self.n_consulted, shape.n_subdomains)
-        sizes = data.X.shape[1], n_outputs
-        warn_of_poor_choices(shape, *sizes, self.machine, in_memory)
-        machine = make_machine(self.machine)
-        consult.check_rule(self.combine, machine)
-        return Recipe(
-            machine=self.machine,
-            shape=shape,
-            partition=self.partition,
-            router=routing.router_for(self.router, machine),
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
 
     @property
     def plan_(self):
@@ -391,13 +328,14 @@ high) or transformer, default="auto"
         if not self.__sklearn_is_fitted__():
             raise AttributeError("relevance_ is there after fit.")
         places = np.linspace(0, self.n_subdomains_ - 1, RELEVANCE_SUBDOMAINS)
-        some = np.unique(places.astype(int))
-        recalled = [self.machine_.recall(self.states_[k]) for k in some]
-        if recalled[0] is None:
-            name = type(self.machine_).__name__
-            raise AttributeError(f"{name} keeps no rows, so there is no relevance_.")
-        pairs = zip(recalled, self.cover_.n_owned[some])
-        rows = np.concatenate([part.X[:n_owned] for part, n_owned in pairs])
+        parts = []
+        for k in np.unique(places.astype(int)):
+            recalled = self.machine_.recall(self.states_[k])
+            if recalled is None:
+                name = type(self.machine_).__name__
+                raise AttributeError(f"{name} keeps no rows: there is no relevance_.")
+            parts.append(recalled.X[: self.cover_.n_owned[k]])
+        rows = np.concatenate(parts)
         variances = (rows / self.length_scales_).var(axis=0)
         total = variances.sum()
         return variances / total if total > 0 else variances
@@ -414,14 +352,12 @@ high) or transformer, default="auto"
 
     @property
     def errors_(self):
-        """How errors are distributed, see `overcover.machines.errors`."""
         return self.machine_.errors_
 
     def _predict_rows(self, X, return_std, noise=True):
         return consult.predict(consult.panel_of(self), X, return_std, noise)
 
     def _covariance_rows(self, X, noise):
-        check_covariance_fits(len(X), self.n_outputs_)
         return consult.covariance(consult.panel_of(self), X, noise)
 
     def _gradient_rows(self, X):

@@ -96,7 +96,6 @@ class EuclideanRouter(Router):
 
     @classmethod
     def summarize(cls, X, cover, labels, means, n_jobs=None):
-        """The means alone."""
         return cls(means)
 
     def route(self, X, n_consulted, n_jobs=None) -> Route:
@@ -140,7 +139,6 @@ class GaussianRouter(Router):
 
     @classmethod
     def summarize(cls, X, cover, labels, means, n_jobs=None):
-        """Means and covariances; volumes count if `counts_volumes`."""
         directions = principal_directions(X)
         tasks = ((X[members] @ directions,) for members in cover.members)
         whiteners, volumes = map(np.array, zip(*run_tasks(_whitener, tasks, n_jobs)))
@@ -175,7 +173,6 @@ class SquaredRouter(GaussianRouter):
     measure = "squared distance by the subdomain's covariance"
 
     def route(self, X, n_consulted, n_jobs=None) -> Route:
-        """As `GaussianRouter.route`, with squared distances."""
         route = super().route(X, n_consulted, n_jobs)
         return route._replace(distances=route.distances**2)
 
@@ -202,7 +199,6 @@ class NeighborsRouter(Router):
 
     @classmethod
     def summarize(cls, X, cover, labels, means, n_jobs=None):
-        """All rows, with their owners."""
         return cls(np.asarray(X), labels, means)
 
     def route(self, X, n_consulted, n_jobs=None) -> Route:
@@ -249,7 +245,7 @@ def make_router(name, X, cover, labels, n_jobs=None, means=None) -> Router:
     """Summarise the subdomains for the router called `name`, one of `ROUTERS`.
 
     X are the training rows in the machine's metric, `labels` the clusters that own
-    them; `means` is the result of `subdomain_means`, if it is known.
+    them; `means` those of the subdomains, if they are known.
     """
     means = subdomain_means(X, cover.members) if means is None else means
     return ROUTERS[name].summarize(X, cover, labels, means, n_jobs)
@@ -273,10 +269,10 @@ def principal_directions(X):
     step = max(1, len(X) // PRINCIPAL_ROWS)
     sample = X[::step] - X[::step].mean(axis=0)
     if len(sample) < X.shape[1]:
-        _, _, vectors = np.linalg.svd(sample, full_matrices=False)
-        return np.ascontiguousarray(vectors[:MOST_DIRECTIONS].T)
-    _, vectors = np.linalg.eigh(sample.T @ sample)
-    return np.ascontiguousarray(vectors[:, ::-1][:, :MOST_DIRECTIONS])
+        vectors = np.linalg.svd(sample, full_matrices=False)[2].T
+    else:
+        vectors = np.linalg.eigh(sample.T @ sample)[1][:, ::-1]
+    return np.ascontiguousarray(vectors[:, :MOST_DIRECTIONS])
 
 
 def _whitener(Z):

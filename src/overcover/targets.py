@@ -12,31 +12,23 @@ logarithm. Users get predictions in units of the outputs. A *target* transforms 
 - ``names`` has the name of the scale of every output.
 
 `Unchanged` does nothing, `Scales` has a named scale for every output, and `Transformed`
-wraps a scikit-learn transformer. `Outcomes` turns predictions on the scale of the model
-into means, quantiles and densities in units of the outputs.
+wraps a scikit-learn transformer. "auto" compares named scales on rows held out.
 """
 
 import warnings
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 from sklearn.base import clone
 
 from ._notes import noted
+from ._outcomes import Outcomes
 from ._records import record, unbounded, whole
 from ._scales import SCALES, Impossible
 
 AUTO, LOGIT = "auto", "logit"
 CHOICES = (*SCALES, AUTO)
-# Nodes of the integral over errors, in Gaussian deviations. The trapezoidal rule is
-# exact to all digits that matter for such densities.
-NODES = np.arange(0.5, 6.1, 0.5)
-_DENSITY = np.exp(-0.5 * NODES**2)
-WEIGHTS = _DENSITY / (1.0 + 2.0 * _DENSITY.sum())
-# Beyond this node tails count as Gaussian where they are heavier: of the exponential of
-# a heavy tail there is no mean.
-LAST_OBSERVED = 2.0
 # "auto" looks at so many rows at most, and needs so many; each of so many parts of them
 # is predicted from the others.
 MOST_JUDGED, LEAST_JUDGED, N_PARTS = 600, 30, 3
@@ -124,21 +116,18 @@ class Transformed:
         spread = np.where(np.ptp(Y, axis=0) > 0, np.std(Y, axis=0), 1.0)
         self._step = 1e-6 * spread
         Z, sorted_Y = self.forward(Y), np.sort(Y, axis=0)
-        rises = (np.diff(self.forward(sorted_Y), axis=0) > 0)[
-            np.diff(sorted_Y, axis=0) > 0
-        ]
-        is_apart = np.allclose(np.sort(Z, axis=0), self.forward(sorted_Y))
+        sorted_Z = self.forward(sorted_Y)
+        rises = np.diff(sorted_Z, axis=0)[np.diff(sorted_Y, axis=0) > 0] > 0
+        is_apart = np.allclose(np.sort(Z, axis=0), sorted_Z)
+        fault = ""
         if not (rises.all() and is_apart and np.isfinite(Z).all()):
+            fault = "must be increasing in every column, finite, and treat each alone"
+        elif not np.allclose(self.inverse(Z), Y, rtol=1e-4, atol=1e-4 * spread.max()):
+            fault = "does not come back to the outputs by its inverse_transform"
+        if fault:
             raise ValueError(
-                f"target={transformer!r} must be increasing in every column, finite, "
-                "and treat each column alone. Choose another transformer, or one of "
-                f"{', '.join(map(repr, CHOICES))}."
-            )
-        if not np.allclose(self.inverse(Z), Y, rtol=1e-4, atol=1e-4 * spread.max()):
-            raise ValueError(
-                f"target={transformer!r} does not come back to the outputs by its "
-                "inverse_transform. Choose another transformer, or one of "
-                f"{', '.join(map(repr, CHOICES))}."
+                f"target={transformer!r} {fault}. Choose another transformer, or one "
+                f"of {', '.join(map(repr, CHOICES))}."
             )
 
     def forward(self, Y):
@@ -167,108 +156,6 @@ class Transformed:
             return np.where(np.isfinite(middle), np.log(rise), 0.0)
 
 
-class Outcomes(NamedTuple):
-    """What may be observed at queries: answers on the model's scale, in units of y."""
-
-    mean: np.ndarray
-    """On the scale of the model, shape (n_queries, n_outputs)."""
-
-    std: np.ndarray | None
-    """The same; None if not wanted, or if the machine has none."""
-
-    errors: Any
-    """How errors are distributed on the scale of the model."""
-
-    target: Any
-    """The way to the units of the outputs."""
-
-    def moments(self):
-        """Mean and standard deviation, each (n_queries, n_outputs); std may be None.
-
-        The mean of what the errors lead to, not what the mean leads to. Where there are
-        no standard deviations, it is the latter.
-        """
-        mean, std, _, target = self
-        if not np.any(target.is_changed):
-            return mean, std
-        if std is None:
-            return target.inverse(mean), None
-        middle = self.quantile(0.5)
-        first, second = np.zeros_like(mean), np.zeros_like(mean)
-        for off, weight in self._nodes():
-            off = target.inverse(mean + off * std) - middle
-            first += weight * off
-            second += weight * off**2
-        variance = np.maximum(second - first**2, 0.0)
-        changed = target.is_changed
-        return (
-            np.where(changed, middle + first, mean),
-            np.where(changed, np.sqrt(variance), std),
-        )
-
-    def covariances(self, covariances):
-        """Covariances on the scale of the model, (n_outputs, n, n), in units of y.
-
-        Correlations are those on the scale, standard deviations those of `moments`.
-        """
-        (_, std), before = self.moments(), self.std
-        assert std is not None and before is not None, "covariances have variances"
-        stretch = np.divide(std, before, out=np.zeros_like(std), where=before > 0)
-        return covariances * stretch.T[:, :, None] * stretch.T[:, None, :]
-
-    def slopes(self):
-        """How means in units of y change with those on the scale, std held constant."""
-        assert self.std is not None, "a machine with slopes has variances"
-        step = np.where(self.std > 0, 1e-3 * self.std, 1e-6)
-        ends = (self._replace(mean=self.mean + sign * step) for sign in (-1, 1))
-        low, high = (end.moments()[0] for end in ends)
-        return np.where(self.target.is_changed, (high - low) / (2.0 * step), 1.0)
-
-    def _nodes(self):
-        """Errors in standard deviations, and their weights; without the median."""
-        longest = self.errors.ends(2.0 * ndtr(LAST_OBSERVED) - 1.0, self.std)
-        for node, weight in zip(NODES, WEIGHTS):
-            ends = self.errors.ends(2.0 * ndtr(node) - 1.0, self.std)
-            if node > LAST_OBSERVED:
-                pairs = zip(ends, longest)
-                # An end may lie beyond the mean, and is not stretched then.
-                ends = [
-                    np.where(
-                        last > 0, np.minimum(end, last * node / LAST_OBSERVED), end
-                    )
-                    for end, last in pairs
-                ]
-            yield -ends[0], weight
-            yield ends[1], weight
-
-    def interval(self, coverage):
-        """Ends of central intervals, each (n_queries, n_outputs)."""
-        below, above = (end * self.std for end in self.errors.ends(coverage, self.std))
-        inverse = self.target.inverse
-        return inverse(self.mean - below), inverse(self.mean + above)
-
-    def quantile(self, q):
-        """What a share q of observations stays below, shape (n_queries, n_outputs)."""
-        return self.target.inverse(
-            self.mean + self.errors.quantile(q, self.std) * self.std
-        )
-
-    def log_density(self, Y):
-        """Of observed outputs, the same shape; minus infinity beyond a bound."""
-        error = self.target.forward(Y) - self.mean
-        with np.errstate(over="ignore"):
-            density = self.errors.log_density(error, self.std)
-        return density + self.target.log_slope(Y)
-
-    def beyond(self, Y, coverage):
-        """Which observations lie below and above their interval, two arrays."""
-        low, high = self.interval(coverage)
-        return low > Y, high < Y
-
-
-# -- fit -------------------------------------------------------------------------------
-
-
 def check_target(target) -> None:
     """Refuse what is no target."""
     if isinstance(target, str) and target in CHOICES:
@@ -291,18 +178,18 @@ def fit_target(target, data, groups=None, judge=None):
 
     `judge` is the machine by which "auto" chooses; `groups` are those of the rows.
     """
-    if isinstance(target, str) and target == AUTO:
+    if not isinstance(target, str | tuple):
+        return Transformed(target, data.Y)
+    name, *bounds = [target] if isinstance(target, str) else target
+    if name == AUTO:
         return choose(data, groups, judge)
-    if isinstance(target, str | tuple):
-        name, *bounds = [target] if isinstance(target, str) else target
-        if name == "identity":
-            return Unchanged()
-        columns = range(data.Y.shape[1])
-        return joined([learn(name, data, j, bounds) for j in columns])
-    return Transformed(target, data.Y)
+    if name == "identity":
+        return Unchanged()
+    columns = range(data.Y.shape[1])
+    return joined([learn(name, data, j, bounds) for j in columns])
 
 
-def learn(name, data, column, bounds=()):
+def learn(name, data, column, bounds):
     """A scale of one output; a ValueError where the outputs do not allow it."""
     y = data.Y[:, column]
     try:
@@ -345,13 +232,13 @@ def choose(data, groups, judge):
         return Unchanged()
     best = held_out(some, Unchanged(), groups, judge)
     for name in list(SCALES)[1:]:
-        # All rows must allow it, not just these.
-        allowed = [j for j in columns if SCALES[name].is_allowed(data.Y[:, j])]
+        trial = list(kept)
+        for j in columns:
+            with suppress(Impossible):  # all rows must allow it, not just these
+                trial[j] = name, SCALES[name].learn(data.Y[:, j], data.weights)
+        allowed = [j for j in columns if trial[j][0] == name]
         if not allowed:
             continue
-        trial = list(kept)
-        for j in allowed:
-            trial[j] = learn(name, data, j)
         new = held_out(some, joined(trial), groups, best.judge)
         for j in allowed:
             if is_better(best, new, j, *SCALES[name].bounds(trial[j][1])):
@@ -404,19 +291,13 @@ def fewer_inputs(X):
 class HeldOut(NamedTuple):
     """How rows are predicted from others, in units of y, each (n_rows, n_outputs)."""
 
-    density: np.ndarray
-    """Log densities."""
-
-    squares: np.ndarray
-    """Squared errors."""
-
-    low: np.ndarray
+    density: np.ndarray  # log densities
+    squares: np.ndarray  # squared errors
+    low: np.ndarray  # the ends of 95 % intervals
     high: np.ndarray
-    """The ends of 95 % intervals."""
-
+    # A machine with the length scales that predicted: they hardly differ from scale to
+    # scale, and take most of the time.
     judge: Any
-    """A machine with the length scales that predicted: they hardly differ between
-    scales, and take most of the time."""
 
 
 def is_better(old, new, j, low, high):

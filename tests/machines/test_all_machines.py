@@ -24,7 +24,7 @@ from overcover import (
     TwinGP,
 )
 from overcover.advice import advise
-from overcover.machines import Machine, make_machine
+from overcover.machines import NAMED, Machine, base, make_machine
 from overcover.report import write_report
 
 FIXED = {"length_scale": 1.5, "noise": 0.02}
@@ -84,7 +84,7 @@ def check_machine(machine, X, Y, queries):
             assert (sure.variance > 0).all() and (sure.posterior > 0).all()
         else:
             assert sure.variance is None and sure.posterior is None
-    wide, narrow = (machine.errors_.half_width(share) for share in (0.9, 0.5))
+    wide, narrow = (machine.errors_.ends(share)[1] for share in (0.9, 0.5))
     assert (wide > narrow).all()
 
 
@@ -138,6 +138,28 @@ def test_asking_for_fewer_queries_changes_no_answer(machine, two_outputs, querie
     # A search ends where its gradient has vanished, within its tolerance.
     rtol = 1e-6 if isinstance(machine, TwinGP) else 1e-9
     assert_allclose(machine.predict(queries[5:7]), mean[5:7], rtol=rtol)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_machines_are_known_by_name(name):
+    assert type(make_machine(name)) is NAMED[name]
+
+
+@pytest.mark.parametrize("machine", [GP(**FIXED), TwinGP(*TWIN)], ids=str)
+def test_factors_are_kept_while_they_fit(machine, two_outputs):
+    machine.fit(*two_outputs)
+    assert machine.keeps_factors(n_subdomains=50, size=800)
+    assert not machine.keeps_factors(n_subdomains=100_000, size=800)
+    machine.set_params(keep_factors=True)
+    assert machine.keeps_factors(n_subdomains=100_000, size=800)
+
+
+@pytest.mark.parametrize("machine", [GP(), TwinGP()], ids=str)
+def test_a_full_model_that_does_not_fit_is_refused(machine, surface, monkeypatch):
+    monkeypatch.setattr(base, "memory_of_computer", lambda: 10**5)
+    advice = rf"OverlappingCoverRegressor\({type(machine).__name__}\(\)\)"
+    with pytest.raises(MemoryError, match=advice):
+        machine.fit(*surface)
 
 
 def test_every_machine_is_known_by_make_machine(machine):

@@ -26,6 +26,7 @@ def errors_of(calibration):
         calibration.tail,
         calibration.width,
         np.sqrt(calibration.output_variance),
+        calibration.ends,
     )
 
 

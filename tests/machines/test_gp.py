@@ -362,13 +362,11 @@ def test_a_full_model_too_can_do_without_its_factor(few, queries):
     assert np.isfinite(model.predict(queries, return_std=True)[1]).all()
 
 
-def test_factors_are_kept_while_they_fit():
+def test_separate_hyperparameters_take_separate_factors():
     machine = GP()
-    machine.theta_ = np.zeros((1, 3))
-    assert machine.keeps_factors(n_subdomains=100, size=800)
-    assert not machine.keeps_factors(n_subdomains=10_000, size=800)
-    machine.theta_ = np.zeros((20, 3))
-    assert not machine.keeps_factors(n_subdomains=100, size=800)
+    for n_groups in (1, 20):
+        machine.theta_ = np.zeros((n_groups, 3))
+        assert machine.keeps_factors(n_subdomains=100, size=800) == (n_groups == 1)
 
 
 @each_kernel
@@ -535,12 +533,6 @@ def test_wider_coverage_gives_wider_intervals(surface, queries):
 
 
 # -- memory ---------------------------------------------------------------------------
-
-
-def test_a_full_model_that_does_not_fit_is_refused(surface, monkeypatch):
-    monkeypatch.setattr(base, "memory_of_computer", lambda: 10**6)
-    with pytest.raises(MemoryError, match=r"OverlappingCoverRegressor\(GP\(\)\)"):
-        GP().fit(*surface)
 
 
 def test_a_cover_fits_where_the_full_model_does_not(surface, monkeypatch):

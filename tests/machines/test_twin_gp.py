@@ -263,20 +263,6 @@ def test_std_grows_away_from_the_data(kind, rows):
     assert (std[1:] > 0.9 * std[:-1]).all()
 
 
-@each_of_the_family
-@pytest.mark.parametrize("n_outputs", [1, 2])
-def test_std_has_the_shape_of_the_mean(kind, n_outputs, rows, many_queries):
-    X, Y = rows
-    model = kind(1.2, 0.8, 0.02, 0.01)
-    flat = model.fit(X, Y[:, 0]).predict(many_queries, return_std=True)
-    assert flat[0].shape == flat[1].shape == (200,)
-    mean, std = model.fit(X, Y[:, :n_outputs]).predict(many_queries, return_std=True)
-    assert mean.shape == std.shape == (200, n_outputs)
-    assert (std > 0).all()
-    low, high = model.predict_interval(many_queries, 0.8)
-    assert low.shape == high.shape == mean.shape
-
-
 def test_residuals_are_those_of_rows_left_out(rows):
     X, Y = rows
     model = TwinGP(*FIXED, rank="full").fit(X, Y)
@@ -341,9 +327,3 @@ def test_only_owned_rows_are_left_out(rows):
     assert_array_equal(some.left, np.arange(9))
     assert some.ratios.shape[1:] == (9, 2)
     assert_allclose(some.residuals_sq, model.state_.residuals_sq[:9], rtol=1e-6)
-
-
-def test_a_full_model_that_does_not_fit_is_refused(rows, monkeypatch):
-    monkeypatch.setattr("overcover.machines.base.memory_of_computer", lambda: 10**5)
-    with pytest.raises(MemoryError, match=r"OverlappingCoverRegressor\(TwinGP\(\)\)"):
-        TwinGP(*FIXED).fit(*rows)

@@ -218,36 +218,41 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     # -- where a machine is unlike most ---------------------------------------------
 
-    @property
-    def has_variance(self) -> bool:
-        """Whether `answer` can give a variance."""
-        return True
+    # Whether `answer` can give a variance; whether rows may have weights (if not, equal
+    # rows are not merged either); whether `tune` finds length scales, so that the scale
+    # of inputs is free. A subclass may make them properties.
+    has_variance: Any = True
+    takes_weights: Any = True
+    learns_metric: Any = False
 
     @property
     def has_posterior(self) -> bool:
         """Whether there are correlations, slopes, and variances without noise."""
-        return False
-
-    @property
-    def takes_weights(self) -> bool:
-        """Whether rows may have weights; if not, equal rows are not merged either."""
-        return True
-
-    @property
-    def learns_metric(self) -> bool:
-        """Whether `tune` finds length scales, so that the scale of inputs is free."""
-        return False
+        return type(self).correlations is not Machine.correlations
 
     @property
     def posterior_first(self) -> bool:
-        """Whether routing by variance should ask all candidates for their posterior
-        variance, and only one for an answer: where a machine computes it apart, because
-        that is so much cheaper."""
+        """Whether all candidates give posterior variances, and only the best answer:
+        where a machine computes them apart, because that is so much cheaper."""
         return type(self).posterior_variance is not Machine.posterior_variance
 
     def keeps_factors(self, n_subdomains, size) -> bool:
-        """Whether so many states hold their factors."""
-        return True
+        """Whether so many states hold their factors: the option, or whether they fit.
+
+        Of a machine with factors, `keep_factors` is True, False or "auto".
+        """
+        keep = getattr(self, "keep_factors", True)
+        if keep != "auto":
+            return bool(keep)
+        room = min(KEPT_BYTES, memory_of_computer() / 4)
+        return n_subdomains * self._factor_bytes(size) <= room
+
+    # Square arrays of doubles in a fit of the machine alone.
+    _n_square_arrays = 0
+
+    def _factor_bytes(self, size) -> int:
+        """Bytes of the factors of one state."""
+        raise NotImplementedError
 
     def check_options(self, n_features, n_outputs) -> dict[str, int]:
         """Refuse parameters that make no sense, by a ValueError or TypeError.
@@ -270,10 +275,8 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Weights of rows that come after the fit, like those of `weigh`."""
         return sample_weight
 
-    @property
-    def has_targets(self) -> bool:
-        """Whether `weigh` was given targets."""
-        return False
+    # Whether `weigh` was given targets.
+    has_targets: Any = False
 
     def answer_once(self, X, Y, sample_weight, X_query, variance=False) -> Answer:
         """Fit and answer, where no one needs the state afterwards.
@@ -314,25 +317,26 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
         X, Y, sample_weight, rows, *_ = check_training_data(
             self, X, y, sample_weight, merge=self.takes_weights
         )
-        groups = groups if groups is None or rows is None else groups[rows]
+        rows = np.arange(len(X)) if rows is None else rows
+        groups = None if groups is None else groups[rows]
         warn_of_few_rows(len(X))
         warn_of_codes(X)
-        self._check_alone(len(X))
-        with threads_for(len(X)):
-            self._fit_rows(X, Y, sample_weight, rows, X_target, groups)
-        return self
-
-    def _fit_rows(self, X, Y, sample_weight, rows, X_target, groups):
-        """`_fit` on checked rows."""
-        rng = check_random_state(getattr(self, "random_state", None))
-        sample_weight = self.weigh(X, sample_weight, X_target, rng)
-        self.tune(X, Y, sample_weight, len(X), rng, None, groups)
-        keep = self.keeps_factors(1, len(X))
-        left = self.groups_to_leave_out(
-            groups, np.arange(len(X)) if rows is None else rows
+        name = type(self).__name__
+        check_memory(
+            f"The kernel matrices of a full {name} on n_samples={len(X)} rows",
+            8 * self._n_square_arrays * len(X) ** 2,
+            f"Cover the rows instead: OverlappingCoverRegressor({name}()).fit(X, y) "
+            "needs a few megabytes per subdomain.",
         )
-        self.state_ = self.fit_state(X, Y, sample_weight, keep=keep, groups=left)
-        self.calibrate([self.state_], [left])
+        with threads_for(len(X)):
+            rng = check_random_state(getattr(self, "random_state", None))
+            sample_weight = self.weigh(X, sample_weight, X_target, rng)
+            self.tune(X, Y, sample_weight, len(X), rng, None, groups)
+            keep = self.keeps_factors(1, len(X))
+            left = self.groups_to_leave_out(groups, rows)
+            self.state_ = self.fit_state(X, Y, sample_weight, keep=keep, groups=left)
+            self.calibrate([self.state_], [left])
+        return self
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "state_")
@@ -360,41 +364,29 @@ class Machine(FullModel, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _gradient_rows(self, X):
         return self.slopes(self.state_, X.astype(np.float64, copy=False))
 
-    def _check_alone(self, n_samples) -> None:
-        """Refuse what the machine alone cannot do; a hook for subclasses."""
-
 
 def memory_of_computer() -> int:
     """Bytes of memory this computer has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def may_keep(n_bytes) -> bool:
-    """Whether states may hold factors of so many bytes."""
-    return n_bytes <= min(KEPT_BYTES, memory_of_computer() / 4)
-
-
-def check_fits(name, n_samples, n_bytes) -> None:
-    """Refuse a full model that cannot fit in memory, with advice (MemoryError)."""
+def check_memory(what, n_bytes, advice) -> None:
+    """Refuse what cannot fit in memory, with advice (MemoryError)."""
     there = memory_of_computer()
     if n_bytes > there:
         raise MemoryError(
-            f"A full {name} on n_samples={n_samples} rows needs about "
-            f"{n_bytes / 2**30:.0f} GiB, this machine has {there / 2**30:.0f}. "
-            f"Cover the rows instead: OverlappingCoverRegressor({name}()).fit(X, y) "
-            "needs a few megabytes per subdomain."
+            f"{what} need about {n_bytes / 2**30:.0f} GiB, this computer has "
+            f"{there / 2**30:.0f}. {advice}"
         )
 
 
 def check_covariance_fits(n_queries, n_outputs) -> None:
-    """Refuse covariances that cannot fit in memory, with advice (MemoryError)."""
-    n_bytes, there = 8 * n_queries**2 * (n_outputs + 3), memory_of_computer()
-    if n_bytes > there:
-        raise MemoryError(
-            f"Covariances of n_queries={n_queries} rows and {n_outputs} output(s) need "
-            f"about {n_bytes / 2**30:.0f} GiB, this computer has {there / 2**30:.0f}. "
-            "Ask for fewer rows at a time; return_std needs no such matrix."
-        )
+    """Refuse covariances that cannot fit in memory."""
+    check_memory(
+        f"Covariances of n_queries={n_queries} rows and {n_outputs} output(s)",
+        8 * n_queries**2 * (n_outputs + 3),
+        "Ask for fewer rows at a time; return_std needs no such matrix.",
+    )
 
 
 def check_distances(farthest, noise) -> None:

@@ -6,7 +6,6 @@ needs besides is the distribution of ``error / std``. It is an object with metho
 - `ends(coverage, std)`, standard deviations below and above the mean between which a
   central share of observations lies, as much missed below as above;
 - `quantile(q, std)`, standard deviations above the mean;
-- `half_width(coverage, std)`, standard deviations on either side, if both are alike;
 - `log_density(error, std)`.
 
 `Gaussian` errors are assumed where nothing else is known. `Calibrated` errors follow
@@ -16,7 +15,7 @@ thousands. Absolute residuals are twice the evidence that those of one side are.
 sides count alike unless the signs of the residuals show that errors are skewed.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaln
@@ -65,25 +64,18 @@ class Errors:
         return above if q >= 0.5 else -below
 
 
+def gaussian_end(coverage):
+    """Standard deviations on either side of the mean that hold a central share."""
+    return norm.ppf(0.5 + 0.5 * coverage)
+
+
 class Gaussian(Errors):
     """Errors of which nothing but their standard deviation is known."""
 
     def ends(self, coverage, std=None):
-        """Equal half widths."""
-        half = self.half_width(coverage)
+        """Equal half widths, shape (1,)."""
+        half = np.array([gaussian_end(coverage)])
         return half, half
-
-    def half_width(self, coverage, std=None):
-        """Standard deviations on either side of the mean that hold `coverage`.
-
-        Shape (1,); other distributions need `std`, of shape (n, n_outputs).
-
-        Examples
-        --------
-        >>> Gaussian().half_width(0.95).round(2).tolist()
-        [1.96]
-        """
-        return np.array([norm.ppf(0.5 + 0.5 * coverage)])
 
     def log_density(self, error, std):
         """Log density of errors given predicted deviations, all (n, n_outputs)."""
@@ -92,8 +84,9 @@ class Gaussian(Errors):
             return norm.logpdf(error, scale=std)
 
 
-class Residuals(NamedTuple):
-    """What is kept of leave-one-out residuals."""
+@dataclass(frozen=True, eq=False)
+class Calibrated(Errors):
+    """Errors distributed as leave-one-out residuals are."""
 
     quantiles: np.ndarray
     """Of ``|error| / std`` at `LEVELS`, shape (n_levels, n_outputs)."""
@@ -107,37 +100,30 @@ class Residuals(NamedTuple):
     spread: np.ndarray
     """Standard deviation of the outputs, shape (n_outputs,)."""
 
-    sides: np.ndarray | None = None
+    sides: np.ndarray
     """How far central shares at `LEVELS` go below and above zero, shape (2, n_levels,
-    n_outputs); None if as far on either side."""
-
-
-class Calibrated(Residuals, Errors):
-    """Errors distributed as leave-one-out residuals are."""
+    n_outputs)."""
 
     def half_width(self, coverage, std=None):
-        """As `Gaussian.half_width`, for every output; shape (n_outputs,).
+        """Standard deviations on either side that hold `coverage`; as `ends`, of one.
 
         No less than `LEAST_WIDTH` of those of a Gaussian. Residuals say how errors are
         distributed near the rows. The nearer a standard deviation is to that of the
         outputs, the less do most residuals being tiny mean that errors are.
         """
         half = _at(coverage, self.quantiles)
-        half = np.maximum(half, LEAST_WIDTH * Gaussian().half_width(coverage))
+        half = np.maximum(half, LEAST_WIDTH * gaussian_end(coverage))
         return self._widened(half, coverage, std)
 
     def ends(self, coverage, std=None):
         """As `half_width`, for each side; an end may lie beyond the mean."""
-        if self.sides is None:
-            half = self.half_width(coverage, std)
-            return half, half
         # A wider interval goes at least as far, also where the least width counts.
         n_less = np.searchsorted(LEVELS, coverage)
         levels = np.append(LEVELS[:n_less], coverage)
         below, above = (
             np.vstack([side[:n_less], _at(coverage, side)]) for side in self.sides
         )
-        least = LEAST_WIDTH * norm.ppf(0.5 + 0.5 * levels)[:, None]
+        least = LEAST_WIDTH * gaussian_end(levels)[:, None]
         lack = np.maximum(least - 0.5 * (below + above), 0.0)
         below, above = (np.max(end + lack, axis=0) for end in (below, above))
         return tuple(self._widened(end, coverage, std) for end in (below, above))
@@ -146,7 +132,7 @@ class Calibrated(Residuals, Errors):
         """An end, given the standard deviations of queries, see `half_width`."""
         if std is None:
             return end
-        gaussian = Gaussian().half_width(coverage)
+        gaussian = gaussian_end(coverage)
         lacking = (self.tail < HEAVY) & (end < gaussian)
         near = np.minimum(std / self.spread, 1.0) ** 2 * self._evenness()
         share = np.where(lacking, near, 0.0)
@@ -155,10 +141,7 @@ class Calibrated(Residuals, Errors):
 
     def _evenness(self):
         """One where both ends are alike, zero where one is twice the other."""
-        if self.sides is None:
-            return 1.0
-        ends = np.array([_at(TYPICAL, side) for side in self.sides])
-        short, long = np.sort(ends, axis=0)
+        short, long = np.sort([_at(TYPICAL, side) for side in self.sides], axis=0)
         return np.maximum(2.0 * short - long, 0.0) / np.where(short > 0, short, 1.0)
 
     def log_density(self, error, std):
@@ -168,14 +151,12 @@ class Calibrated(Residuals, Errors):
 
 
 def quantiles_of(z, n_learned=0, evidence=None):
-    """Quantiles at `LEVELS` of what another residual will be, columns alone.
+    """Quantiles at `LEVELS` of what another residual will be, for each column of z.
 
-    The next residual is as likely to fall between any two of n as between any others,
-    so that a share L of them lies below number L (n + 1); beyond the largest, quantiles
-    go on as those of a Student t with n - 1 degrees of freedom, less the number of
-    hyperparameters that the same rows determined, and less two more for the mean and
-    the amplitude. z of shape (n, n_outputs), not negative. Where residuals depend on
-    each other, they are `evidence` of so many.
+    A share L of them lies below number L (n + 1). Beyond the largest, quantiles go on
+    as those of a Student t with n - 1 degrees of freedom, less hyperparameters that the
+    same rows determined, the mean and the amplitude. Where residuals depend on each
+    other, they are `evidence` of so many.
     """
     n = len(z)
     freedom = max(1, n - 3 - n_learned)
@@ -198,17 +179,8 @@ def _quantiles(z, freedom, evidence):
 def evidence_of(z, groups):
     """How many residuals alone tell as much as these, which depend on each other.
 
-    Residuals of a group may all be large or all be small. With r the share of the
-    variance of their ranks that lies between groups, and k the rows of a row's group,
-    n residuals tell as much as n / (1 + r (k - 1)) alone. z of shape (n, n_outputs),
-    groups of shape (n,); the result has shape (n_outputs,).
-
-    Examples
-    --------
-    >>> groups = np.repeat(np.arange(50), 4)
-    >>> z = np.random.default_rng(0).exponential(size=(50, 1))[groups]
-    >>> evidence_of(z, groups).round().tolist()  # those of a group are equal
-    [50.0]
+    With r the share of the variance of their ranks that lies between groups, and k the
+    rows of a row's group, n residuals tell as much as n / (1 + r (k - 1)) alone.
     """
     numbers = np.unique(groups, return_inverse=True)[1].ravel()
     sizes = np.bincount(numbers)
@@ -233,16 +205,9 @@ def ends_of(z, sides, quantiles, evidence=None):
 
     Absolute residuals z and their `quantiles_of` give both ends where the residuals may
     be symmetric; where their signs say they are not, those of each side do.
-
-    Examples
-    --------
-    >>> z = np.random.default_rng(0).exponential(size=(4000, 1)) - 1.0
-    >>> ends = ends_of(np.abs(z), np.sign(z), quantiles_of(np.abs(z)))
-    >>> ends[:, 90, 0].round(1).tolist()  # 5 % are less than -0.95, 5 % more than 2
-    [0.9, 2.1]
     """
     both = alike(quantiles)
-    evidence = np.full(z.shape[1], len(z)) if evidence is None else evidence
+    evidence = len(z) if evidence is None else evidence
     score = np.abs(asymmetry(z, sides)) * np.sqrt(evidence / len(z))
     share = np.clip((score - SYMMETRIC) / (SKEWED - SYMMETRIC), 0.0, 1.0)
     if not share.any():
@@ -263,7 +228,7 @@ def asymmetry(z, sides):
     """Whether large residuals lie on one side, and small ones on the other.
 
     Ranks of absolute residuals, squared, minus `TURN`, with the signs: a sum, in its
-    standard deviations if each sign were that of a coin. Shape (n_outputs,).
+    standard deviations if each sign were that of a coin.
     """
     ranks = np.argsort(np.argsort(z, axis=0, kind="stable"), axis=0) + 1.0
     scores = (ranks / len(z)) ** 2 - TURN

@@ -24,7 +24,7 @@ from .._left_out import LIGHT, contradicted_rows
 from .._linalg import pack_lower, packed_size
 from .._streams import center_of
 from .._weights import evidence_of
-from .base import Answer, Description, Recalled, check_fits, may_keep
+from .base import Answer, Description, Recalled
 from .calibration import Calibration
 from .gp_posterior import correlation_of, slopes_of
 from .gp_state import (
@@ -195,23 +195,20 @@ class GP(TunedGP):
             excess=self._in_order([fit.excess for fit in fits]),
         )
 
-    def _fit_groups(self, X, Y, theta, weights, n_owned, groups):
+    def _fit_groups(self, X, Y, thetas, weights, n_owned, groups):
         """The mean of the outputs, and what every group of outputs precomputes."""
         Y_mean = np.average(Y, axis=0, weights=weights)
         fits = []
-        for g, hyperparameters in enumerate(theta):
-            kernel, A = kernels.in_units(self._kernel_of(g), hyperparameters, X)
-            noise = np.exp(hyperparameters[-1])
-            y = (Y - Y_mean)[:, self._outputs_of(g)]
-            fits.append(fit_group(kernel, A, y, noise, weights, n_owned, groups))
+        for (kernel, j), theta in zip(self._groups, thetas):
+            kernel, A = kernels.in_units(kernel, theta, X)
+            known = np.exp(theta[-1]), weights, n_owned, groups
+            fits.append(fit_group(kernel, A, (Y - Y_mean)[:, j], *known))
         return Y_mean, fits
 
     def _light_rows(self, fits, Y):
         """Rows that others contradict in the outputs of any group."""
-        rows = [
-            contradicted_rows(fit.L_inv, Y[:, self._outputs_of(g)])
-            for g, fit in enumerate(fits)
-        ]
+        pairs = zip(fits, self._groups)
+        rows = [contradicted_rows(fit.L_inv, Y[:, j]) for fit, (_, j) in pairs]
         return np.unique(np.concatenate(rows))
 
     def _pack(self, fits, n_owned):
@@ -229,17 +226,20 @@ class GP(TunedGP):
                 return factors
         return packed_as(np.float64)
 
-    def _outputs_of(self, group):
-        """The outputs of a group: a slice of all, or their numbers."""
+    @property
+    def _groups(self):
+        """The kernel and the outputs, a slice of all or numbers, of every group."""
         if len(self.theta_) == 1:
-            return slice(None)
-        return np.flatnonzero(self._groups_of_outputs() == group)
+            return [(self._kernel_of(0), slice(None))]
+        group = self._groups_of_outputs()
+        each = range(len(self.theta_))
+        return [(self._kernel_of(g), np.flatnonzero(group == g)) for g in each]
 
     def _in_order(self, parts):
         """Columns of all groups, joined in the order of the outputs."""
         if len(parts) == 1:
             return parts[0]
-        order = np.concatenate([self._outputs_of(g) for g in range(len(parts))])
+        order = np.concatenate([outputs for _, outputs in self._groups])
         return np.concatenate(parts, axis=-1)[..., np.argsort(order, kind="stable")]
 
     def _theta_for(self, X, Y, sample_weight):
@@ -247,16 +247,16 @@ class GP(TunedGP):
         if not self.per_subdomain:
             return self.theta_
         fixed, improved = self.fixed_theta(X.shape[1]), []
-        for g, theta in enumerate(self.theta_):
-            kernel, y = self._kernel_of(g), Y[:, self._outputs_of(g)]
-            improved.append(tuning.improve(kernel, X, y, sample_weight, theta, fixed))
+        for (kernel, j), theta in zip(self._groups, self.theta_):
+            known = X, Y[:, j], sample_weight, theta, fixed
+            improved.append(tuning.improve(kernel, *known))
         return np.array(improved)
 
     def recall(self, state):
         """The rows of the state, moved back to where they were."""
         weights = state.weights
         if self.is_robust_:
-            weights = np.where(self._is_light(weights), weights / LIGHT, weights)
+            weights = np.where(_are_light(weights), weights / LIGHT, weights)
         X = state.X + state.center
         return Recalled(X, partial(self._outputs, state), weights)
 
@@ -264,9 +264,8 @@ class GP(TunedGP):
         """``A alpha`` and the mean: outputs are not kept, but can be had again."""
         each = np.arange(len(rows))
         Y = np.repeat(state.Y_mean[None], len(rows), axis=0)
-        for g, theta in enumerate(state.theta):
-            j = self._outputs_of(g)
-            kernel, A = kernels.in_units(self._kernel_of(g), theta, state.X)
+        for (kernel, j), theta in zip(self._groups, state.theta):
+            kernel, A = kernels.in_units(kernel, theta, state.X)
             row_noise = np.exp(theta[-1]) / state.weights[rows]
             K = kernels.cross(kernel, A[rows], A)
             K[each, rows] = kernels.diagonal(kernel, A[rows])  # of a white kernel too
@@ -276,60 +275,51 @@ class GP(TunedGP):
 
     def contradicted(self, state):
         """Places of owned rows that were made light, see `is_robust_`."""
-        n_owned = state.ratios.shape[1]
-        return np.flatnonzero(self._is_light(state.weights[:n_owned]))
+        return np.flatnonzero(_are_light(state.weights[: state.ratios.shape[1]]))
 
-    @staticmethod
-    def _is_light(weights):
-        """Which rows were made light; no weight that a user gives is as small."""
-        return weights < 10 * LIGHT
+    _n_square_arrays = 4
 
-    def keeps_factors(self, n_subdomains, size):
-        """Whether states hold their factors, given how many there will be."""
-        if self.keep_factors != "auto":
-            return bool(self.keep_factors)
-        # "auto" does not know yet, and allows for the larger.
+    def _factor_bytes(self, size):
+        # The type "auto" does not know yet, and allows for the larger.
         itemsize = 4 if self.factor_dtype == "float32" else 8
-        bytes_each = itemsize * len(self.theta_) * packed_size(size)
-        return may_keep(n_subdomains * bytes_each)
+        return itemsize * len(self.theta_) * packed_size(size)
+
+    def _blocks(self, state, X_query):
+        """Queries minus the center of the state, in blocks of bounded memory."""
+        step = max(1, BLOCK_VALUES // len(state.X))
+        for i in range(0, len(X_query), step):
+            yield X_query[i : i + step] - state.center
 
     def answer(self, state, X_query, variance=False):
         """Mean, variance and posterior variance, in blocks of bounded memory."""
-        step = max(1, BLOCK_VALUES // len(state.X))
-        blocks = [
-            self._answer_block(state, X_query[i : i + step], variance)
-            for i in range(0, len(X_query), step)
-        ]
+        calibrated = self.calibration_ if variance else None
+        scales = [self._posterior_scale(state, j) for _, j in self._groups if variance]
+        blocks = []
+        for offsets in self._blocks(state, X_query):
+            answers = [
+                answer_group(kernel, state, g, j, offsets, calibrated)
+                for g, (kernel, j) in enumerate(self._groups)
+            ]
+            blocks.append(self._joined(answers, scales))
         mean, *others = zip(*blocks)
         rest = map(np.concatenate, others) if variance else (None, None, None)
         return Answer(np.concatenate(mean), *rest)
 
-    def _answer_block(self, state, X_query, variance):
-        calibrated = self.calibration_ if variance else None
-        offsets, n_groups = X_query - state.center, len(state.theta)
-        outputs = [self._outputs_of(g) for g in range(n_groups)]
-        answers = [
-            answer_group(self._kernel_of(g), state, g, outputs[g], offsets, calibrated)
-            for g in range(n_groups)
-        ]
-        means, variances, posteriors, functions = zip(*answers)
-        if not variance:
-            return Answer(self._in_order(means), None, None)
-        scales = [self._posterior_scale(state, j) for j in outputs]
-        posterior = sum(eta * c / n_groups for eta, c in zip(posteriors, scales))
-        mean, variance = self._in_order(means), self._in_order(variances)
-        return Answer(mean, variance, posterior, self._in_order(functions))
-
-    @property
-    def has_posterior(self):
-        """Whether there are correlations, slopes, and variances without noise."""
-        return True
+    def _joined(self, answers, scales):
+        """One answer from those for groups of outputs, and the scales of their etas."""
+        means, variances, etas, functions = zip(*answers)
+        mean = self._in_order(means)
+        if variances[0] is None:
+            return Answer(mean, None, None)
+        posterior = sum(eta * c / len(etas) for eta, c in zip(etas, scales))
+        variance, function = self._in_order(variances), self._in_order(functions)
+        return Answer(mean, variance, posterior, function)
 
     def correlations(self, state, X_query, noise=True):
         """Of the Gaussian process on the subdomain's rows, which calibration keeps."""
         found = [
-            correlation_of(self._kernel_of(g), state, g, X_query - state.center, noise)
-            for g in range(len(state.theta))
+            correlation_of(kernel, state, g, X_query - state.center, noise)
+            for g, (kernel, _) in enumerate(self._groups)
         ]
         if len(found) == 1:
             return found * len(state.Y_mean)
@@ -337,23 +327,20 @@ class GP(TunedGP):
 
     def slopes(self, state, X_query):
         """Derivatives of the kernel with the rows, in blocks of bounded memory."""
-        step = max(1, BLOCK_VALUES // len(state.X))
-        offsets = X_query - state.center
-        blocks = [offsets[i : i + step] for i in range(0, len(offsets), step)]
         parts = []
-        for g in range(len(state.theta)):
-            which = self._kernel_of(g), state, g, self._outputs_of(g)
-            parts.append(np.concatenate([slopes_of(*which, b) for b in blocks]))
-        return self._in_order(parts)
+        for offsets in self._blocks(state, X_query):
+            each = enumerate(self._groups)
+            slopes = [
+                slopes_of(kernel, state, g, j, offsets) for g, (kernel, j) in each
+            ]
+            parts.append(self._in_order(slopes))
+        return np.concatenate(parts)
 
     def _posterior_scale(self, state, outputs):
         """What makes posterior variances of different subdomains comparable.
 
-        It is one where all subdomains share their hyperparameters. Where each learns
-        its own, a posterior variance is relative to a variance of the signal that
-        differs from one subdomain to the next. The mean squared residual estimates that
-        variance; it is taken in units of the output's variance, then averaged over
-        outputs.
+        Where each learns its own hyperparameters, they are relative to a variance of
+        the signal, which the mean squared residual estimates, in units of the outputs'.
         """
         if not (self.per_subdomain and self._is_free(state.X.shape[1]).any()):
             return 1.0
@@ -365,14 +352,14 @@ class GP(TunedGP):
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
         Y_mean = np.average(Y, axis=0, weights=weights)
         Y = Y - Y_mean
-        answers = []
-        for g, theta in enumerate(self._theta_for(X, Y, weights)):
-            kernel, y = self._kernel_of(g), Y[:, self._outputs_of(g)]
-            answers.append(answer_once(kernel, theta, X, y, weights, X_query))
-        means, variances, posteriors, functions = zip(*answers)
-        mean, variance = self._in_order(means) + Y_mean, self._in_order(variances)
-        posterior, function = np.mean(posteriors, axis=0), self._in_order(functions)
-        return Answer(mean, variance, posterior, function)
+        answers = [
+            answer_once(kernel, theta, X, Y[:, j], weights, X_query)
+            for (kernel, j), theta in zip(self._groups, self._theta_for(X, Y, weights))
+        ]
+        answer = self._joined(answers, np.ones(len(answers)))
+        return answer._replace(mean=answer.mean + Y_mean)
 
-    def _check_alone(self, n_samples):
-        check_fits("GP", n_samples, 4 * 8 * n_samples**2)
+
+def _are_light(weights):
+    """Which rows were made light; no weight that a user gives is as small."""
+    return weights < 10 * LIGHT

@@ -15,7 +15,7 @@ from .._validation import (
 )
 from ..tuning.cost import TuningCost, searches_for, tuning_cost
 from .calibration import MOST_LEARNED, CalibratedMachine
-from .gp_options import check_gp_groups, check_gp_options
+from .options import check_gp_groups, check_gp_options
 
 # Outputs with less noise, relative to the signal, count alike in the common metric.
 LITTLE_NOISE = 1e-3
@@ -48,10 +48,8 @@ class TunedGP(CalibratedMachine):
         inflations = [t.inflation for t in results if t.inflation is not None]
         if inflations:  # measured, so that counting is not needed
             self.n_learned_ = 0
-            inflation = np.clip(max(inflations), 1.0, MOST_LEARNED)
-            self.variance_inflation_ = float(inflation)
-        else:
-            self.variance_inflation_ = 1.0
+        inflation = np.clip(max(inflations, default=1.0), 1.0, MOST_LEARNED)
+        self.variance_inflation_ = float(inflation)
         self.is_robust_ = any(tuned.is_robust for tuned in results)
         if self.run_length_ > 1:
             warn_of_sequence(self.run_length_)
@@ -76,10 +74,10 @@ class TunedGP(CalibratedMachine):
             return TuningCost()
         if kernels.is_object(self.kernel):
             n_samples = min(n_samples, tuning.FEW_ROWS)
-        cost = tuning_cost(n_samples, n_features)
         n_searches = n_outputs if self.per_output else 1.0
         if tuning.is_auto(self.per_output):
             n_searches = searches_for(n_outputs)
+        cost = tuning_cost(n_samples, n_features)
         return cost._replace(flops=n_searches * cost.flops)
 
     def fixed_theta(self, n_features):
@@ -101,7 +99,6 @@ class TunedGP(CalibratedMachine):
         return is_free
 
     def check_options(self, n_features, n_outputs):
-        """Refuse parameters that make no sense; counts groups and hyperparameters."""
         check_gp_options(self, n_features)
         n_own = n_features
         if kernels.is_object(self.kernel):
@@ -125,13 +122,13 @@ class TunedGP(CalibratedMachine):
     @property
     def kernel_(self):
         """The kernel with what was learned; a list of them if outputs differ."""
-        pairs = enumerate(self.theta_)
-        learned = [kernels.with_theta(self._kernel_of(g), theta) for g, theta in pairs]
-        if len(learned) == 1 and self.per_output is not True:
-            return learned[0]
-        return [learned[group] for group in self._groups_of_outputs()]
+        groups = self._per_group(np.arange(len(self.theta_)))
+        pairs = [(self._kernel_of(g), self.theta_[g]) for g in np.ravel(groups)]
+        learned = [kernels.with_theta(*pair) for pair in pairs]
+        return learned if np.ndim(groups) else learned[0]
 
     def _per_group(self, values):
+        """Values of the groups for every output, or the one that all share."""
         if len(values) == 1 and self.per_output is not True:
             return values[0]
         return values[self._groups_of_outputs()]
@@ -143,7 +140,6 @@ class TunedGP(CalibratedMachine):
 
     @property
     def learns_metric(self):
-        """Whether the length scales are "auto", of a kernel with a name."""
         return tuning.is_auto(self.length_scale) and not kernels.is_object(self.kernel)
 
     def length_scales(self, X):
@@ -154,11 +150,8 @@ class TunedGP(CalibratedMachine):
         """
         if kernels.is_object(self.kernel):
             return super().length_scales(X)
-        inverse_sq, noises = (
-            np.exp(-2.0 * self.theta_[:, :-1]),
-            np.exp(self.theta_[:, -1]),
-        )
-        weights = 1.0 / (noises + LITTLE_NOISE)
+        weights = 1.0 / (np.exp(self.theta_[:, -1]) + LITTLE_NOISE)
+        inverse_sq = np.exp(-2.0 * self.theta_[:, :-1])
         precision = np.average(inverse_sq, axis=0, weights=weights)
         with np.errstate(divide="ignore"):  # no output uses the column
             return 1.0 / np.sqrt(precision)

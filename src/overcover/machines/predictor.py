@@ -7,6 +7,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._linalg import add_to_diagonal, cholesky
+from .._outcomes import Outcomes
 from .._validation import (
     as_training_shape,
     check_count,
@@ -15,7 +16,7 @@ from .._validation import (
     check_probabilities,
     check_queries,
 )
-from ..targets import Outcomes, Unchanged
+from ..targets import Unchanged
 from .errors import Calibrated, Gaussian
 
 
@@ -67,10 +68,7 @@ class Predictor:
 
     @property
     def errors_(self) -> Gaussian | Calibrated:
-        """How errors are distributed, see `overcover.machines.errors`.
-
-        Gaussian, where leave-one-out errors do not calibrate the model.
-        """
+        """How errors are distributed: Gaussian, unless left-out rows say more."""
         return Gaussian()
 
     def predict(self, X, return_std=False, return_cov=False, *, noise=True):
@@ -113,68 +111,67 @@ n_outputs)
         >>> bool(0.08 < std[0] < 0.12), bool(std_of_function[0] < 0.05)
         (True, True)
         """
-        check_is_fitted(self)
+        X = self._queries(X)
         if return_std and return_cov:
             raise ValueError(
                 "return_std and return_cov are both True. Give one: the variances are "
                 "the diagonal of the covariances."
             )
-        X = check_queries(self, X)
         if return_std or return_cov:
             self._check_variance()
+        is_changed = np.any(self.target_.is_changed)
         if return_cov:
             self._check_posterior("covariances")
             mean, cov = self._covariance_rows(X, noise)
-            if np.any(self.target_.is_changed):
+            if is_changed:
                 std = np.sqrt(np.diagonal(cov, axis1=1, axis2=2).T)
                 outcomes = self._outcomes(Prediction(mean, std), noise)
                 mean, cov = outcomes.moments()[0], outcomes.covariances(cov)
-            cov = np.moveaxis(cov, 0, -1)
-            return as_training_shape(self, mean), as_training_shape(self, cov)
+            return self._shaped(mean, np.moveaxis(cov, 0, -1))
         if return_std and not noise:
             self._check_posterior("variances without noise")
         # On another scale, means depend on standard deviations.
-        is_changed = np.any(self.target_.is_changed)
         wanted = return_std or (is_changed and self._answering_machine.has_variance)
         answer = self._predict_rows(X, wanted, noise)
         mean, std = self._outcomes(answer, noise).moments()
-        if not return_std:
-            return as_training_shape(self, mean)
-        return as_training_shape(self, mean), as_training_shape(self, std)
+        return self._shaped(mean, std) if return_std else as_training_shape(self, mean)
+
+    def _queries(self, X):
+        """Validated rows, if the model is fitted."""
+        check_is_fitted(self)
+        return check_queries(self, X)
+
+    def _shaped(self, *parts):
+        """Arrays without the axis of outputs, if y had none."""
+        return tuple(as_training_shape(self, part) for part in parts)
 
     def _outcomes(self, answer, noise=True) -> Outcomes:
-        """Answers on the scale of the model, as users ask for them.
-
-        The one way to units of the outputs.
-        """
+        """Answers on the scale of the model, in units of the outputs."""
         has_errors = noise and answer.std is not None
         errors = self.errors_ if has_errors else Gaussian()
         return Outcomes(answer.mean, answer.std, errors, self.target_)
 
     def _outcomes_at(self, X) -> Outcomes:
         """What may be observed at queries."""
-        check_is_fitted(self)
-        X = check_queries(self, X)
+        X = self._queries(X)
         self._check_variance()
         return self._outcomes(self._predict_rows(X, True))
 
     def _check_variance(self):
         """Refuse to give what needs a variance, where there is none."""
-        machine = self._answering_machine
-        if not machine.has_variance:
+        if not self._answering_machine.has_variance:
             raise ValueError(
-                f"{machine!r} has no predictive variance, so it can give neither "
-                "std nor intervals. Predict without return_std, or use GP(), whose "
-                "variance is exact."
+                f"{self._answering_machine!r} has no predictive variance, so it can "
+                "give neither std nor intervals. Predict without return_std, or use "
+                "GP(), whose variance is exact."
             )
 
     def _check_posterior(self, wanted):
         """Refuse to give what only the posterior of a Gaussian process has."""
-        machine = self._answering_machine
-        if not machine.has_posterior:
+        if not self._answering_machine.has_posterior:
             raise ValueError(
-                f"{machine!r} has no {wanted}: only Gaussian processes do. Use GP() as "
-                "the machine."
+                f"{self._answering_machine!r} has no {wanted}: only Gaussian processes "
+                "do. Use GP() as the machine."
             )
 
     def predict_interval(self, X, coverage=0.95):
@@ -194,8 +191,7 @@ n_outputs)
         low, high : ndarray of shape (n_queries,) or (n_queries, n_outputs)
         """
         check_coverage(coverage)
-        low, high = self._outcomes_at(X).interval(coverage)
-        return as_training_shape(self, low), as_training_shape(self, high)
+        return self._shaped(*self._outcomes_at(X).interval(coverage))
 
     def predict_quantile(self, X, q):
         """Values that a new observation stays below with a given probability.
@@ -226,10 +222,7 @@ n_outputs)
         """
         levels = check_probabilities(q)
         outcomes = self._outcomes_at(X)
-        parts = [
-            as_training_shape(self, outcomes.quantile(level))
-            for level in levels.ravel()
-        ]
+        parts = self._shaped(*map(outcomes.quantile, levels.ravel()))
         return np.stack(parts, axis=-1) if levels.ndim else parts[0]
 
     def log_density(self, X, y):
@@ -287,8 +280,7 @@ class FullModel(Predictor):
         (3, 5)
         """
         check_count("n_samples", n_samples, 1, "It is how often to draw.")
-        check_is_fitted(self)
-        X = check_queries(self, X)
+        X = self._queries(X)
         self._check_posterior("covariances to draw from")
         mean, covariances = self._covariance_rows(X, noise)
         rng = check_random_state(random_state)
@@ -327,8 +319,7 @@ class FullModel(Predictor):
         >>> model.gradient([[0.5], [3.0]]).round(2).tolist()  # cosines
         [[0.88], [-0.99]]
         """
-        check_is_fitted(self)
-        X = check_queries(self, X)
+        X = self._queries(X)
         self._check_posterior("gradient")
         slopes = self._gradient_rows(X)
         if np.any(self.target_.is_changed):

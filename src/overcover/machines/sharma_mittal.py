@@ -37,10 +37,9 @@ from .._linalg import (
 )
 from .._records import factor, finite, record, record_of
 from . import twin_state
-from .base import Answer
 from .twin_gp import TwinGP
-from .twin_objective import LEAST_C, lifted_rows, similarities
-from .twin_search import NOBODY, TwinSearch, keep_nothing
+from .twin_objective import LEAST_C, TwinObjective
+from .twin_search import NOBODY, TwinSearch
 
 
 @record(
@@ -65,20 +64,15 @@ class MixedCore(NamedTuple):
 
 
 class MixedLooks(NamedTuple):
-    """As `Looks`, and what queries get from the mixed kernel matrix."""
+    """What queries, or rows left out, get from the mixed kernel matrix."""
 
     U: np.ndarray
-    unexplained: np.ndarray
-    means: np.ndarray
-    nearest: np.ndarray
-    taken: np.ndarray
-    mixed_U: np.ndarray
     """``T^T k_X``, shape (n, r)."""
 
-    mixed_explained: np.ndarray
+    explained: np.ndarray
     """``k_X^T A^-1 k_X``, shape (n,)."""
 
-    mixed_taken: np.ndarray
+    taken: np.ndarray
     """What a row left out takes back of A^-1, shape (n, r); (0, r) for queries."""
 
 
@@ -147,13 +141,9 @@ class SharmaMittalTwinGP(TwinGP):
         self.alpha = alpha
 
     def make_search(self):
-        """The search under the hyperparameters of now."""
-        return MixedSearch(
-            self._scales, self.rank, self.n_starts, self._precision, self.alpha
-        )
+        return MixedSearch(self)
 
     def check_options(self, n_features, n_outputs):
-        """As `TwinGP.check_options`, and `alpha`."""
         if not isinstance(self.alpha, Real) or not 0 < float(self.alpha) < 1:
             raise ValueError(
                 f"alpha={self.alpha!r} must be above 0 and below 1; near 0 it is a "
@@ -165,14 +155,9 @@ class SharmaMittalTwinGP(TwinGP):
 class MixedSearch(TwinSearch):
     """The search of a Sharma-Mittal Twin GP."""
 
-    def __init__(self, scales, rank, n_starts, precision, alpha):
-        super().__init__(scales, rank, n_starts, precision)
-        self.alpha = alpha
-
     def make_core(self, rows, left):
-        """As `TwinSearch.make_core`, for the mixture too."""
-        scales, a = self.scales, self.alpha
-        outputs, taken = twin_state.output_side(rows, scales, self.rank, left)
+        scales, a = self.scales, self.machine.alpha
+        outputs, taken = self.output_side(rows, left)
         core, looks = twin_state.core_on(rows, scales, outputs, taken, left)
         B = outputs.B if len(outputs.B) else np.eye(len(rows.Z))
         K_xx = rows.input_gram()
@@ -192,72 +177,37 @@ class MixedSearch(TwinSearch):
         k_x = K_xx[:, left]
         back = np.einsum("ij,ij->j", columns, k_x)
         explained = np.einsum("ij,ij->j", k_x, solve_cholesky(L, k_x))
-        mixed_looks = MixedLooks(
-            **looks._asdict(),
-            mixed_U=k_x.T @ T - (back / diagonal)[:, None] * T[left],
-            mixed_explained=explained - back**2 / diagonal,
-            mixed_taken=T[left] / np.sqrt(diagonal)[:, None],
-        )
-        return mixed_core, mixed_looks
+        U = k_x.T @ T - (back / diagonal)[:, None] * T[left]
+        taken = T[left] / np.sqrt(diagonal)[:, None]
+        mixed = MixedLooks(U, explained - back**2 / diagonal, taken)
+        return mixed_core, looks._replace(mixed=mixed)
 
     def look(self, core, K_xq, Z):
-        """As `TwinSearch.look`, for the mixture too."""
         looks = twin_state.look(twin_state.TwinCore(*core[:4]), K_xq, Z)
-        return MixedLooks(
-            **looks._asdict(),
-            mixed_U=K_xq.T @ core.T,
-            mixed_explained=packed_column_norms_sq(core.mixed_factor, K_xq),
-            mixed_taken=np.empty((0, core.T.shape[1])),
-        )
+        explained = packed_column_norms_sq(core.mixed_factor, K_xq)
+        mixed = MixedLooks(K_xq.T @ core.T, explained, np.empty((0, core.T.shape[1])))
+        return looks._replace(mixed=mixed)
 
     def objective(self, core, looks):
-        """The function that is minimised."""
-        scales, a = self.scales, self.alpha
+        scales, a = self.scales, self.machine.alpha
         own = (1.0 - a) * scales.own_input + a * scales.own_output
-        own_left = own - (1.0 - a) ** 2 * looks.mixed_explained
-        return SharmaMittalObjective(
-            core, looks, a, self.eta(looks), scales.own_output, own_left
-        )
+        own_left = own - (1.0 - a) ** 2 * looks.mixed.explained
+        numbers = a, self.eta(looks), scales.own_output, own_left
+        arrays = looks.mixed.U, looks.taken, looks.mixed.taken
+        both_C = np.hstack([core.C, core.mixed_C])
+        return TwinObjective(core.pivots, both_C, weigh_mixed, *numbers, *arrays)
 
-    def answer_fresh(
-        self, rows, X_query, kept=keep_nothing, solve=False, variance=False
-    ) -> Answer:
-        """As `TwinSearch.answer_fresh`; nothing of the mixture could be kept."""
-        core, _ = self.make_core(rows, NOBODY)
+    def answer_fresh(self, rows, X_query, kept=None, variance=False):
+        core, _ = self.make_core(rows, NOBODY)  # nothing of the mixture could be kept
         looks = self.look(core, rows.similarities(X_query), rows.Z)
         noise = self.scales.input_noise
         L = twin_state.factorize_inputs(rows, noise) if variance else None
         return self.with_amplitude(core, looks, rows, L)
 
 
-class SharmaMittalObjective:
-    """``(eta / alpha) F`` and its gradient for the queries of one subdomain.
-
-    `own` is the similarity of an output to itself, `own_left` the module's s.
-    """
-
-    def __init__(self, core, looks, alpha, eta, own, own_left):
-        self.pivots, self.lifted = core.pivots, lifted_rows(core.pivots)
-        self.both_C = np.hstack([core.C, core.mixed_C])
-        self.looks, self.alpha = looks, alpha
-        self.eta, self.own, self.own_left = eta, own, own_left
-
-    def __call__(self, points, queries):
-        """As `TwinObjective`."""
-        K = similarities(points, self.lifted)
-        W = K @ self.both_C
-        values, sums = np.empty(len(points)), np.empty(len(points))
-        looks, numbers = self.looks, (self.alpha, self.eta, self.own, self.own_left)
-        arrays = looks.mixed_U, looks.taken, looks.mixed_taken
-        _weigh_mixed(K, W, queries, *numbers, *arrays, values, sums)
-        gradients = W[:, : K.shape[1]] @ self.pivots
-        gradients -= sums[:, None] * points
-        return values, gradients
-
-
 @compiled_loosely
-def _weigh_mixed(K, W, queries, a, eta, own, own_left, U, taken, mixed, values, sums):
-    """Values, and weights in place of the first half of the products W."""
+def weigh_mixed(K, W, queries, a, eta, own, own_left, U, taken, mixed, values, sums):
+    """``(eta / alpha) F``; `own` as in `twin_objective.weigh`, `own_left` is s."""
     n, r = K.shape
     for i in range(n):
         q = queries[i]

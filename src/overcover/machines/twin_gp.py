@@ -33,13 +33,14 @@ from .. import kernels
 from .._linalg import packed_size
 from .._optimize import Minima
 from .._records import NUMBER, positive
+from ..tuning import is_auto
 from ..tuning import twin as twin_tuning
 from ..tuning.cost import TuningCost, tuning_cost
 from ..tuning.twin import Scales
 from . import calibration, twin_state
-from .base import Answer, Description, Recalled, check_fits, may_keep
+from .base import Answer, Description, Recalled
 from .calibration import CalibratedMachine, Calibration
-from .twin_options import check_twin_options, is_auto
+from .options import check_twin_options
 from .twin_search import NOBODY, PRECISION, TRIAL_PRECISION, TwinSearch
 from .twin_state import TwinCore, TwinRows, TwinState, finite
 
@@ -206,7 +207,7 @@ class TwinGP(CalibratedMachine):
 
     def make_search(self) -> TwinSearch:
         """The search under the hyperparameters of now."""
-        return TwinSearch(self._scales, self.rank, self.n_starts, self._precision)
+        return TwinSearch(self)
 
     def length_scales(self, X):
         """Those of the input kernel."""
@@ -245,11 +246,10 @@ class TwinGP(CalibratedMachine):
         X = (rows.A + rows.center) * finite(rows.input_scales)
         return Recalled(X, lambda chosen: rows.back(rows.Z[chosen]), rows.weights)
 
-    def keeps_factors(self, n_subdomains, size):
-        """Whether so many states hold their cores."""
-        if self.keep_factors != "auto":
-            return bool(self.keep_factors)
-        return may_keep(n_subdomains * 8 * (packed_size(size) + 2 * size**2))
+    _n_square_arrays = 6
+
+    def _factor_bytes(self, size):
+        return 8 * (packed_size(size) + 2 * size**2)
 
     def posterior_variance(self, state, X_query):
         """Posterior input variance eta, in blocks of queries of bounded memory.
@@ -270,21 +270,21 @@ class TwinGP(CalibratedMachine):
         parts: list[tuple[np.ndarray, ...]] = []
         for K_xq in self._similarities(state, X_query):
             looks = search.look(core, K_xq, Z)
-            mean = state.rows.back(search.points(core, looks, Z))
-            if not variance:
-                parts.append((mean,))
-                continue
-            eta, known = search.eta(looks), self.calibration_
-            residuals = state.residuals_sq, state.residuals_sq_mean, state.squarings
-            scale = calibration.scales_at(
-                K_xq[state.left], *residuals, known, slice(None)
-            )
-            prior = np.full(len(eta), self._scales.own_input)
-            ends = state.reach[0], prior, known.spread_around(state.rows.Y_mean)[None]
-            variances = calibration.variances_at(eta, scale * known.factor, *ends)
-            parts.append((mean, variances, eta))
+            parts.append((state.rows.back(search.points(core, looks, Z)),))
+            if variance:
+                eta = search.eta(looks)
+                parts[-1] += self._variances(state, K_xq[state.left], eta), eta
         joined = [np.concatenate(part) for part in zip(*parts)]
         return Answer(*joined) if variance else Answer(joined[0], None, None)
+
+    def _variances(self, state, similarity, eta):
+        """Calibrated, from similarities to the rows that were left out."""
+        known, prior = self.calibration_, np.full(len(eta), self._scales.own_input)
+        residuals = state.residuals_sq, state.residuals_sq_mean, state.squarings
+        scale = calibration.scales_at(similarity, *residuals, known, slice(None))
+        limit = known.spread_around(state.rows.Y_mean)[None]
+        ends = state.reach[0], prior, limit
+        return calibration.variances_at(eta, scale * known.factor, *ends)
 
     def search(self, state, X_query) -> Minima:
         """The minimum of every query: point, value, evaluations, convergence.
@@ -315,8 +315,7 @@ class TwinGP(CalibratedMachine):
         """Two Cholesky factorisations, and solves in the search: no inverse."""
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
         search = self.make_search()
-        rows = search.rows(X, Y, weights)
-        return search.answer_fresh(rows, X_query, solve=True, variance=variance)
+        return search.answer_fresh(search.rows(X, Y, weights), X_query, None, variance)
 
     def with_scales(self, scales):
         """This machine with other hyperparameters, and a coarser search."""
@@ -327,11 +326,7 @@ class TwinGP(CalibratedMachine):
         machine.rank = TRIAL_RANK if self.rank == "auto" else self.rank
         return machine
 
-    def _check_alone(self, n_samples):
-        check_fits(type(self).__name__, n_samples, 6 * 8 * n_samples**2)
-
     def check_options(self, n_features, n_outputs):
-        """Refuse options that no Twin GP knows, saying what is allowed."""
         check_twin_options(self, n_features, n_outputs)
         return {}
 
@@ -341,7 +336,6 @@ def rows_to_leave_out(n_owned, groups=None):
     rows = np.arange(n_owned)
     if groups is not None:
         present = np.unique(groups[:n_owned])
-        rows = rows[
-            np.isin(groups[:n_owned], present[:: 1 + len(present) // MOST_GROUPS])
-        ]
+        some = present[:: 1 + len(present) // MOST_GROUPS]
+        rows = rows[np.isin(groups[:n_owned], some)]
     return rows[:: 1 + (len(rows) - 1) // MOST_LEFT_OUT]

@@ -45,32 +45,34 @@ def similarities(points, lifted):
 
 
 class TwinObjective:
-    """F and its gradient for the queries of one subdomain; see the module's formula.
+    """F and its gradient for the queries of one subdomain.
 
-    `times_C` is C, or what multiplies rows with it; U of shape (n_queries, r) the
-    queries' weights on the pivots; `own` the similarity of an output to itself; `taken`
-    the b of rows left out, of shape (n_queries, r), or (0, r) where none is.
+    `times_C` is C, or what multiplies rows with it. ``weigh(K, W, queries, *known,
+    values, sums)`` fills in values, weights w in place of the first columns of ``W = K
+    C``, and their sums.
     """
 
-    def __init__(self, pivots, times_C, U, eta, own, taken):
+    def __init__(self, pivots, times_C, weigh, *known):
         self.pivots, self.lifted = pivots, lifted_rows(pivots)
         self.times_C = times_C if callable(times_C) else lambda K: K @ times_C
-        self.U, self.eta, self.own, self.taken = U, eta, own, taken
+        self.weigh, self.known = weigh, known
 
     def __call__(self, points, queries):
         """Values and gradients at points, each a candidate of one of the queries."""
         K = similarities(points, self.lifted)
         W = self.times_C(K)
         values, sums = np.empty(len(points)), np.empty(len(points))
-        _weigh(K, W, queries, self.U, self.eta, self.own, self.taken, values, sums)
-        gradients = W @ self.pivots
+        self.weigh(K, W, queries, *self.known, values, sums)
+        gradients = W[:, : K.shape[1]] @ self.pivots
         gradients -= sums[:, None] * points
         return values, gradients
 
 
 @compiled_loosely
-def _weigh(K, W, queries, U, eta, own, taken, values, sums):
-    """Values; weights w, in place of the products ``C k``; and their sums."""
+def weigh(K, W, queries, U, eta, own, taken, values, sums):
+    """The module's formula. U of shape (n_queries, r) are the queries' weights on the
+    pivots, `own` the similarity of an output to itself, `taken` the b of rows left out,
+    of shape (n_queries, r), or (0, r) where none is."""
     n, r = K.shape
     for i in range(n):
         k, w, u = K[i], W[i], U[queries[i]]

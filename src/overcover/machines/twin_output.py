@@ -68,30 +68,12 @@ class OutputSide(NamedTuple):
 
 
 def make_output_side(Z, noise, weights, rank, left=(), K_yy=None):
-    r"""Summarise the outputs of a subdomain.
+    r"""Summarise the outputs of a subdomain; what rows `left` take with them.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (size, n_outputs)
-        Outputs in kernel units, centred.
-    noise : float
-        The paper's lambda_Y.
-    weights : ndarray of shape (size,)
-        What the noise of each row is divided by.
-    rank : "auto", "full" or int
-        Pivots: as many as the noise calls for, all, or at most so many.
-    left : ndarray of int
-        Rows that will be left out.
-    K_yy : ndarray of shape (size, size) or None
-        The output kernel matrix, if it is there already; it is overwritten.
-
-    Returns
-    -------
-    outputs : OutputSide
-    taken : ndarray of shape (len(left), r)
-        Leaving out row i lowers :math:`k^\top P k`, :math:`P = (K_Y + \lambda
-        W^{-1})^{-1}`, by :math:`(b_i^\top k_r)^2`, :math:`b_i = B^\top P_{:, i} /
-        \sqrt{P_{ii}}`.
+    With :math:`P = (K_Y + \lambda W^{-1})^{-1}`, leaving out row i lowers :math:`k^\top
+    P k` by :math:`(b_i^\top k_r)^2`, :math:`b_i = B^\top P_{:, i} / \sqrt{P_{ii}}`, the
+    rows of the second result. A number as the rank is the most pivots. K_yy, the kernel
+    matrix of Z if it is there already, is overwritten.
     """
     K_yy = kernels.cross("rbf", Z, Z) if K_yy is None else K_yy
     left = np.asarray(left, dtype=np.intp)

@@ -10,13 +10,13 @@ import numpy as np
 from .. import kernels
 from .._linalg import solve_cholesky, solve_lower
 from .._optimize import Minima, minimize_batch
+from .._streams import center_of
 from .._weights import evidence_of
-from ..tuning.twin import Scales
 from . import twin_state
 from .base import Answer
-from .twin_objective import TwinObjective
-from .twin_output import solved_output_side
-from .twin_state import MeasuredRows, finite
+from .twin_objective import TwinObjective, weigh
+from .twin_output import make_output_side, solved_output_side
+from .twin_state import MeasuredRows, TwinRows, finite
 
 # A search ends where its next step is shorter than this share of the deviation of every
 # output, and after so many evaluations; sooner while hyperparameters are tried.
@@ -29,38 +29,41 @@ MARGIN = 0.5
 NOBODY = np.empty(0, dtype=np.intp)
 
 
-def keep_nothing(key, make):
-    """Compute it again; see `TwinSearch.answer_fresh`."""
-    return make()
-
-
 class TwinSearch:
-    """Minima of a Twin GP's objective, for one choice of hyperparameters.
+    """Minima of a Twin GP's objective, under the hyperparameters of a machine.
 
     A relative of the Twin GP with another objective overrides `make_core`, `look`,
-    `objective` and `answer_fresh`. `precision` is as `PRECISION`.
+    `objective` and `answer_fresh`.
     """
 
-    def __init__(self, scales: Scales, rank, n_starts, precision=PRECISION):
-        self.scales, self.rank = scales, rank
-        self.n_starts, self.precision = n_starts, precision
+    def __init__(self, machine):
+        self.machine, self.scales = machine, machine._scales
 
-    def rows(self, X, Y, weights):
+    def rows(self, X, Y, weights) -> TwinRows:
         """Rows of a subdomain, centred and divided by length scales."""
-        return twin_state.make_rows(X, Y, weights, self.scales)
+        A = X / self.scales.inputs
+        center = center_of(A)
+        return self._rows(TwinRows, A - center, center, Y, weights)
 
     def measured_rows(self, Y, weights, distances) -> MeasuredRows:
         """Rows of a trial, with ``distances(side, unit)`` in place of inputs."""
-        scales, Y_mean = self.scales, np.average(Y, axis=0, weights=weights)
-        Z, nothing = (Y - Y_mean) / scales.outputs, np.empty(0)
-        ends = weights, scales.inputs, scales.outputs
-        rows = MeasuredRows(nothing, nothing, Z, Y_mean, *ends)
+        rows = self._rows(MeasuredRows, np.empty(0), np.empty(0), Y, weights)
         rows.distances = distances
         return rows
 
+    def _rows(self, kind, A, center, Y, weights):
+        scales, Y_mean = self.scales, np.average(Y, axis=0, weights=weights)
+        Z = (Y - Y_mean) / scales.outputs
+        return kind(A, center, Z, Y_mean, weights, scales.inputs, scales.outputs)
+
+    def output_side(self, rows, left=()):
+        """`make_output_side` of the rows."""
+        known = rows.weights, self.machine.rank, left, rows.output_gram()
+        return make_output_side(rows.Z, self.scales.output_noise, *known)
+
     def make_core(self, rows, left):
         """What queries look at, and `Looks` of rows that are left out one by one."""
-        outputs, taken = twin_state.output_side(rows, self.scales, self.rank, left)
+        outputs, taken = self.output_side(rows, left)
         return twin_state.core_on(rows, self.scales, outputs, taken, left)
 
     def look(self, core, K_xq, Z):
@@ -69,8 +72,8 @@ class TwinSearch:
 
     def objective(self, core, looks):
         """The function that is minimised."""
-        own, eta = self.scales.own_output, self.eta(looks)
-        return TwinObjective(core.pivots, core.C, looks.U, eta, own, looks.taken)
+        known = looks.U, self.eta(looks), self.scales.own_output, looks.taken
+        return TwinObjective(core.pivots, core.C, weigh, *known)
 
     def eta(self, looks):
         """Posterior input variance with noise, shape (n,)."""
@@ -82,10 +85,10 @@ class TwinSearch:
         `deviations` of the rows' outputs, shape (n_outputs,), say when it is settled.
         """
         objective = self.objective(core, looks)
-        share, most = self.precision
+        share, most = self.machine._precision
         options = {"settled": share * deviations, "max_evaluations": most}
         best = minimize_batch(objective, looks.means, **options)
-        if self.n_starts == 1:
+        if self.machine.n_starts == 1:
             return best
         other = minimize_batch(objective, looks.nearest, **options)
         n_evaluations = best.n_evaluations + other.n_evaluations
@@ -108,22 +111,10 @@ class TwinSearch:
         return np.clip(points, low - margin, high + margin)
 
     def leave_out(self, rows, left, groups=None):
-        """The core of all rows, and the answers to some from a core without them.
+        """The core of all rows; points, in kernel units, and etas of rows `left` out.
 
-        Parameters
-        ----------
-        rows : TwinRows
-        left : ndarray of int of shape (n_left,)
-            Left out one by one, in closed form.
-        groups : ndarray of int of shape (size,) or None
-            Rows of a group are left out together, which takes a core of the others.
-
-        Returns
-        -------
-        core : TwinCore
-        points : ndarray of shape (n_left, n_outputs)
-            In kernel units.
-        eta : ndarray of shape (n_left,)
+        They are left out one by one, in closed form, or with all rows of their group,
+        which takes a core of the others.
         """
         if groups is None:
             core, looks = self.make_core(rows, left)
@@ -142,42 +133,27 @@ class TwinSearch:
             points[is_out], eta[is_out] = self.points(core, looks, Z), self.eta(looks)
         return self.make_core(rows, NOBODY)[0], points, eta
 
-    def answer_fresh(
-        self, rows, X_query, kept=keep_nothing, solve=False, variance=False
-    ) -> Answer:
+    def answer_fresh(self, rows, X_query, kept=None, variance=False) -> Answer:
         """Answer a few queries where nothing has been precomputed.
 
-        Parameters
-        ----------
-        rows : TwinRows
-        X_query : ndarray of shape (n_queries, n_features)
-        kept : callable
-            ``kept(key, make)`` gives ``make()``, or what it gave before for that key:
-            a grid of hyperparameters, for the same rows and queries, factorises each
-            side once.
-        solve : bool
-            Whether the search solves with a Cholesky factor of the outputs' kernel
-            matrix: for a single query that beats making an inverse.
-        variance : bool
-
-        Returns
-        -------
-        Answer
-            With variances that are not calibrated: eta times the amplitude of the
-            outputs' marginal likelihood.
+        ``kept(key, make)`` gives what it gave before for that key, or ``make()``, so
+        that a grid of hyperparameters factorises each side once. Without it the search
+        solves with a Cholesky factor of the outputs' kernel matrix, which for a single
+        query beats making an inverse. Variances are not calibrated.
         """
         noise, output_noise = self.scales.input_noise, self.scales.output_noise
-        inputs = ("inputs", self.scales.inputs.tobytes(), noise)
-        L = kept(inputs, lambda: twin_state.factorize_inputs(rows, noise))
-
-        def make_outputs():
-            if solve:
-                return solved_output_side(rows.Z, output_noise, rows.weights)
-            return twin_state.output_side(rows, self.scales, self.rank)[0]
-
-        key = "outputs", self.scales.outputs.tobytes(), output_noise
-        outputs, K_xq = kept(key, make_outputs), rows.similarities(X_query)
-        u = kept((*inputs, "u"), lambda: solve_cholesky(L, K_xq))
+        if kept is None:
+            outputs = solved_output_side(rows.Z, output_noise, rows.weights)
+            L = twin_state.factorize_inputs(rows, noise)
+            K_xq = rows.similarities(X_query)
+            u = solve_cholesky(L, K_xq)
+        else:
+            inputs = ("inputs", self.scales.inputs.tobytes(), noise)
+            key = "outputs", self.scales.outputs.tobytes(), output_noise
+            L = kept(inputs, lambda: twin_state.factorize_inputs(rows, noise))
+            outputs = kept(key, lambda: self.output_side(rows)[0])
+            K_xq = rows.similarities(X_query)
+            u = kept((*inputs, "u"), lambda: solve_cholesky(L, K_xq))
         looks = twin_state.look_fresh(K_xq, u, rows.Z, outputs)
         core = twin_state.TwinCore(L, u, outputs.pivots, outputs.C)
         return self.with_amplitude(core, looks, rows, L if variance else None)

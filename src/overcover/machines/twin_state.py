@@ -29,13 +29,12 @@ from .._records import (
     whole,
 )
 from .._records import finite as finite_array
-from .._streams import center_of
 from .._weights import are_judged
 from ..tuning.twin import Scales
 from .base import check_distances
 from .calibration import MOST_SQUARINGS
 from .gaps import N_STEPS
-from .twin_output import OutputSide, make_output_side
+from .twin_output import OutputSide
 
 # Largest squared norm, in kernel units, of rows that a product compares.
 FAR_SQ = 1e4
@@ -80,11 +79,8 @@ class TwinRows(NamedTuple):
         return kernels.cross("rbf", self.Z, self.Z)
 
     def similarities(self, X_query, dtype=np.float64):
-        """Similarities of the rows to queries, shape (size, n_queries).
-
-        One product, in place of the exact distances of `kernels.cross`, where rounding
-        the norms cannot matter.
-        """
+        """Similarities of the rows to queries, shape (size, n_queries)."""
+        # One product, not exact distances, where rounding the norms cannot matter.
         A, B = self.A, X_query / self.input_scales - self.center
         with np.errstate(over="ignore"):
             norms_A, norms_B = (np.einsum("ij,ij->i", rows, rows) for rows in (A, B))
@@ -107,11 +103,9 @@ class MeasuredRows(TwinRows):
     distances: Callable
 
     def input_gram(self):
-        """As `TwinRows.input_gram`."""
         return self._kernel("inputs", self.input_scales)
 
     def output_gram(self):
-        """As `TwinRows.output_gram`."""
         return self._kernel("outputs", self.output_scales)
 
     def similarities(self, X_query, dtype=np.float64):
@@ -123,17 +117,6 @@ class MeasuredRows(TwinRows):
         dist_sq, factor = self.distances(side, scales / least), -0.5 / least**2
         K = np.multiply(dist_sq, factor, dtype=np.float64)
         return np.exp(K, out=K)
-
-
-def make_rows(X, Y, weights, scales: Scales) -> TwinRows:
-    """Centre the rows of a subdomain and divide them by the length scales."""
-    A = X / scales.inputs
-    center = center_of(A)
-    Y_mean = np.average(Y, axis=0, weights=weights)
-    Z = (Y - Y_mean) / scales.outputs
-    return TwinRows(
-        A - center, center, Z, Y_mean, weights, scales.inputs, scales.outputs
-    )
 
 
 def finite(scales):
@@ -263,17 +246,14 @@ class Looks(NamedTuple):
     taken: np.ndarray
     """See `TwinObjective`; of shape (0, r) for queries."""
 
+    mixed: Any = None
+    """What a relative of the Twin GP sees besides."""
+
 
 def factorize_inputs(rows: TwinRows, noise):
     """Cholesky factor of the input kernel matrix with noise, shape (size, size)."""
     K_xx = add_to_diagonal(rows.input_gram(), noise / rows.weights)
     return cholesky(K_xx, "The input kernel matrix")[0]
-
-
-def output_side(rows: TwinRows, scales: Scales, rank, left=()):
-    """`make_output_side` of the rows."""
-    noise, K_yy = scales.output_noise, rows.output_gram()
-    return make_output_side(rows.Z, noise, rows.weights, rank, left, K_yy)
 
 
 def core_on(rows: TwinRows, scales: Scales, outputs: OutputSide, taken, left):
@@ -309,13 +289,10 @@ def nearest_of_left_out(A, Z, left):
 def look(core: TwinCore, K_xq, Z) -> Looks:
     """Queries, from their similarities to the rows, shape (size, n_queries)."""
     products, r = K_xq.T @ core.readout, len(core.pivots)
-    return Looks(
-        U=products[:, :r],
-        unexplained=unexplained_of(core.factor, K_xq),
-        means=products[:, r:],
-        nearest=Z[np.argmax(K_xq.T, axis=1)],
-        taken=np.empty((0, r)),
-    )
+    unexplained = unexplained_of(core.factor, K_xq)
+    nearest = Z[np.argmax(K_xq.T, axis=1)]
+    ends = products[:, r:], nearest, np.empty((0, r))
+    return Looks(products[:, :r], unexplained, *ends)
 
 
 def unexplained_of(factor, K_xq):
@@ -326,11 +303,8 @@ def unexplained_of(factor, K_xq):
 
 def look_fresh(K_xq, u, Z, outputs: OutputSide) -> Looks:
     """Queries, from their weights u on all rows: nothing has been precomputed."""
-    explained = np.einsum("ij,ij->j", K_xq, u)
-    return Looks(
-        U=u.T @ outputs.B if len(outputs.B) else np.ascontiguousarray(u.T),
-        unexplained=np.clip(1.0 - explained, LEAST_VARIANCE, 1.0),
-        means=u.T @ Z,
-        nearest=Z[np.argmax(K_xq, axis=0)],
-        taken=np.empty((0, len(outputs.pivots))),
-    )
+    unexplained = 1.0 - np.einsum("ij,ij->j", K_xq, u)
+    U = u.T @ outputs.B if len(outputs.B) else np.ascontiguousarray(u.T)
+    nearest, taken = Z[np.argmax(K_xq, axis=0)], np.empty((0, len(outputs.pivots)))
+    unexplained = np.clip(unexplained, LEAST_VARIANCE, 1.0)
+    return Looks(U, unexplained, u.T @ Z, nearest, taken)

@@ -141,7 +141,6 @@ class ImportanceWeightedTwinGP(TwinGP):
         return self._fit(X, y, sample_weight, X_target, groups)
 
     def weigh(self, X, sample_weight, X_target, random_state):
-        """Weights of the rows: those of the user times the ratio of densities."""
         if X_target is None:
             return sample_weight
         self._check_weighing()
@@ -150,14 +149,12 @@ class ImportanceWeightedTwinGP(TwinGP):
         return weights if sample_weight is None else weights * sample_weight
 
     def weigh_more(self, X, sample_weight):
-        """By the ratio of densities that the fit has found."""
         if not self.has_targets:
             return sample_weight
         return np.maximum(self.importance_.predict(X), LEAST_WEIGHT) * sample_weight
 
     @property
     def has_targets(self):
-        """Whether the fit got targets."""
         return hasattr(self, "importance_")
 
     def _ratio(self, random_state):
@@ -194,7 +191,6 @@ class ImportanceWeightedTwinGP(TwinGP):
         return machine.answer(state, X_query, variance)
 
     def check_options(self, n_features, n_outputs):
-        """As `TwinGP.check_options`, and what decides the weights."""
         self._check_weighing()
         return super().check_options(n_features, n_outputs)
 

@@ -30,16 +30,7 @@ N_MEASURED = 300
 
 
 def make_sets(
-    X,
-    Y,
-    weights,
-    units,
-    subdomain_size,
-    random_state,
-    n_jobs,
-    groups=None,
-    n_sets=None,
-    run_length=None,
+    X, Y, weights, units, size, rng, n_jobs, groups=None, n_sets=None, run_length=None
 ):
     """What hyperparameters are tried on: a list of sets for every input metric.
 
@@ -54,16 +45,16 @@ def make_sets(
     if groups is None and run_length is not None:
         together = np.arange(len(X)) // run_length
     n_sets = N_SETS if n_sets is None else n_sets
-    chosen = random_state.permutation(together.max() + 1)
+    chosen = rng.permutation(together.max() + 1)
     chosen = chosen[: max(1, int(HELD_OUT_SHARE * len(chosen)))]
     is_held = np.isin(together, chosen)
     rest, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
-    size = min(subdomain_size, SET_SIZE, len(rest))
+    size = min(size, SET_SIZE, len(rest))
     n_queries = N_HELD_OUT
     if size == len(rest):  # every set would be the same
         n_sets, n_queries = 1, N_HELD_OUT * n_sets
     A, X = Rows(X, next(iter(units.values()))), Rows(X)
-    queries = [random_cell(A, held, n_queries, random_state) for _ in range(n_sets)]
+    queries = [random_cell(A, held, n_queries, rng) for _ in range(n_sets)]
     centers = np.array([X[rows].mean(axis=0) for rows in queries])
     sets = {}
     for name, unit in units.items():
@@ -128,14 +119,12 @@ class _Rows:
         """Centred alignment of the kernel matrices, between -1 and 1."""
         step = 1 + (len(self.X) - 1) // N_MEASURED
 
-        def gram(values, scale):
-            return lambda: centered_gram(values[::step] / scale)
+        def gram(name, values, scale):
+            key = name, scale.tobytes()
+            return self.kept(key, lambda: centered_gram(values[::step] / scale))
 
-        K_xx = self.kept(("K_xx", scales.inputs.tobytes()), gram(self.X, scales.inputs))
-        K_yy = self.kept(
-            ("K_yy", scales.outputs.tobytes()), gram(self.Y, scales.outputs)
-        )
-        return float(np.sum(K_xx * K_yy))
+        K_xx = gram("K_xx", self.X, scales.inputs)
+        return float(np.sum(K_xx * gram("K_yy", self.Y, scales.outputs)))
 
     def kept(self, key, make):
         """What was made before under the same key, or what `make()` gives."""
@@ -185,7 +174,6 @@ class LocalSet(_Rows):
         return self._distances[key]
 
     def error(self, machine, metric):
-        """Error of a machine with hyperparameters, by a metric."""
         search = machine.make_search()
         rows = search.measured_rows(self.Y, self.weights, self.distances)
         answer = search.answer_fresh(rows, self.X_held, self.kept)

@@ -186,25 +186,19 @@ class Space:
         noises = (machine.input_noise, machine.output_noise)
         self.free = tuple(isinstance(value, str) for value in (*given, *noises))
         self.self_noise = machine.self_noise
-        self.inputs = units(X) if self.free[0] else {"given": full(given[0], X)}
-        self.outputs = (
-            units(Y, moments_of) if self.free[1] else {"given": full(given[1], Y)}
-        )
+        self.inputs, self.outputs = units(X), units(Y, moments_of)
+        if not self.free[0]:
+            self.inputs = {"given": np.full(X.shape[1], given[0], dtype=float)}
         if not self.free[1]:
             # A constant output has nothing to say, whatever scale it was given.
-            constant = moments_of(Y).is_constant
-            self.outputs["given"] = np.where(constant, np.inf, self.outputs["given"])
+            is_constant = np.isinf(self.outputs["plain"])
+            self.outputs = {"given": np.where(is_constant, np.inf, given[1])}
         if self.free[0] and self.is_free():
             scales = relevant_scales(X, Y, weights, random_state, n_jobs)
             self.inputs |= {} if scales is None else {"relevance": scales}
-        self.start = Point(
-            next(iter(self.inputs)),
-            next(iter(self.outputs)),
-            1.0,
-            1.0,
-            1e-3 if self.free[2] else float(noises[0]),
-            1e-3 if self.free[3] else float(noises[1]),
-        )
+        units_of_both = next(iter(self.inputs)), next(iter(self.outputs))
+        starts = (1e-3 if isinstance(noise, str) else float(noise) for noise in noises)
+        self.start = Point(*units_of_both, 1.0, 1.0, *starts)
 
     def is_free(self):
         """Whether there is anything to find."""
@@ -287,25 +281,22 @@ class Trials:
         """
         new = [p for p in dict.fromkeys(points) if p not in self.errors]
         self.early |= zip(new, self._mean_errors(new, slice(N_FIRST)))
-        ahead = {
-            name: min(
-                (p for p in self.early if p.inputs == name), key=self.early.__getitem__
-            )
-            for name in {p.inputs for p in new}
-        }
-        chosen = [
-            p for p in new if self.early[p] <= BEHIND * self.early[ahead[p.inputs]]
-        ]
+        early: dict[Point, float] = self.early
+        ahead: dict[str, Point] = {}
+        for p in early:
+            if p.inputs not in ahead or early[p] < early[ahead[p.inputs]]:
+                ahead[p.inputs] = p
+        chosen = [p for p in new if early[p] <= BEHIND * early[ahead[p.inputs]]]
         n_sets = len(next(iter(self.sets.values())))
         share = max(0, n_sets - N_FIRST) / n_sets
         late = [0.0] * len(chosen)
         if share:
             late = self._mean_errors(chosen, slice(N_FIRST, None))
         for p, error in zip(chosen, late):
-            self.errors[p] = (1.0 - share) * self.early[p] + share * error
+            self.errors[p] = (1.0 - share) * early[p] + share * error
         for p in (p for p in new if p not in self.errors):
             other = ahead[p.inputs]
-            self.errors[p] = self.errors[other] + self.early[p] - self.early[other]
+            self.errors[p] = self.errors[other] + early[p] - early[other]
 
     def _mean_errors(self, points, which):
         """Mean errors on some of the sets, set by set: a set keeps its factors."""
@@ -336,11 +327,6 @@ class Trials:
         return [p._asdict() | {"error": self.errors[p]} for p in self.ranked()]
 
 
-def full(value, columns):
-    """A length scale for every column."""
-    return np.broadcast_to(np.asarray(value, dtype=float), columns.shape[1:]).copy()
-
-
 def units(columns, measure=typical_moments_of):
     """Column deviations, and one unit for all; infinite for a constant column."""
     _, deviation, constant = measure(columns)
@@ -353,14 +339,13 @@ def relevant_scales(X, Y, weights, random_state, n_jobs):
     """A length scale for every column, as a GP finds them; None if there is no use."""
     if not 1 < X.shape[1] <= MOST_SCALES:
         return None
-    theta = np.full(X.shape[1] + 1, np.nan)
+    theta, everyone = np.full(X.shape[1] + 1, np.nan), [np.arange(len(X))]
     problem, start, restore = standardize("rbf", X, Y, weights, theta, n_jobs)
     if problem.free[:-1].sum() < 2:
         return None
-    everyone = np.arange(len(X))
     if len(X) <= 1000:
-        start = by_likelihood(problem, start, [everyone], 10, tied=True)
-        theta = by_likelihood(problem, start, [everyone], 30)
+        start = by_likelihood(problem, start, everyone, 10, tied=True)
+        theta = by_likelihood(problem, start, everyone, 30)
     else:
         theta = by_prediction(problem, start, random_state)
     return np.exp(restore(theta)[:-1])
@@ -375,14 +360,10 @@ def metric_of(metric, Y):
         z = (predicted - truth)[:, varies] / deviation[varies]
         return np.sqrt(np.average(z**2, axis=0, weights=weights)).mean()
 
-    def joint(truth, predicted, weights):
-        distances = joint_distances(truth, predicted)
-        return np.average(distances.mean(axis=1), weights=weights)
-
-    def angle(truth, predicted, weights):
-        turned = angle_differences(truth, predicted)
-        return np.average(turned.mean(axis=1), weights=weights)
+    def mean_of(truth, predicted, weights):
+        each = {"joint": joint_distances, "angle": angle_differences}[metric]
+        return np.average(each(truth, predicted).mean(axis=1), weights=weights)
 
     if callable(metric):
         return lambda truth, predicted, weights: float(metric(truth, predicted))
-    return {"rmse": rmse, "joint": joint, "angle": angle}[metric]
+    return rmse if metric == "rmse" else mean_of
