@@ -21,8 +21,8 @@ from .._linalg import add_to_diagonal, cholesky, solve_lower
 from .._validation import check_count
 from .._weights import evidence_of
 from ..machines import Prediction
-from ._shared import SharedKernelGP
-from .neighborhood import make_index, one_by_one
+from ._shared import SharedKernelGP, in_chunks
+from .neighborhood import make_index, queries_at_once
 
 # A mode has at least so many rows, and this share of the neighbours.
 LEAST_ROWS, LEAST_SHARE = 5, 0.05
@@ -99,29 +99,29 @@ class LocalProbabilisticRegression(SharedKernelGP):
         check_count("n_modes", self.n_modes, 1, "3 suits most data.")
 
     def _fit(self, X, Y, weights):
-        self._tune(X, Y, weights, self.n_neighbors)
+        _, self._weights = self._tune(X, Y, weights, self.n_neighbors)
         self.length_scales_ = self.machine_.length_scales(X)
         self._index = make_index(X / self.length_scales_)
         # Copies, because the user may change X and Y later.
         self._X, self._Y = X.copy(), Y.copy()
-        self._weights = np.ones(len(X)) if weights is None else weights
         self._output_scale = Y.std(axis=0)
 
     def _predict_rows(self, X, return_std, noise=True):
         size = min(self.n_neighbors, len(self._X))
 
-        def answer_block(queries):
+        def answer_some(queries):
             near = self._index.nearest(queries / self.length_scales_, size)
-            return [self._best_mode(*pair) for pair in zip(queries, near)]
+            modes = list(map(self._best_mode, queries, near))
+            mean = np.array([mode.mean for mode in modes])
+            if not return_std:
+                return mean, None
+            spread = [
+                m.amplitude_sq * (m.posterior + noise * self._noise) for m in modes
+            ]
+            return mean, np.sqrt(spread)
 
-        modes = one_by_one(answer_block, X, len(self._X), self.n_jobs)
-        mean = np.array([mode.mean for mode in modes])
-        if not return_std:
-            return Prediction(mean, None)
-        variances = [
-            mode.amplitude_sq * (mode.posterior + noise * self._noise) for mode in modes
-        ]
-        return Prediction(mean, np.sqrt(variances))
+        step = queries_at_once(len(self._X))
+        return Prediction(*in_chunks(answer_some, X, step, self.n_jobs))
 
     def _best_mode(self, query, near) -> Mode:
         """The most probable mode among some neighbours."""

@@ -18,10 +18,10 @@ from sklearn.utils import check_random_state
 
 from .._neighbors import BruteIndex
 from .._notes import noted
-from .._parallel import one_thread_per_worker, run_tasks
+from .._parallel import one_thread_per_worker
 from .._validation import all_or_nothing, check_count, check_training_data
 from ..machines import Prediction, make_machine
-from ._shared import WithMachine
+from ._shared import WithMachine, in_chunks
 
 # Distances in memory per worker: 8 MB.
 BLOCK_DISTANCES = 2**20
@@ -56,13 +56,9 @@ def make_index(rows):
     return BruteIndex(rows)
 
 
-def one_by_one(answer_block, X, n_samples, n_jobs):
-    """The answers to all queries, from a function of a few of them, on threads."""
-    step = int(np.clip(BLOCK_DISTANCES // n_samples, 1, MOST_QUERIES))
-    X = X.astype(np.float64, copy=False)
-    blocks = ((X[i : i + step],) for i in range(0, len(X), step))
-    parts = run_tasks(answer_block, blocks, n_jobs)
-    return [answer for part in parts for answer in part]
+def queries_at_once(n_samples):
+    """How many queries one worker answers at a time."""
+    return int(np.clip(BLOCK_DISTANCES // n_samples, 1, MOST_QUERIES))
 
 
 @dataclass(eq=False, repr=False)
@@ -153,14 +149,19 @@ class NeighborhoodRegressor(WithMachine):
     def _predict_rows(self, X, return_std, noise=True):
         size = min(self.n_neighbors, len(self._X))
 
-        def answer_block(queries):
-            asked = queries / self.length_scales_
-            near = self._index.nearest(asked, size)
+        def answer_some(queries):
+            scaled = queries / self.length_scales_
+            near = self._index.nearest(scaled, size)
             targets = np.empty((len(queries), 0), dtype=np.intp)
             if len(self._targets):
                 n_targets = min(self._n_targets, len(self._targets))
-                targets = self._target_index.nearest(asked, n_targets)
-            return [answer_one(*parts) for parts in zip(queries, near, targets)]
+                targets = self._target_index.nearest(scaled, n_targets)
+            answers = list(map(answer_one, queries, near, targets))
+            mean = np.concatenate([answer.mean for answer in answers])
+            if not return_std:
+                return mean, None
+            spread = [a.variance if noise else a.function for a in answers]
+            return mean, np.sqrt(np.concatenate(spread))
 
         def answer_one(query, near, targets):
             weight = None if self._weight is None else self._weight[near]
@@ -169,14 +170,8 @@ class NeighborhoodRegressor(WithMachine):
                 weight = self._weigh(X, weight, self._targets[targets])
             return self.machine_.answer_once(X, Y, weight, query[None], return_std)
 
-        answers = one_by_one(answer_block, X, len(self._X), self.n_jobs)
-        mean = np.concatenate([answer.mean for answer in answers])
-        if not return_std:
-            return Prediction(mean, None)
-        variance = np.concatenate(
-            [answer.variance if noise else answer.function for answer in answers]
-        )
-        return Prediction(mean, np.sqrt(variance))
+        step = queries_at_once(len(self._X))
+        return Prediction(*in_chunks(answer_some, X, step, self.n_jobs))
 
     def _weigh(self, X, weight, targets):
         """Weights of some rows by these targets; those of the fit stay as they are."""

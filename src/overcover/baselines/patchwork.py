@@ -66,8 +66,7 @@ class PatchworkGP(CellsGP):
     True
     """
 
-    def _tie(self, sides):
-        kernel, _ = self._in_units(self.control_points_, self._grid.low)
+    def _tie(self, kernel, sides):
         self._factors = [control_factor(kernel, cell) for cell in self.cells_]
         self.control_values_, self._spread = agree(
             self.cells_, self._factors, len(self.control_points_), self.n_outputs_

@@ -239,7 +239,7 @@ class TreeGP(PartsGP):
         check_choice("splits", self.splits, SPLITS)
 
     def _fit(self, X, Y, weights):
-        rng = self._tune(X, Y, weights, self.leaf_size)
+        rng, _ = self._tune(X, Y, weights, self.leaf_size)
         self.length_scales_ = self.machine_.length_scales(X)
         grower = Grower(X, Y, weights, self.machine_, self.leaf_size, self.splits)
         seeds = rng.randint(2**31, size=self.n_trees)
