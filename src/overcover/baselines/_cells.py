@@ -38,16 +38,12 @@ class Grid(NamedTuple):
         counts, d = np.array(self.n_cells), len(self.n_cells)
         along = (np.arange(n_control) + 0.5) / n_control if d > 1 else [0.5]
         points, sides = [], []
-        for index in np.ndindex(*self.n_cells):
-            for axis in range(d):
-                beyond = np.array(index)
-                beyond[axis] += 1
-                if beyond[axis] == counts[axis]:
-                    continue
-                pair = index, tuple(beyond)
-                cells = [np.ravel_multi_index(p, self.n_cells) for p in pair]
+        for index in map(np.array, np.ndindex(*self.n_cells)):
+            for axis in np.flatnonzero(index + 1 < counts):
+                beyond = index + (np.arange(d) == axis)
+                cells = [np.ravel_multi_index(i, self.n_cells) for i in (index, beyond)]
                 for share in along:
-                    place = np.array(index) + share
+                    place = index + share
                     place[axis] = beyond[axis]
                     points.append(self.low + place / counts * self.width)
                     sides.append(cells)

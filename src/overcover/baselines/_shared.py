@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from .. import combination, kernels, tuning
 from .._parallel import one_thread_per_worker, run_tasks
 from .._validation import all_or_nothing, check_training_data
+from .._weights import evidence_of
 from ..machines import GP, Prediction, Predictor, TakesMachine, make_machine
 
 
@@ -165,6 +166,19 @@ class PartsGP(GPBaseline):
                 spread = answer.variance if noise else answer.function
                 variances[places[k], k] = spread
         return combination.mixture(shares[:, :, None], means, variances)
+
+
+def log_evidence(L, amplitude_sq, weights, log_noise):
+    """Log marginal likelihood of some rows, summed over outputs, up to a constant.
+
+    From the Cholesky factor of their kernel matrix, and the amplitudes that maximise
+    it (see `overcover.tuning.likelihood`).
+    """
+    n, n_outputs = evidence_of(weights).sum(), len(amplitude_sq)
+    value = -0.5 * n * np.log(amplitude_sq).sum() - n_outputs * np.log(np.diag(L)).sum()
+    if np.isfinite(log_noise):  # without noise, weights make no difference
+        value -= 0.5 * n_outputs * (n - len(L)) * log_noise
+    return value
 
 
 def own_theta(machine, X, Y, weights):

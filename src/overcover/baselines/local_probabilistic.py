@@ -21,7 +21,7 @@ from .._linalg import add_to_diagonal, cholesky, solve_lower
 from .._validation import check_count
 from .._weights import evidence_of
 from ..machines import Prediction
-from ._shared import SharedKernelGP, in_chunks
+from ._shared import SharedKernelGP, in_chunks, log_evidence
 from .neighborhood import make_index, queries_at_once
 
 # A mode has at least so many rows, and this share of the neighbours.
@@ -156,16 +156,13 @@ class LocalProbabilisticRegression(SharedKernelGP):
 def answer_mode(kernel, A, Y, weights, q, noise, output_scale) -> Mode:
     """Fit a GP to the rows of a mode, in units of the kernel, and answer one query."""
     mean = np.average(Y, axis=0, weights=weights)
-    K_xq, counts = kernels.cross(kernel, A, q), evidence_of(weights)
+    K_xq = kernels.cross(kernel, A, q)
     L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))
     z_y, z_q = np.split(solve_lower(L, np.hstack([Y - mean, K_xq])), [len(mean)], 1)
-    n, n_outputs = counts.sum(), len(mean)
-    amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / n
+    amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / evidence_of(weights).sum()
     least = LEAST_AMPLITUDE * output_scale**2 + 1e-300
-    value = -0.5 * n * np.log(np.maximum(amplitude_sq, least)).sum()
-    value -= n_outputs * np.log(np.diag(L)).sum()
-    if noise > 0:  # without noise, weights make no difference
-        value -= 0.5 * n_outputs * (n - len(A)) * np.log(noise)
+    log_noise = np.log(noise) if noise > 0 else -np.inf
+    value = log_evidence(L, np.maximum(amplitude_sq, least), weights, log_noise)
     unexplained = float(kernels.diagonal(kernel, q)[0] - np.sum(z_q**2))
     closeness = float(weights @ kernels.similarity(kernel, K_xq, A, q)[:, 0])
     answer = mean + z_q[:, 0] @ z_y
