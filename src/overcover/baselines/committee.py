@@ -104,7 +104,11 @@ class CommitteeGP(SharedKernelGP):
 
         def fit_expert(rows):
             kernel, A = self._in_units(X[rows], self._center)
-            return make_expert(kernel, A, Y[rows] - self._Y_mean, noises[rows])
+            K, y = kernels.gram_lower(kernel, A), Y[rows] - self._Y_mean
+            L, _ = cholesky(add_to_diagonal(K, noises[rows]))
+            alpha = solve_cholesky(L, y)
+            amplitude_sq = np.einsum("ij,ij->j", y, alpha)
+            return Expert(A, alpha, pack_lower(inverse_factor(L)), amplitude_sq)
 
         self.experts_ = list(run_tasks(fit_expert, zip(sets), self.n_jobs))
         # All experts of "grbcm" have the common rows, so leave out the first.
@@ -139,14 +143,6 @@ class CommitteeGP(SharedKernelGP):
         variances = np.maximum(prior - explained, LEAST_SHARE * prior)
         mean, variance = combine(self.rule, means, variances, prior)
         return mean, np.maximum(variance, 0.0)[:, None]
-
-
-def make_expert(kernel, A, Y, row_noise) -> Expert:
-    """Fit one expert to rows A, in units of the kernel, and centred outputs Y."""
-    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), row_noise))
-    alpha = solve_cholesky(L, Y)
-    amplitude_sq = np.einsum("ij,ij->j", Y, alpha)
-    return Expert(A, alpha, pack_lower(inverse_factor(L)), amplitude_sq)
 
 
 def combine(rule, means, variances, prior):

@@ -49,7 +49,7 @@ class DomainDecompositionGP(CellsGP):
 
     Attributes
     ----------
-    machine_, cells_, n_cells_, control_points_, control_values_
+    machine_, cells_, n_cells_, control_points_, control_values_, amplitude_sq_
         As in `PatchworkGP`.
 
     Examples

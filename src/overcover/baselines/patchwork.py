@@ -51,6 +51,8 @@ class PatchworkGP(CellsGP):
     control_points_ : ndarray of shape (n_control_points, n_features_in_)
     control_values_ : ndarray of shape (n_control_points, n_outputs_)
         Differences from the mean output.
+    amplitude_sq_ : ndarray of shape (n_outputs_,)
+        Variance of the signal, from the marginal likelihoods of all cells.
 
     Examples
     --------
