@@ -99,9 +99,6 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._A, self._Z = X / self.input_length_scale_, Y / self.output_length_scale_
         return self
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "_Z")
-
     def predict(self, X):
         """Outputs of new rows X, in the shape that y had in `fit`."""
         check_is_fitted(self)

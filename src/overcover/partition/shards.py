@@ -105,7 +105,6 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
     clusters, larger = np.zeros_like(counts), np.zeros_like(counts)
     clusters[0], larger[0] = n_clusters, n_larger
     children = [np.flatnonzero(parents == s) for s in range(len(counts))]
-    sizes = np.empty_like(counts)
     flows = np.zeros_like(counts)  # rows that must leave a branch
     for s in order:
         flows[s] = branches[s] - (clusters[s] * size + larger[s])
@@ -115,11 +114,10 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
         portions = _divided(clusters[s], held, n_clusters, int(counts.sum()))
         larger[parts] = _larger_clusters(held, portions, size, larger[s])
         clusters[parts] = portions
-        sizes[s] = clusters[s] * size + larger[s]
     up = [(s, parents[s], flows[s]) for s in order[:0:-1] if flows[s] > 0]
     down = [(parents[s], s, -flows[s]) for s in order[1:] if flows[s] < 0]
     moves = np.array(up + down, dtype=np.intp).reshape(-1, 3)
-    return Shares(clusters, sizes, moves)
+    return Shares(clusters, clusters * size + larger, moves)
 
 
 def spanning_tree(centers):
@@ -268,7 +266,7 @@ class TwoLevelKMeans(EqualSizeKMeans):
             return np.empty(0, dtype=np.intp), rows, 0.0, 0
         kmeans = EqualSizeKMeans(
             int(shards.n_clusters[s]),
-            balance="ab" if self.balance == "assign" else self.balance,
+            balance=self.balance,
             max_iter=self.max_iter,
             n_jobs=1,
             random_state=int(shards.seeds[s]),
