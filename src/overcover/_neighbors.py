@@ -106,21 +106,18 @@ def nearest_centers(
     norms_sq = np.einsum("fk,fk->k", centers_t, centers_t)
     lifted_t = np.vstack([-2.0 * centers_t, norms_sq])
 
-    def work(start: int) -> None:
-        here = slice(start, start + step)
-        block = X[here] if rows is None else X[rows[here]]
-        if not is_wide:
-            _nearest_narrow(block, centers_t, ids[here], dist_sq[here])
-            return
-        block = block - origin
-        lifted = np.column_stack([block, np.ones(len(block))])
-        _nearest_wide(lifted @ lifted_t, ids[here], dist_sq[here], 0)
-        dist_sq[here] += np.einsum("ij,ij->i", block, block)[:, None]
-        np.maximum(dist_sq[here], 0.0, out=dist_sq[here])
-
     def work_on(batch: range) -> None:
         for start in batch:
-            work(start)
+            here = slice(start, start + step)
+            block = X[here] if rows is None else X[rows[here]]
+            if not is_wide:
+                _nearest_narrow(block, centers_t, ids[here], dist_sq[here])
+                continue
+            block = block - origin
+            lifted = np.column_stack([block, np.ones(len(block))])
+            _nearest_wide(lifted @ lifted_t, ids[here], dist_sq[here], 0)
+            dist_sq[here] += np.einsum("ij,ij->i", block, block)[:, None]
+            np.maximum(dist_sq[here], 0.0, out=dist_sq[here])
 
     # Blocks depend on the shape only, never on `n_jobs`.
     step = block_rows(len(centers))

@@ -4,6 +4,7 @@ Notation as in `overcover.baselines.sparse_gp`, which has the formulas.
 """
 
 import warnings
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -232,12 +233,14 @@ def fit_blocks(inducing, A, Y, weights, partition, n_jobs):
     return Blocked(inducing, L_B, blocks, partition.centers), energy
 
 
+def summed(parts):
+    """Sums of the arrays of all parts, in their order; few parts exist at a time."""
+    return reduce(lambda sums, part: tuple(map(np.add, sums, part)), parts)
+
+
 def solve_condensed(parts):
-    """``L_B`` and b from ``W^T W`` and ``W^T z`` of chunks, summed in their order."""
-    gram, right = map(np.array, next(parts))
-    for more_gram, more_right in parts:
-        gram += more_gram
-        right += more_right
+    """``L_B`` and b from ``W^T W`` and ``W^T z`` of chunks."""
+    gram, right = summed(parts)
     L_B, _ = cholesky(add_to_diagonal(gram, 1.0), "B = I + V Lambda^-1 V^T")
     return L_B, solve_cholesky(L_B, right)
 

@@ -139,7 +139,6 @@ default="kmeans"
     def _check_options(self, n_features):
         check_choice("method", self.method, METHODS)
         check_count("n_inducing", self.n_inducing, 1, "500 suits most data.")
-        self._checked_inducing(n_features)
         check_choice("tuning", self.tuning, ("local", "bound"))
         kernel = shared_gp(self.machine).kernel
         if self.tuning == "bound" and kernels.is_object(kernel):

@@ -249,10 +249,8 @@ class TreeGP(PartsGP):
         self.trees_ = trees[:n_used]
         self.weights_ = shares[:n_used] / shares[:n_used].sum()
         leaves = [leaf for tree in self.trees_ for leaf in tree.leaves()]
-        parts = []
-        for leaf in leaves:
-            own = None if weights is None else weights[leaf.rows]
-            parts.append((leaf.rows, own, leaf.theta))
+        owns = [None if weights is None else weights[leaf.rows] for leaf in leaves]
+        parts = [(leaf.rows, own, leaf.theta) for leaf, own in zip(leaves, owns)]
         self._fit_parts(X, Y, parts)
 
     def _shares(self, X):
