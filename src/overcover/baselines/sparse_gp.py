@@ -194,11 +194,11 @@ default="kmeans"
         deviation of zero. Shapes are those of `predict`.
         """
         check_is_fitted(self)
-        _, eta = self._answers(check_queries(self, X), True)
+        _, eta = self._means_and_etas(check_queries(self, X), True)
         return as_training_shape(self, np.outer(eta, self.amplitude_sq_))
 
     def _predict_rows(self, X, return_std, noise=True):
-        mean, eta = self._answers(X, return_std)
+        mean, eta = self._means_and_etas(X, return_std)
         if not return_std:
             return Prediction(mean, None)
         eta = eta if noise else eta - self._noise
@@ -214,7 +214,7 @@ default="kmeans"
         variance = np.outer(np.maximum(eta, 0.0), self.amplitude_sq_)
         return Prediction(mean, np.sqrt(variance))
 
-    def _answers(self, X, variance):
+    def _means_and_etas(self, X, variance):
         """Means, and variances for amplitude one, in chunks of queries."""
 
         def answer(queries):

@@ -155,7 +155,7 @@ def measure(machine, n_features, n_outputs) -> Rates:
     with one_thread_per_worker():
         fits = [best_of(partial(fit, size)) for size in SIZES]
         questions = [question(size, BATCH) for size in SIZES]
-        cost = partition_cost(*Z.shape, shape.n_subdomains)
+        cost = partition_cost(len(Z), n_features, shape.n_subdomains)
         extend = partial(cover_partition, Z, divide(), *shape[1:4])
         return Rates(
             tuning=best_of(factorise) / dense_flops(len(A)),
