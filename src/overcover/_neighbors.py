@@ -106,21 +106,18 @@ def nearest_centers(
     norms_sq = np.einsum("fk,fk->k", centers_t, centers_t)
     lifted_t = np.vstack([-2.0 * centers_t, norms_sq])
 
-    def work(start: int, stop: int) -> None:
-        block = X[start:stop] if rows is None else X[rows[start:stop]]
-        nearest, dist = ids[start:stop], dist_sq[start:stop]
-        if not is_wide:
-            _nearest_narrow(block, centers_t, nearest, dist)
-            return
-        block = block - origin
-        lifted = np.column_stack([block, np.ones(len(block))])
-        _nearest_wide(lifted @ lifted_t, nearest, dist, 0)
-        dist += np.einsum("ij,ij->i", block, block)[:, None]
-        np.maximum(dist, 0.0, out=dist)
-
     def work_on(batch: range) -> None:
         for start in batch:
-            work(start, min(start + step, n_rows))
+            here = slice(start, start + step)
+            block = X[here] if rows is None else X[rows[here]]
+            if not is_wide:
+                _nearest_narrow(block, centers_t, ids[here], dist_sq[here])
+                continue
+            block = block - origin
+            lifted = np.column_stack([block, np.ones(len(block))])
+            _nearest_wide(lifted @ lifted_t, ids[here], dist_sq[here], 0)
+            dist_sq[here] += np.einsum("ij,ij->i", block, block)[:, None]
+            np.maximum(dist_sq[here], 0.0, out=dist_sq[here])
 
     # Blocks depend on the shape only, never on `n_jobs`.
     step = block_rows(len(centers))
@@ -184,26 +181,14 @@ class BruteIndex:
 
 
 def smallest_columns(values, n_smallest):
-    """Columns of the smallest values of each row, ascending; of equal ones the lower.
-
-    A sample of the columns gives an upper bound, so that only about
-    ``sqrt(n_columns * n_smallest)`` columns must be ranked.
-    """
-    n_columns = values.shape[1]
-    if n_smallest == n_columns:
-        return np.tile(np.arange(n_columns), (len(values), 1))
-    stride = max(1, int(np.sqrt(n_columns / n_smallest)))
-    bounds = np.partition(values[:, ::stride], n_smallest - 1)[:, n_smallest - 1]
+    """Columns of the smallest values of each row, ascending; ties to the lower."""
     smallest = np.empty((len(values), n_smallest), dtype=np.intp)
-    for row, bound, columns in zip(values, bounds, smallest):
-        candidates = np.flatnonzero(row <= bound)
-        ranked = row[candidates]
-        last = np.partition(ranked, n_smallest - 1)[n_smallest - 1]
-        chosen = candidates[ranked <= last]
-        if len(chosen) > n_smallest:
-            tied = np.flatnonzero(row[chosen] == last)
-            chosen = np.delete(chosen, tied[n_smallest - len(chosen) :])
-        columns[:] = chosen
+    for row, columns in zip(values, smallest):
+        last = np.partition(row, n_smallest - 1)[n_smallest - 1]
+        is_small = row < last
+        tied = np.flatnonzero(row == last)[: n_smallest - is_small.sum()]
+        is_small[tied] = True
+        columns[:] = np.flatnonzero(is_small)
     return smallest
 
 

@@ -227,12 +227,8 @@ def quotas(distances, capacities, wanted):
     return counts + np.clip(n_missing - (np.cumsum(spare) - spare), 0, spare)
 
 
-def lenders_of(i, centers, sizes, wanted, nearest):
-    """The `nearest` clusters, and the next nearest if they have too few rows.
-
-    Returns their distances, too.
-    """
-    lenders = nearest
+def lenders_of(i, centers, sizes, wanted, lenders):
+    """The lenders, more if they have too few rows, and their distances."""
     if sizes[lenders].sum() < wanted:
         dist_sq = np.sum((centers - centers[i]) ** 2, axis=1)
         order = np.argsort(dist_sq, kind="stable")

@@ -8,7 +8,6 @@ cover* if
 .. math:: \text{remoteness}(x) = d(x) / \max_{i \in D} d_{D \setminus i}(x_i) > 1 .
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,17 +86,6 @@ class Explanation:
     neighbor_seen: np.ndarray | None = None
 
     @property
-    def doubts(self):
-        """Deprecated name of `posterior_variances`."""
-        warnings.warn(
-            "Explanation.doubts is now called posterior_variances. The old name will "
-            "be removed in the next version.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return self.posterior_variances
-
-    @property
     def outside(self):
         """Whether the query lies outside the cover; False where it is not known."""
         return bool(self.remoteness > 1)
@@ -161,11 +149,10 @@ class Explanation:
 
     def _answers(self):
         """Header and rows of the table of answers."""
+        parts: Any = self.posterior_variances, self.stds
         none = [None] * len(self.subdomains)
-        variances = (
-            none if self.posterior_variances is None else self.posterior_variances
-        )
-        answers = map(in_words, self.means, none if self.stds is None else self.stds)
+        variances, stds = (none if part is None else part for part in parts)
+        answers = map(in_words, self.means, stds)
         votes = [percent(vote.mean()) for vote in self.votes]
         measured = map(number, self.distances), map(number, variances)
         header = ["subdomain", "vote", "distance", "posterior variance", "answer"]

@@ -91,7 +91,7 @@ def test_queries_solve_the_constrained_problem_with_the_control_points(problem, 
         u = minimise(H, g, constraints, model.control_values_[part.control, 0])[:n]
         assert_allclose(mu, y.mean() + u @ part.y, atol=1e-6)
         error = 1.0 + NOISE + u @ (part.A @ u) - 2.0 * u @ K[:, 0]
-        assert_allclose(s**2 / model._amplitude_sq[0], error, atol=1e-6)
+        assert_allclose(s**2 / model.amplitude_sq_[0], error, atol=1e-6)
 
 
 def test_cosines_extend_the_multipliers_of_the_control_points(problem, rng):
@@ -111,7 +111,7 @@ def test_cosines_extend_the_multipliers_of_the_control_points(problem, rng):
         u = minimise(part.A, k, part.y[None], np.array([k @ h + shift]))
         assert_allclose(mu, y.mean() + u @ part.y, atol=1e-6)
         error = 1.0 + NOISE + u @ (part.A @ u) - 2.0 * u @ k
-        assert_allclose(s**2 / model._amplitude_sq[0], error, atol=1e-6)
+        assert_allclose(s**2 / model.amplitude_sq_[0], error, atol=1e-6)
 
 
 def test_shifts_by_cosines_are_huge_with_many_control_points(surface, queries):

@@ -34,14 +34,13 @@ BASELINES = [
 ]
 
 
-@pytest.mark.parametrize("value", [1e6, 1e12, 1e30])
 @pytest.mark.parametrize("baseline", BASELINES, ids=repr)
-def test_one_far_cell_spoils_no_other_answer(baseline, value, surface, queries):
+def test_one_far_cell_spoils_no_other_answer(baseline, surface, queries):
     X, y = surface
-    far = X.copy()
-    far[7, 1] = value
-    errors = [
-        np.sqrt(np.mean((clone(baseline).fit(rows, y).predict(queries) - truth) ** 2))
-        for rows, truth in ((X, wave(queries)), (far, wave(queries)))
-    ]
-    assert errors[1] < 1.5 * errors[0]
+    errors = []
+    for value in (X[7, 1], 1e6, 1e30):
+        rows = X.copy()
+        rows[7, 1] = value
+        answers = clone(baseline).fit(rows, y).predict(queries)
+        errors.append(np.sqrt(np.mean((answers - wave(queries)) ** 2)))
+    assert max(errors) < 1.5 * errors[0]

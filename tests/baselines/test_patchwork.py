@@ -41,7 +41,7 @@ def test_functions_of_two_cells_are_conditioned_to_be_equal(rng):
     centred = y - y.mean()
     assert_allclose(mean, y.mean() + weights[:40].T @ centred, atol=1e-6)
     variance = 1.02 - np.sum(k * weights, axis=0)
-    assert_allclose(std**2 / model._amplitude_sq[0], variance, atol=1e-6)
+    assert_allclose(std**2 / model.amplitude_sq_[0], variance, atol=1e-6)
 
 
 def test_a_border_without_rows_has_half_of_the_prior_variance(rng):

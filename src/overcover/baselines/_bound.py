@@ -25,8 +25,6 @@ and by Woodbury :math:`C^{-1} V^\top = \Lambda^{-1} V^\top B^{-1}`, so all terms
 sums over chunks of V.
 """
 
-from functools import reduce
-
 import numpy as np
 
 from .. import kernels
@@ -39,7 +37,7 @@ from .._linalg import (
 from .._parallel import run_tasks
 from .._weights import evidence_of
 from ..tuning._problem import START_NOISE, descend, standardize
-from ._sparse import fit_diagonal, make_inducing, squared_norms
+from ._sparse import fit_diagonal, make_inducing, squared_norms, summed
 
 # Iterations with one common factor of all length scales, and iterations of each.
 TIED_ITER, MAX_ITER = 15, 40
@@ -119,8 +117,7 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
         return value, by_scale, by_noise, (V * by_missed) @ V.T
 
     parts = run_tasks(backpropagate, zip(inducing.chunks(len(A))), n_jobs)
-    # Summed one by one, so that only a few m x m matrices exist at a time.
-    value, by_scale, by_noise, spread = reduce(_add, parts)
+    value, by_scale, by_noise, spread = summed(parts)
     inner = 0.5 * n_outputs * add_to_diagonal(-B_inv, 1.0) - spread
     W = L_inv.T @ inner @ L_inv - 0.5 * right @ right.T
     slopes = kernels.apply_with_slope(kernel, squared_distances(A_Z, A_Z))[1]
@@ -129,7 +126,3 @@ def negative_bound(theta, rule, kernel, X, Y, weights, Z, n_jobs=None):
     value += 0.5 * n * np.log(energy / n).sum()
     gradient = np.append(-2.0 * by_scale, noise * by_noise)
     return value / (n * n_outputs), gradient / (n * n_outputs)
-
-
-def _add(sums, parts):
-    return tuple(a + b for a, b in zip(sums, parts))

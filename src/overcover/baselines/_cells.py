@@ -9,12 +9,12 @@ from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_lower
 from .._parallel import run_tasks
 from .._validation import check_count
-from ._shared import SharedKernelGP, count_rows, in_chunks
+from .._weights import evidence_of
+from ._shared import SharedKernelGP
 
 MOST_FEATURES = 2
 # Patchwork kriging has a dense covariance of all control points.
 MOST_CONTROL_POINTS = 5000
-CHUNK = 2**14
 LEAST_VARIANCE = 1e-12
 
 
@@ -38,16 +38,12 @@ class Grid(NamedTuple):
         counts, d = np.array(self.n_cells), len(self.n_cells)
         along = (np.arange(n_control) + 0.5) / n_control if d > 1 else [0.5]
         points, sides = [], []
-        for index in np.ndindex(*self.n_cells):
-            for axis in range(d):
-                beyond = np.array(index)
-                beyond[axis] += 1
-                if beyond[axis] == counts[axis]:
-                    continue
-                pair = index, tuple(beyond)
-                cells = [np.ravel_multi_index(p, self.n_cells) for p in pair]
+        for index in map(np.array, np.ndindex(*self.n_cells)):
+            for axis in np.flatnonzero(index + 1 < counts):
+                beyond = index + (np.arange(d) == axis)
+                cells = [np.ravel_multi_index(i, self.n_cells) for i in (index, beyond)]
                 for share in along:
-                    place = np.array(index) + share
+                    place = index + share
                     place[axis] = beyond[axis]
                     points.append(self.low + place / counts * self.width)
                     sides.append(cells)
@@ -76,35 +72,16 @@ class Cell(NamedTuple):
     means: np.ndarray  # posterior mean there, shape (n_control, n_outputs)
 
 
-def make_cell(kernel, A, Y, noise, control, B) -> Cell:
-    """Fit the GP of one cell, with centred Y; a cell without rows keeps its prior."""
-    L, whitened = np.empty((0, 0)), Y
-    K_xB = half = np.empty((len(A), len(B)))
-    if len(A):
-        L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise))
-        whitened = solve_lower(L, Y)
-    if K_xB.size:
-        K_xB = kernels.cross(kernel, A, B)
-        half = solve_lower(L, K_xB)
-    means = half.T @ whitened
-    return Cell(A, L, whitened, noise, control, B, K_xB, half, means)
+def ask(cell, kernel, Q):
+    """What a cell's own rows say about queries, before the cells agree.
 
-
-class Posterior(NamedTuple):
-    """What a cell's own rows say about queries."""
-
-    K_xq: np.ndarray  # kernel values, shape (size, n_queries)
-    half: np.ndarray  # ``L^-1 K_xq``, same shape
-    mean: np.ndarray  # shape (n_queries, n_outputs)
-    variance: np.ndarray  # of the function, shape (n_queries,)
-
-
-def ask(cell, kernel, Q) -> Posterior:
-    """The posterior of a cell's GP, before the cells agree."""
+    Kernel values, and ``L^-1`` times them, shape (size, n_queries); means, shape
+    (n_queries, n_outputs); variances of the function, shape (n_queries,).
+    """
     K_xq = kernels.cross(kernel, cell.A, Q) if len(cell.A) else np.empty((0, len(Q)))
     half = solve_lower(cell.L, K_xq) if len(cell.A) else K_xq
     variance = kernels.diagonal(kernel, Q) - np.einsum("ij,ij->j", half, half)
-    return Posterior(K_xq, half, half.T @ cell.whitened, variance)
+    return K_xq, half, half.T @ cell.whitened, variance
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -114,7 +91,9 @@ class CellsGP(SharedKernelGP):
     cell_size: int = 500
     n_control: int = 5
 
-    def _tie(self, sides):
+    chunk = 2**14
+
+    def _tie(self, kernel, sides):
         """Make the cells agree; `sides` are the two cells of each control point."""
         raise NotImplementedError
 
@@ -123,7 +102,7 @@ class CellsGP(SharedKernelGP):
         raise NotImplementedError
 
     def _fit(self, X, Y, weight):
-        self._tune(X, Y, weight, self.cell_size)
+        _, weights = self._tune(X, Y, weight, self.cell_size)
         self._grid = make_grid(X, self.cell_size)
         self.n_cells_ = self._grid.n_cells
         self.control_points_, sides = self._grid.control_points(self.n_control)
@@ -134,27 +113,32 @@ class CellsGP(SharedKernelGP):
                 f"{MOST_CONTROL_POINTS}. Choose larger cells, or fewer points on each "
                 "border."
             )
-        noises = self._row_noises(len(X), weight)
-        owner = self._grid.cell_of(X)
+        kernel, A = self._in_units(X, self._grid.low)
+        _, B = self._in_units(self.control_points_, self._grid.low)
+        noises, owner = self._noise / weights, self._grid.cell_of(X)
+        Y = Y - self._Y_mean
 
         def fit_cell(j):
+            """The GP of one cell; without rows it keeps its prior."""
             rows = np.flatnonzero(owner == j)
             control = np.flatnonzero((sides == j).any(axis=1))
-            kernel, A = self._in_units(X[rows], self._grid.low)
-            _, B = self._in_units(self.control_points_[control], self._grid.low)
-            centred = Y[rows] - self._Y_mean
-            return make_cell(kernel, A, centred, noises[rows], control, B)
+            L, whitened = np.empty((0, 0)), Y[rows]
+            K_xB = half = np.empty((len(rows), len(control)))
+            if len(rows):
+                K = kernels.gram_lower(kernel, A[rows])
+                L, _ = cholesky(add_to_diagonal(K, noises[rows]))
+                whitened = solve_lower(L, Y[rows])
+            if K_xB.size:
+                K_xB = kernels.cross(kernel, A[rows], B[control])
+                half = solve_lower(L, K_xB)
+            known = A[rows], L, whitened, noises[rows], control, B[control]
+            return Cell(*known, K_xB, half, half.T @ whitened)
 
         tasks = ((j,) for j in range(int(np.prod(self.n_cells_))))
         self.cells_ = list(run_tasks(fit_cell, tasks, self.n_jobs))
-        self._tie(sides)
+        self._tie(kernel, sides)
         total = np.sum([np.sum(c.whitened**2, axis=0) for c in self.cells_], axis=0)
-        self._amplitude_sq = total / count_rows(len(X), weight)
-
-    def _predict_rows(self, X, return_std, noise=True):
-        mean, latent = in_chunks(self._answers, X, CHUNK)
-        latent = np.maximum(latent, LEAST_VARIANCE) if return_std else None
-        return self._predicted(mean, latent, self._amplitude_sq, noise)
+        self.amplitude_sq_ = total / evidence_of(weights).sum()
 
     def _answers(self, X):
         owner = self._grid.cell_of(X)
@@ -164,7 +148,7 @@ class CellsGP(SharedKernelGP):
             kernel, Q = self._in_units(X[rows], self._grid.low)
             mean[rows], variances = self._answer(j, kernel, Q)
             latent[rows] = variances.reshape(len(rows), -1)
-        return mean, latent
+        return mean, np.maximum(latent, LEAST_VARIANCE)
 
     def _check_options(self, n_features):
         check_count("cell_size", self.cell_size, 1, "500 suits most data.")

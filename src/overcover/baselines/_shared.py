@@ -48,17 +48,35 @@ class GPBaseline(WithMachine):
         return self
 
     def _tune(self, X, Y, weights, size):
-        """Tune the kernel on samples of `size` rows; returns the random state."""
+        """Tune the kernel on samples of `size` rows: random state, and all weights."""
         rng = check_random_state(self.random_state)
         machine = shared_gp(self.machine)
         machine.tune(X, Y, weights, min(size, len(X)), rng, self.n_jobs)
         self.machine_ = machine
         self._Y_mean = np.average(Y, axis=0, weights=weights)
-        return rng
+        return rng, np.ones(len(X)) if weights is None else weights
 
 
 class SharedKernelGP(GPBaseline):
     """A baseline whose parts share the hyperparameters of one GP."""
+
+    # Queries in a chunk.
+    chunk = 2048
+
+    def _answers(self, X):
+        """Means, and variances of the function, for a chunk of queries.
+
+        Less the mean output, and before the amplitude; shapes (n_queries, n_outputs)
+        and the same or (n_queries, 1).
+        """
+        raise NotImplementedError
+
+    def _predict_rows(self, X, return_std, noise=True):
+        mean, latent = in_chunks(self._answers, X, self.chunk)
+        if not return_std:
+            return Prediction(mean + self._Y_mean, None)
+        variance = latent + self._noise if noise else latent
+        return Prediction(mean + self._Y_mean, np.sqrt(variance * self.amplitude_sq_))
 
     def _in_units(self, X, center):
         """The kernel, and rows in its units; only a named kernel allows a centre."""
@@ -70,32 +88,12 @@ class SharedKernelGP(GPBaseline):
     def _noise(self):
         return np.exp(self.machine_.theta_[0][-1])
 
-    def _row_noises(self, n_samples, weights):
-        """Noise of each row, shape (n_samples,): a row of weight w is w equal rows."""
-        noise = self._noise
-        return np.full(n_samples, noise) if weights is None else noise / weights
 
-    def _predicted(self, mean, latent, amplitude_sq, noise) -> Prediction:
-        """Predictions from means, and from variances (n,) or (n, n_outputs) or None."""
-        if latent is None:
-            return Prediction(mean + self._Y_mean, None)
-        variance = latent + self._noise if noise else latent
-        std = np.sqrt(variance.reshape(len(mean), -1) * amplitude_sq)
-        return Prediction(mean + self._Y_mean, std)
-
-
-def in_chunks(answer, X, size):
+def in_chunks(answer, X, size, n_jobs=1):
     """What `answer` returns, a tuple of arrays, for chunks of queries in float64."""
-    chunks = (X[i : i + size].astype(np.float64) for i in range(0, len(X), size))
-    return [
-        None if p[0] is None else np.concatenate(p) for p in zip(*map(answer, chunks))
-    ]
-
-
-def count_rows(n_samples, weights, rows=slice(None)):
-    """How many observations some rows stand for."""
-    counts = np.ones(n_samples) if weights is None else evidence_of(weights)
-    return counts[rows].sum()
+    chunks = ((X[i : i + size].astype(np.float64),) for i in range(0, len(X), size))
+    parts = zip(*run_tasks(answer, chunks, n_jobs))
+    return [None if part[0] is None else np.concatenate(part) for part in parts]
 
 
 def shared_gp(machine) -> GP:
@@ -168,6 +166,19 @@ class PartsGP(GPBaseline):
                 spread = answer.variance if noise else answer.function
                 variances[places[k], k] = spread
         return combination.mixture(shares[:, :, None], means, variances)
+
+
+def log_evidence(L, amplitude_sq, weights, log_noise):
+    """Log marginal likelihood of some rows, summed over outputs, up to a constant.
+
+    From the Cholesky factor of their kernel matrix, and the amplitudes that maximise
+    it (see `overcover.tuning.likelihood`).
+    """
+    n, n_outputs = evidence_of(weights).sum(), len(amplitude_sq)
+    value = -0.5 * n * np.log(amplitude_sq).sum() - n_outputs * np.log(np.diag(L)).sum()
+    if np.isfinite(log_noise):  # without noise, weights make no difference
+        value -= 0.5 * n_outputs * (n - len(L)) * log_noise
+    return value
 
 
 def own_theta(machine, X, Y, weights):

@@ -4,14 +4,20 @@ Notation as in `overcover.baselines.sparse_gp`, which has the formulas.
 """
 
 import warnings
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import kernels
-from .._linalg import add_to_diagonal, cholesky, solve_cholesky, solve_lower
+from .._linalg import (
+    add_to_diagonal,
+    cholesky,
+    solve_cholesky,
+    solve_lower,
+    solve_lower_transposed,
+)
 from .._neighbors import nearest_centers
 from .._parallel import one_thread_per_worker, run_tasks
 from .._streams import without_far_cells
@@ -46,15 +52,20 @@ class Inducing(NamedTuple):
 
     def unwhiten(self, b):
         """``L^-T b``: ``K_nm`` times it is ``V.T @ b``."""
-        return solve_triangular(self.L, b, lower=True, trans=1)
+        return solve_lower_transposed(self.L, b)
 
     def missed(self, A, V):
         """``diag(K - Q)``, shape (n,)."""
         return kernels.diagonal(self.kernel, A) - squared_norms(V)
 
+    @property
+    def n_at_once(self):
+        """Rows in a chunk: at least m, so that m x m sums do not dominate."""
+        return max(len(self.A), CHUNK)
+
     def chunks(self, n_rows):
-        """Slices of at least m rows, so that m x m sums do not dominate."""
-        step = max(len(self.A), CHUNK)
+        """Slices of so many rows."""
+        step = self.n_at_once
         return [slice(i, i + step) for i in range(0, n_rows, step)]
 
 
@@ -216,18 +227,20 @@ def fit_blocks(inducing, A, Y, weights, partition, n_jobs):
     for rows, (L, W, z) in zip(clusters, factors):
         misfit = z - W @ b
         energy += squared_norms(misfit)
-        P = solve_triangular(L, misfit, lower=True, trans=1)
+        P = solve_lower_transposed(L, misfit)
         alpha = inducing.unwhiten(b - W.T @ misfit)
         blocks.append(Block(A[rows], L, W, P, alpha))
     return Blocked(inducing, L_B, blocks, partition.centers), energy
 
 
+def summed(parts):
+    """Sums of the arrays of all parts, in their order; few parts exist at a time."""
+    return reduce(lambda sums, part: tuple(map(np.add, sums, part)), parts)
+
+
 def solve_condensed(parts):
-    """``L_B`` and b from ``W^T W`` and ``W^T z`` of chunks, summed in their order."""
-    gram, right = map(np.array, next(parts))
-    for more_gram, more_right in parts:
-        gram += more_gram
-        right += more_right
+    """``L_B`` and b from ``W^T W`` and ``W^T z`` of chunks."""
+    gram, right = summed(parts)
     L_B, _ = cholesky(add_to_diagonal(gram, 1.0), "B = I + V Lambda^-1 V^T")
     return L_B, solve_cholesky(L_B, right)
 

@@ -33,12 +33,11 @@ from .._linalg import (
 from .._parallel import run_tasks
 from .._streams import center_of, without_far_cells
 from .._validation import check_choice, check_count
+from .._weights import evidence_of
 from ..partition import partition_rows
-from ._shared import SharedKernelGP, count_rows, in_chunks
+from ._shared import SharedKernelGP
 
 RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
-# Queries in a chunk, whatever the number of experts.
-CHUNK = 2048
 # Lower limit of posterior variances, relative to the prior's: inverses must exist.
 LEAST_SHARE = 1e-12
 
@@ -99,19 +98,22 @@ class CommitteeGP(SharedKernelGP):
         check_count("expert_size", self.expert_size, 1, "500 suits most data.")
 
     def _fit(self, X, Y, weight):
-        rng = self._tune(X, Y, weight, self.expert_size)
-        self._center = center_of(X)
-        noises = self._row_noises(len(X), weight)
+        rng, weights = self._tune(X, Y, weight, self.expert_size)
+        self._center, noises = center_of(X), self._noise / weights
         sets = self._sets(X / self.machine_.length_scales(X), rng)
 
         def fit_expert(rows):
             kernel, A = self._in_units(X[rows], self._center)
-            return make_expert(kernel, A, Y[rows] - self._Y_mean, noises[rows])
+            K, y = kernels.gram_lower(kernel, A), Y[rows] - self._Y_mean
+            L, _ = cholesky(add_to_diagonal(K, noises[rows]))
+            alpha = solve_cholesky(L, y)
+            amplitude_sq = np.einsum("ij,ij->j", y, alpha)
+            return Expert(A, alpha, pack_lower(inverse_factor(L)), amplitude_sq)
 
         self.experts_ = list(run_tasks(fit_expert, zip(sets), self.n_jobs))
         # All experts of "grbcm" have the common rows, so leave out the first.
         first = 1 if self.rule == "grbcm" else 0
-        n_counted = sum(count_rows(len(X), weight, rows) for rows in sets[first:])
+        n_counted = sum(evidence_of(weights)[rows].sum() for rows in sets[first:])
         total = np.sum([e.amplitude_sq for e in self.experts_[first:]], axis=0)
         self.amplitude_sq_ = total / n_counted
 
@@ -127,12 +129,7 @@ class CommitteeGP(SharedKernelGP):
         common = np.sort(rng.permutation(len(X_metric))[:n_common])
         return [common, *(np.union1d(common, rows) for rows in clusters)]
 
-    def _predict_rows(self, X, return_std, noise=True):
-        mean, latent = in_chunks(self._combined, X, CHUNK)
-        latent = np.maximum(latent, 0.0) if return_std else None
-        return self._predicted(mean, latent, self.amplitude_sq_, noise)
-
-    def _combined(self, X):
+    def _answers(self, X):
         kernel, B = self._in_units(X, self._center)
 
         def ask(expert):
@@ -144,15 +141,8 @@ class CommitteeGP(SharedKernelGP):
         answers = run_tasks(ask, zip(self.experts_), self.n_jobs)
         means, explained = map(np.array, zip(*answers))
         variances = np.maximum(prior - explained, LEAST_SHARE * prior)
-        return combine(self.rule, means, variances, prior)
-
-
-def make_expert(kernel, A, Y, row_noise) -> Expert:
-    """Fit one expert to rows A, in units of the kernel, and centred outputs Y."""
-    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), row_noise))
-    alpha = solve_cholesky(L, Y)
-    amplitude_sq = np.einsum("ij,ij->j", Y, alpha)
-    return Expert(A, alpha, pack_lower(inverse_factor(L)), amplitude_sq)
+        mean, variance = combine(self.rule, means, variances, prior)
+        return mean, np.maximum(variance, 0.0)[:, None]
 
 
 def combine(rule, means, variances, prior):

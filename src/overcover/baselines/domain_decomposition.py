@@ -18,7 +18,6 @@ the kernel is its similarity.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,13 +29,6 @@ from ._cells import CellsGP, ask
 EXTENSIONS = ("posterior", "cosine")
 # Steps that refine the coefficients of a shift, whose matrix is nearly singular.
 REFINEMENTS = 3
-
-
-class Tie(NamedTuple):
-    """What moves the predictions of one cell to the values at its borders."""
-
-    coefficients: np.ndarray  # of the shift, shape (n_control, n_outputs)
-    energy: np.ndarray  # ``e = y^T A^-1 y``, shape (n_outputs,)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -57,7 +49,7 @@ class DomainDecompositionGP(CellsGP):
 
     Attributes
     ----------
-    machine_, cells_, n_cells_, control_points_, control_values_
+    machine_, cells_, n_cells_, control_points_, control_values_, amplitude_sq_
         As in `PatchworkGP`.
 
     Examples
@@ -77,22 +69,21 @@ class DomainDecompositionGP(CellsGP):
 
     extension: str = "posterior"
 
-    def _tie(self, sides):
+    def _tie(self, kernel, sides):
         self.control_values_ = agreed_values(self.cells_, sides, self.n_outputs_)
-        self._ties = [self._make_tie(cell) for cell in self.cells_]
+        self._coefficients = [self._shift(kernel, cell) for cell in self.cells_]
 
-    def _make_tie(self, cell) -> Tie:
-        """What gives a cell the agreed values at its control points."""
+    def _shift(self, kernel, cell):
+        """Coefficients of the shift of a cell, shape (n_control, n_outputs)."""
         shift = self.control_values_[cell.control] - cell.means
         if not len(shift):
-            return Tie(shift, energy_of(cell))
-        kernel, _ = self._in_units(self.control_points_[:1], self._grid.low)
+            return shift
         rho = self._similarity(kernel, cell, cell.B, cell.K_xB, cell.half)
         L, _ = cholesky(rho, "A border's matrix")
         coefficients = solve_cholesky(L, shift)
         for _ in range(REFINEMENTS):
             coefficients += solve_cholesky(L, shift - rho @ coefficients)
-        return Tie(coefficients, energy_of(cell))
+        return coefficients
 
     def _similarity(self, kernel, cell, Q, K_xq, half):
         """Similarities of the control points and the queries Q of one cell."""
@@ -102,13 +93,14 @@ class DomainDecompositionGP(CellsGP):
         return kernels.cross(kernel, cell.B, Q) - cell.half.T @ half
 
     def _answer(self, j, kernel, Q):
-        cell, tie = self.cells_[j], self._ties[j]
+        cell = self.cells_[j]
         K_xq, half, mean, variance = ask(cell, kernel, Q)
         if not len(cell.control):
             return mean, variance
-        shift = self._similarity(kernel, cell, Q, K_xq, half).T @ tie.coefficients
+        shift = self._similarity(kernel, cell, Q, K_xq, half).T @ self._coefficients[j]
         # Outputs that are zero in the whole cell are not shifted.
-        energy = np.where(tie.energy > 0, tie.energy, np.inf)
+        energy = energy_of(cell)
+        energy = np.where(energy > 0, energy, np.inf)
         return mean + shift, variance[:, None] + shift**2 / energy
 
     def _check_options(self, n_features):

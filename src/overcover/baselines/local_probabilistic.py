@@ -20,9 +20,9 @@ from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_lower
 from .._validation import check_count
 from .._weights import evidence_of
-from ..machines import Prediction
-from ._shared import SharedKernelGP
-from .neighborhood import make_index, one_by_one
+from ..machines import Answer
+from ._shared import SharedKernelGP, log_evidence
+from .neighborhood import NearestRows
 
 # A mode has at least so many rows, and this share of the neighbours.
 LEAST_ROWS, LEAST_SHARE = 5, 0.05
@@ -35,15 +35,13 @@ LEAST_AMPLITUDE, LEAST_VARIANCE = 1e-12, 1e-15
 class Mode(NamedTuple):
     """The answer of one mode to one query, and how it explains its own rows."""
 
-    mean: np.ndarray  # shape (n_outputs,)
-    posterior: float  # variance of the function, kernel scale
-    amplitude_sq: np.ndarray  # shape (n_outputs,)
+    answer: Answer
     log_likelihood: float
     closeness: float  # the sum of the similarities of its rows to the query
 
 
 @dataclass(eq=False, repr=False)
-class LocalProbabilisticRegression(SharedKernelGP):
+class LocalProbabilisticRegression(NearestRows, SharedKernelGP):
     """A local GP for every query and every mode of its neighbours' outputs.
 
     A baseline for comparisons. Choose it over `NeighborhoodRegressor` where one input
@@ -99,39 +97,18 @@ class LocalProbabilisticRegression(SharedKernelGP):
         check_count("n_modes", self.n_modes, 1, "3 suits most data.")
 
     def _fit(self, X, Y, weights):
-        self._tune(X, Y, weights, self.n_neighbors)
-        self.length_scales_ = self.machine_.length_scales(X)
-        self._index = make_index(X / self.length_scales_)
-        # Copies, because the user may change X and Y later.
-        self._X, self._Y = X.copy(), Y.copy()
-        self._weights = np.ones(len(X)) if weights is None else weights
+        _, weights = self._tune(X, Y, weights, self.n_neighbors)
+        self._keep(X, Y, weights)
         self._output_scale = Y.std(axis=0)
 
-    def _predict_rows(self, X, return_std, noise=True):
-        size = min(self.n_neighbors, len(self._X))
-
-        def answer_block(queries):
-            near = self._index.nearest(queries / self.length_scales_, size)
-            return [self._best_mode(*pair) for pair in zip(queries, near)]
-
-        modes = one_by_one(answer_block, X, len(self._X), self.n_jobs)
-        mean = np.array([mode.mean for mode in modes])
-        if not return_std:
-            return Prediction(mean, None)
-        variances = [
-            mode.amplitude_sq * (mode.posterior + noise * self._noise) for mode in modes
-        ]
-        return Prediction(mean, np.sqrt(variances))
-
-    def _best_mode(self, query, near) -> Mode:
-        """The most probable mode among some neighbours."""
-        Y, weights = self._Y[near], self._weights[near]
-        kernel, rows = self._in_units(np.vstack([self._X[near], query]), query)
+    def _answer(self, query, X, Y, weights, variance):
+        """That of the most probable mode of some neighbours."""
+        kernel, rows = self._in_units(np.vstack([X, query]), query)
         A, q = rows[:-1], rows[-1:]
         counts = evidence_of(weights)
         # Rows of outputs that do not vary anywhere are all in one place.
         scale = np.where(self._output_scale > 0, self._output_scale, np.inf)
-        least = max(LEAST_ROWS, int(np.ceil(LEAST_SHARE * len(near))))
+        least = max(LEAST_ROWS, int(np.ceil(LEAST_SHARE * len(Y))))
         best, best_score = [], -np.inf
         for k in range(1, self.n_modes + 1):
             labels = clusters_in(Y / scale, k) if k > 1 else np.zeros(len(Y), int)
@@ -139,38 +116,35 @@ class LocalProbabilisticRegression(SharedKernelGP):
             if k > 1 and sizes.min() < least:
                 continue
             chosen = [labels == m for m in range(k)]
+            fixed = q, self._noise, self._output_scale
             modes = [
-                answer_mode(
-                    kernel, A[i], Y[i], weights[i], q, self._noise, self._output_scale
-                )
-                for i in chosen
+                answer_mode(kernel, A[i], Y[i], weights[i], *fixed) for i in chosen
             ]
             n = np.array([counts[i].sum() for i in chosen])
             price = n * np.log(n.sum() / n) + Y.shape[1] * np.log(np.maximum(n, 1.0))
             score = sum(mode.log_likelihood for mode in modes) - price.sum()
             if score > best_score:
                 best, best_score = modes, score
-        return max(best, key=lambda mode: mode.closeness)
+        return max(best, key=lambda mode: mode.closeness).answer
 
 
 def answer_mode(kernel, A, Y, weights, q, noise, output_scale) -> Mode:
     """Fit a GP to the rows of a mode, in units of the kernel, and answer one query."""
     mean = np.average(Y, axis=0, weights=weights)
-    K_xq, counts = kernels.cross(kernel, A, q), evidence_of(weights)
+    K_xq = kernels.cross(kernel, A, q)
     L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))
     z_y, z_q = np.split(solve_lower(L, np.hstack([Y - mean, K_xq])), [len(mean)], 1)
-    n, n_outputs = counts.sum(), len(mean)
-    amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / n
+    amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / evidence_of(weights).sum()
     least = LEAST_AMPLITUDE * output_scale**2 + 1e-300
-    value = -0.5 * n * np.log(np.maximum(amplitude_sq, least)).sum()
-    value -= n_outputs * np.log(np.diag(L)).sum()
-    if noise > 0:  # without noise, weights make no difference
-        value -= 0.5 * n_outputs * (n - len(A)) * np.log(noise)
+    log_noise = np.log(noise) if noise > 0 else -np.inf
+    value = log_evidence(L, np.maximum(amplitude_sq, least), weights, log_noise)
     unexplained = float(kernels.diagonal(kernel, q)[0] - np.sum(z_q**2))
     closeness = float(weights @ kernels.similarity(kernel, K_xq, A, q)[:, 0])
-    answer = mean + z_q[:, 0] @ z_y
     posterior = max(unexplained, LEAST_VARIANCE)
-    return Mode(answer, posterior, amplitude_sq, value, closeness)
+    variance = (amplitude_sq * (posterior + noise))[None]
+    function = (amplitude_sq * posterior)[None]
+    answer = Answer((mean + z_q[:, 0] @ z_y)[None], variance, None, function)
+    return Mode(answer, value, closeness)
 
 
 def clusters_in(Y, n_clusters):

@@ -45,15 +45,13 @@ class Gate:
 
     def __init__(self, Z, shares, weights, sharpness):
         rows, experts = np.nonzero(shares)
-        row_weights = shares[rows, experts]
-        if weights is not None:
-            row_weights = row_weights * weights[rows]
         self.n_experts = shares.shape[1]
         self.classifier = LogisticRegression(C=sharpness, max_iter=300)
         if self.n_experts > 1:
             # Where experts are apart, borders could get narrower without end.
             with one_thread_per_worker(), warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
+                row_weights = shares[rows, experts] * weights[rows]
                 self.classifier.fit(Z[rows], experts, row_weights)
 
     def shares(self, Z):
@@ -153,13 +151,14 @@ class MixtureGP(PartsGP):
         check_choice("assignment", self.assignment, ASSIGNMENTS)
 
     def _fit(self, X, Y, weights):
-        rng = self._tune(X, Y, weights, self.expert_size)
+        rng, all_weights = self._tune(X, Y, weights, self.expert_size)
+        is_equal = weights is None and self.assignment == "hard"
         self.length_scales_ = self.machine_.length_scales(X)
         Z = without_far_cells(X / self.length_scales_)[:]
         n_experts = max(1, -(-len(X) // self.expert_size))
         parts = partition_rows(Z, n_experts, self.partition, self.n_jobs, rng)
         shares = np.eye(len(parts.centers))[parts.labels]
-        data = X, Y, weights, Z
+        data = X, Y, all_weights, is_equal, Z
         best, self.n_rounds_ = self._round(*data, shares), 0
         while self.n_rounds_ < self.n_rounds:
             moved = self._round(*data, self._assigned(best))
@@ -169,15 +168,13 @@ class MixtureGP(PartsGP):
         self.states_, self._gate, self.shares_ = best.states, best.gate, best.shares
         self.machine_.calibrate(self.states_)
 
-    def _round(self, X, Y, weights, Z, shares) -> Round:
+    def _round(self, X, Y, weights, is_equal, Z, shares) -> Round:
         """Fit experts and gate to an assignment, and leave out every row."""
         rows_of = [np.flatnonzero(column) for column in shares.T]
-        all_weights = np.ones(len(X)) if weights is None else weights
-        is_equal = weights is None and self.assignment == "hard"
 
         def part(k):
             rows = rows_of[k]
-            own = None if is_equal else all_weights[rows] * shares[rows, k]
+            own = None if is_equal else weights[rows] * shares[rows, k]
             return rows, own, own_theta(self.machine_, X[rows], Y[rows], own)
 
         experts = range(shares.shape[1])
@@ -206,7 +203,7 @@ class MixtureGP(PartsGP):
         for gate, gate_shares in zip(gates, held_out):
             with np.errstate(divide="ignore"):
                 scores = np.log(gate_shares) + densities.T
-            total = float(evidence_of(all_weights) @ finite(logsumexp(scores, axis=1)))
+            total = float(evidence_of(weights) @ finite(logsumexp(scores, axis=1)))
             rounds.append(Round(self.states_, gate, shares, scores, total))
         return max(rounds, key=lambda one: one.total)
 

@@ -18,10 +18,10 @@ from sklearn.utils import check_random_state
 
 from .._neighbors import BruteIndex
 from .._notes import noted
-from .._parallel import one_thread_per_worker, run_tasks
+from .._parallel import one_thread_per_worker
 from .._validation import all_or_nothing, check_count, check_training_data
-from ..machines import Prediction, make_machine
-from ._shared import WithMachine
+from ..machines import Answer, Prediction, make_machine
+from ._shared import WithMachine, in_chunks
 
 # Distances in memory per worker: 8 MB.
 BLOCK_DISTANCES = 2**20
@@ -56,17 +56,44 @@ def make_index(rows):
     return BruteIndex(rows)
 
 
-def one_by_one(answer_block, X, n_samples, n_jobs):
-    """The answers to all queries, from a function of a few of them, on threads."""
-    step = int(np.clip(BLOCK_DISTANCES // n_samples, 1, MOST_QUERIES))
-    X = X.astype(np.float64, copy=False)
-    blocks = ((X[i : i + step],) for i in range(0, len(X), step))
-    parts = run_tasks(answer_block, blocks, n_jobs)
-    return [answer for part in parts for answer in part]
+class NearestRows(WithMachine):
+    """Rows that are kept as they are; a subclass answers queries from the nearest."""
+
+    n_neighbors: int
+
+    def _keep(self, X, Y, weight):
+        self.length_scales_ = self.machine_.length_scales(X)
+        self._index = make_index(X / self.length_scales_)
+        # Copies, because the user may change X and Y later.
+        self._X, self._Y, self._weight = X.copy(), Y.copy(), weight
+
+    def _answer(self, query, X, Y, weight, variance) -> Answer:
+        """The answer of some rows to one query, shape (1, n_features)."""
+        raise NotImplementedError
+
+    def _predict_rows(self, X, return_std, noise=True):
+        size = min(self.n_neighbors, len(self._X))
+
+        def answer_one(query, near):
+            weight = None if self._weight is None else self._weight[near]
+            rows = self._X[near], self._Y[near], weight
+            return self._answer(query[None], *rows, return_std)
+
+        def answer_some(queries):
+            near = self._index.nearest(queries / self.length_scales_, size)
+            answers = list(map(answer_one, queries, near))
+            mean = np.concatenate([answer.mean for answer in answers])
+            if not return_std:
+                return mean, None
+            spread = [a.variance if noise else a.function for a in answers]
+            return mean, np.sqrt(np.concatenate(spread))
+
+        step = int(np.clip(BLOCK_DISTANCES // len(self._X), 1, MOST_QUERIES))
+        return Prediction(*in_chunks(answer_some, X, step, self.n_jobs))
 
 
 @dataclass(eq=False, repr=False)
-class NeighborhoodRegressor(WithMachine):
+class NeighborhoodRegressor(NearestRows):
     """A local machine for every query, on the query's nearest rows.
 
     The baseline for the speed-ups of `overcover.OverlappingCoverRegressor`. `fit` only
@@ -138,49 +165,23 @@ class NeighborhoodRegressor(WithMachine):
         given = weight
         weight = machine.weigh(X, weight, X_target, rng)
         machine.tune(X, Y, weight, size, rng, self.n_jobs)
-        self.length_scales_ = machine.length_scales(X)
-        self._targets, self._n_targets = X[:0].copy(), self.n_targets
+        self.machine_ = machine
+        self._keep(X, Y, weight)
+        self._targets = None
         if X_target is not None and self.n_targets is not None:
             self._targets = np.array(X_target, dtype=np.float64)
             self._target_index = make_index(self._targets / self.length_scales_)
-            weight = given  # queries weigh their own neighbours
-        self._index = make_index(X / self.length_scales_)
-        # Copies, because the user may change X and Y later.
-        self._X, self._Y, self._weight = X.copy(), Y.copy(), weight
-        self.machine_ = machine
+            self._n_targets = min(self.n_targets, len(self._targets))
+            self._weight = given  # queries weigh their own neighbours
         return self
 
-    def _predict_rows(self, X, return_std, noise=True):
-        size = min(self.n_neighbors, len(self._X))
-
-        def answer_block(queries):
-            asked = queries / self.length_scales_
-            near = self._index.nearest(asked, size)
-            targets = np.empty((len(queries), 0), dtype=np.intp)
-            if len(self._targets):
-                n_targets = min(self._n_targets, len(self._targets))
-                targets = self._target_index.nearest(asked, n_targets)
-            return [answer_one(*parts) for parts in zip(queries, near, targets)]
-
-        def answer_one(query, near, targets):
-            weight = None if self._weight is None else self._weight[near]
-            X, Y = self._X[near], self._Y[near]
-            if len(targets):
-                weight = self._weigh(X, weight, self._targets[targets])
-            return self.machine_.answer_once(X, Y, weight, query[None], return_std)
-
-        answers = one_by_one(answer_block, X, len(self._X), self.n_jobs)
-        mean = np.concatenate([answer.mean for answer in answers])
-        if not return_std:
-            return Prediction(mean, None)
-        variance = np.concatenate(
-            [answer.variance if noise else answer.function for answer in answers]
-        )
-        return Prediction(mean, np.sqrt(variance))
-
-    def _weigh(self, X, weight, targets):
-        """Weights of some rows by these targets; those of the fit stay as they are."""
-        with warnings.catch_warnings(), noted():
-            # The nearest targets of one query seldom resemble its neighbours.
-            warnings.simplefilter("ignore", UserWarning)
-            return copy(self.machine_).weigh(X, weight, targets, 0)
+    def _answer(self, query, X, Y, weight, variance):
+        if self._targets is not None:
+            scaled = query / self.length_scales_
+            near = self._target_index.nearest(scaled, self._n_targets)[0]
+            with warnings.catch_warnings(), noted():
+                # The nearest targets of one query seldom resemble its neighbours.
+                warnings.simplefilter("ignore", UserWarning)
+                # A copy, so that the weights of the fit stay as they are.
+                weight = copy(self.machine_).weigh(X, weight, self._targets[near], 0)
+        return self.machine_.answer_once(X, Y, weight, query, variance)

@@ -51,6 +51,8 @@ class PatchworkGP(CellsGP):
     control_points_ : ndarray of shape (n_control_points, n_features_in_)
     control_values_ : ndarray of shape (n_control_points, n_outputs_)
         Differences from the mean output.
+    amplitude_sq_ : ndarray of shape (n_outputs_,)
+        Variance of the signal, from the marginal likelihoods of all cells.
 
     Examples
     --------
@@ -66,42 +68,32 @@ class PatchworkGP(CellsGP):
     True
     """
 
-    def _tie(self, sides):
-        kernel, _ = self._in_units(self.control_points_, self._grid.low)
-        self._factors = [control_factor(kernel, cell) for cell in self.cells_]
-        self.control_values_, self._spread = agree(
-            self.cells_, self._factors, len(self.control_points_), self.n_outputs_
-        )
+    def _tie(self, kernel, sides):
+        """The most likely values at all control points, and their covariance."""
+        n_points, self._factors = len(sides), []
+        weighted = np.zeros((n_points, self.n_outputs_))
+        precision = np.zeros((n_points, n_points))
+        for cell in self.cells_ if n_points else ():
+            C = kernels.gram(kernel, cell.B) - cell.half.T @ cell.half
+            add_to_diagonal(C, CONTROL_JITTER)
+            self._factors.append(cholesky(C, "A border's matrix")[0])
+            C_inv = solve_cholesky(self._factors[-1], np.eye(len(C)))
+            precision[np.ix_(cell.control, cell.control)] += C_inv
+            weighted[cell.control] += C_inv @ cell.means
+        self.control_values_ = self._spread = weighted
+        if n_points:
+            L, _ = cholesky(precision, "The borders' matrix")
+            self.control_values_ = solve_cholesky(L, weighted)
+            self._spread = solve_cholesky(L, np.eye(n_points))
 
     def _answer(self, j, kernel, Q):
-        cell, L_control = self.cells_[j], self._factors[j]
+        cell = self.cells_[j]
         _, half, mean, variance = ask(cell, kernel, Q)
         if not len(cell.control):
             return mean, variance
         c = kernels.cross(kernel, cell.B, Q) - cell.half.T @ half
-        w = solve_cholesky(L_control, c)
+        w = solve_cholesky(self._factors[j], c)
         mean += w.T @ (self.control_values_[cell.control] - cell.means)
         spread = self._spread[np.ix_(cell.control, cell.control)]
         variance -= np.einsum("ij,ij->j", c, w)
         return mean, variance + np.einsum("ij,ij->j", w, spread @ w)
-
-
-def control_factor(kernel, cell):
-    """Cholesky factor of a cell's posterior covariance at its control points."""
-    if not len(cell.B):
-        return np.empty((0, 0))
-    C = kernels.gram(kernel, cell.B) - cell.half.T @ cell.half
-    return cholesky(add_to_diagonal(C, CONTROL_JITTER), "A border's matrix")[0]
-
-
-def agree(cells, factors, n_points, n_outputs):
-    """The most likely values at all control points, and their covariance."""
-    weighted, precision = np.zeros((n_points, n_outputs)), np.zeros((n_points,) * 2)
-    if not n_points:
-        return weighted, precision
-    for cell, L_control in zip(cells, factors):
-        C_inv = solve_cholesky(L_control, np.eye(len(cell.control)))
-        precision[np.ix_(cell.control, cell.control)] += C_inv
-        weighted[cell.control] += C_inv @ cell.means
-    L, _ = cholesky(precision, "The borders' matrix")
-    return solve_cholesky(L, weighted), solve_cholesky(L, np.eye(n_points))

@@ -40,14 +40,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import kernels
 from .._numbers import numbers_of
-from .._parallel import run_tasks
 from .._streams import center_of, without_far_cells
 from .._validation import as_training_shape, check_choice, check_count, check_queries
 from .._weights import evidence_of
 from ..machines import Prediction
 from ..partition import partition_rows
 from ._bound import climb_bound
-from ._shared import SharedKernelGP, shared_gp
+from ._shared import SharedKernelGP, in_chunks, shared_gp
 from ._sparse import choose_inducing, fit_blocks, fit_diagonal, make_inducing
 
 # Maximisations of the bound, each with new inducing points.
@@ -140,7 +139,6 @@ default="kmeans"
     def _check_options(self, n_features):
         check_choice("method", self.method, METHODS)
         check_count("n_inducing", self.n_inducing, 1, "500 suits most data.")
-        self._checked_inducing(n_features)
         check_choice("tuning", self.tuning, ("local", "bound"))
         kernel = shared_gp(self.machine).kernel
         if self.tuning == "bound" and kernels.is_object(kernel):
@@ -152,10 +150,8 @@ default="kmeans"
     def _fit(self, X, Y, weights):
         how = self._checked_inducing(X.shape[1])
         n_inducing = self.n_inducing if isinstance(how, str) else len(how)
-        rng = self._tune(X, Y, weights, n_inducing)
+        rng, weights = self._tune(X, Y, weights, n_inducing)
         machine, self._center = self.machine_, center_of(X)
-        if weights is None:
-            weights = np.ones(len(X))
         scales = machine.length_scales(X)
         points = choose_inducing(how, X, scales, weights, n_inducing, rng)
         for _ in range(N_CLIMBS if self.tuning == "bound" else 0):
@@ -198,11 +194,11 @@ default="kmeans"
         deviation of zero. Shapes are those of `predict`.
         """
         check_is_fitted(self)
-        _, eta = self._answers(check_queries(self, X), True)
+        _, eta = self._means_and_etas(check_queries(self, X), True)
         return as_training_shape(self, np.outer(eta, self.amplitude_sq_))
 
     def _predict_rows(self, X, return_std, noise=True):
-        mean, eta = self._answers(X, return_std)
+        mean, eta = self._means_and_etas(X, return_std)
         if not return_std:
             return Prediction(mean, None)
         eta = eta if noise else eta - self._noise
@@ -218,15 +214,13 @@ default="kmeans"
         variance = np.outer(np.maximum(eta, 0.0), self.amplitude_sq_)
         return Prediction(mean, np.sqrt(variance))
 
-    def _answers(self, X, variance):
+    def _means_and_etas(self, X, variance):
         """Means, and variances for amplitude one, in chunks of queries."""
 
-        def answer(rows):
-            queries = X[rows].astype(np.float64)
+        def answer(queries):
             A = self._in_units(queries, self._center)[1]
             return self.state_.answer(A, queries / self.length_scales_, variance)
 
-        chunks = self.state_.inducing.chunks(len(X))
-        means, etas = zip(*run_tasks(answer, zip(chunks), self.n_jobs))
-        mean = np.concatenate(means) + self._Y_mean
-        return mean, np.concatenate(etas) if variance else None
+        step = self.state_.inducing.n_at_once
+        mean, eta = in_chunks(answer, X, step, self.n_jobs)
+        return mean + self._Y_mean, eta

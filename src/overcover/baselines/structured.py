@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._neighbors import BruteIndex
 from .._optimize import minimize_batch
-from .._parallel import one_thread_per_worker, run_tasks
+from .._parallel import one_thread_per_worker
 from .._streams import FARTHEST, center_of, typical_moments_of
 from .._validation import (
     all_or_nothing,
@@ -32,6 +32,7 @@ from .._validation import (
     check_queries,
     check_training_data,
 )
+from ._shared import in_chunks
 
 METHODS = ("knn", "hsic", "kta")
 # Similarities, or offsets of outputs, in memory per worker: 32 MB.
@@ -98,9 +99,6 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._A, self._Z = X / self.input_length_scale_, Y / self.output_length_scale_
         return self
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "_Z")
-
     def predict(self, X):
         """Outputs of new rows X, in the shape that y had in `fit`."""
         check_is_fitted(self)
@@ -118,12 +116,11 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
         step = max(1, BLOCK_VALUES // widest)
         index = BruteIndex(A)
 
-        def answer_block(block):
-            near = index.nearest(block, n_near)
-            return answer(self.method, A[near], Z[near], block)
+        def answer_some(queries):
+            near = index.nearest(queries, n_near)
+            return (answer(self.method, A[near], Z[near], queries),)
 
-        blocks = ((B[i : i + step],) for i in range(0, len(B), step))
-        return np.concatenate(list(run_tasks(answer_block, blocks, self.n_jobs)))
+        return in_chunks(answer_some, B, step, self.n_jobs)[0]
 
     def _tune(self, X, Y, rng):
         """Fixed scales, or the multiples of typical distances that predict best."""

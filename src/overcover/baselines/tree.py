@@ -21,7 +21,7 @@ from .._parallel import run_tasks
 from .._streams import center_of
 from .._validation import check_choice, check_count
 from .._weights import evidence_of
-from ._shared import PartsGP, own_theta
+from ._shared import PartsGP, log_evidence, own_theta
 
 SPLITS = ("axes", "projections")
 # Random splits of a node that are compared, and steps towards the best threshold nearby
@@ -165,17 +165,13 @@ class Grower:
 
 def log_likelihood(kernel, theta, X, Y, weights, least=0.0):
     """Log marginal likelihood at the best amplitudes, summed over outputs."""
-    counts, noise = evidence_of(weights), np.exp(theta[-1])
     kernel, A = kernels.in_units(kernel, theta, X)
-    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))
+    noises = np.exp(theta[-1]) / weights
+    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noises))
     Y = Y - np.average(Y, axis=0, weights=weights)
-    n, n_outputs = counts.sum(), Y.shape[1]
-    amplitude_sq = np.einsum("ij,ij->j", Y, solve_cholesky(L, Y)) / n
-    value = -0.5 * n * np.log(np.maximum(amplitude_sq, least)).sum()
-    value -= n_outputs * np.log(np.diag(L)).sum()
-    if noise > 0:  # without noise, weights make no difference
-        value -= 0.5 * n_outputs * (n - len(X)) * theta[-1]
-    return value
+    energy = np.einsum("ij,ij->j", Y, solve_cholesky(L, Y))
+    amplitude_sq = np.maximum(energy / evidence_of(weights).sum(), least)
+    return log_evidence(L, amplitude_sq, weights, theta[-1])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -239,7 +235,7 @@ class TreeGP(PartsGP):
         check_choice("splits", self.splits, SPLITS)
 
     def _fit(self, X, Y, weights):
-        rng = self._tune(X, Y, weights, self.leaf_size)
+        rng, _ = self._tune(X, Y, weights, self.leaf_size)
         self.length_scales_ = self.machine_.length_scales(X)
         grower = Grower(X, Y, weights, self.machine_, self.leaf_size, self.splits)
         seeds = rng.randint(2**31, size=self.n_trees)
@@ -253,10 +249,8 @@ class TreeGP(PartsGP):
         self.trees_ = trees[:n_used]
         self.weights_ = shares[:n_used] / shares[:n_used].sum()
         leaves = [leaf for tree in self.trees_ for leaf in tree.leaves()]
-        parts = []
-        for leaf in leaves:
-            own = None if weights is None else weights[leaf.rows]
-            parts.append((leaf.rows, own, leaf.theta))
+        owns = [None if weights is None else weights[leaf.rows] for leaf in leaves]
+        parts = [(leaf.rows, own, leaf.theta) for leaf, own in zip(leaves, owns)]
         self._fit_parts(X, Y, parts)
 
     def _shares(self, X):

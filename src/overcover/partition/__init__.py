@@ -34,8 +34,7 @@ from ._arrays import (
 )
 from ._kmeans import MANY_SEEDS, N_STARTS, EqualSizeKMeans
 from ._projection import RecursiveProjection
-from ._two_level import TwoLevelKMeans
-from .shards import count_shards
+from .shards import TwoLevelKMeans, count_shards
 
 __all__ = ["EqualSizeKMeans", "Partition", "RecursiveProjection", "TwoLevelKMeans"]
 __all__ += ["clusters_of", "partition_cost", "partition_rows"]

@@ -1,4 +1,4 @@
-r"""Shards: a coarse division of all rows, the first level of `TwoLevelKMeans`.
+r"""Two-level k-means: `TwoLevelKMeans`, shards first and clusters within each.
 
 A sample of the rows gives a centre :math:`c_s` for each shard s, which gets :math:`K_s`
 of the K clusters. So that equal sizes within shards are equal everywhere, it must hold
@@ -10,16 +10,20 @@ rows. To reach these numbers, the rows with the least loss :math:`\lVert x - c_t
 all centres, about one cluster an edge. Blocks of rows depend on the shape of X only.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from .._neighbors import nearest_centers
-from .._parallel import one_thread_per_worker
+from .._numbers import ANY_NUMBER
+from .._parallel import one_thread_per_worker, run_tasks
 from .._streams import slices_of
+from .._validation import check_count, check_rows
 from ._arrays import standardize
-from ._kmeans import EqualSizeKMeans, proportional_shares
+from ._kmeans import EqualSizeKMeans, check_n_clusters, proportional_shares
 
 # Limits of "auto" on the rows of a shard, on their bytes in float64, and the least
 # number of clusters per shard.
@@ -81,16 +85,6 @@ def count_shards(n_shards, n_samples, n_features, n_clusters):
     return max(1, min(-(-n_samples // rows), n_clusters // LEAST_CLUSTERS))
 
 
-def divide_rows(X, n_shards, n_clusters, rng, n_jobs=None) -> Shards:
-    """Divide rows into shards; X, which may be mapped, is read in blocks."""
-    with one_thread_per_worker():
-        coarse = split_sample(X, n_shards, rng, n_jobs)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=n_shards)
-        shards, shares = assign_shards(X, coarse, n_clusters, n_jobs)
-    order, ends = np.argsort(shards, kind="stable"), np.cumsum(shares.sizes)
-    return Shards(order, ends, shares.n_clusters, seeds)
-
-
 def split_sample(X, n_shards, rng, n_jobs=None) -> Coarse:
     """Centres of equal-size k-means of ``SAMPLED_ROWS * n_shards`` rows at most."""
     n_sampled = min(SAMPLED_ROWS * n_shards, len(X))
@@ -111,7 +105,6 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
     clusters, larger = np.zeros_like(counts), np.zeros_like(counts)
     clusters[0], larger[0] = n_clusters, n_larger
     children = [np.flatnonzero(parents == s) for s in range(len(counts))]
-    sizes = np.empty_like(counts)
     flows = np.zeros_like(counts)  # rows that must leave a branch
     for s in order:
         flows[s] = branches[s] - (clusters[s] * size + larger[s])
@@ -121,11 +114,10 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
         portions = _divided(clusters[s], held, n_clusters, int(counts.sum()))
         larger[parts] = _larger_clusters(held, portions, size, larger[s])
         clusters[parts] = portions
-        sizes[s] = clusters[s] * size + larger[s]
     up = [(s, parents[s], flows[s]) for s in order[:0:-1] if flows[s] > 0]
     down = [(parents[s], s, -flows[s]) for s in order[1:] if flows[s] < 0]
     moves = np.array(up + down, dtype=np.intp).reshape(-1, 3)
-    return Shares(clusters, sizes, moves)
+    return Shares(clusters, clusters * size + larger, moves)
 
 
 def spanning_tree(centers):
@@ -188,3 +180,96 @@ def move_rows(X, shards, coarse, shares) -> None:
             differences -= (standard - centers[source]) ** 2
             losses[block] = differences.sum(axis=1)
         shards[rows[np.argsort(losses, kind="stable")[:count]]] = target
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TwoLevelKMeans(EqualSizeKMeans):
+    r"""Equal-size k-means for more rows than fit in memory: shards, then clusters.
+
+    Choose it over `EqualSizeKMeans` if X is mapped from a file and too large for
+    memory, or on a cluster of computers, where every shard is a task. Its J is at most
+    a few per cent higher. Equal-size k-means of a sample gives the centres of shards.
+    Every row goes to the shard with the nearest centre, except a few rows that move so
+    that numbers come out even. Then equal-size k-means divides each shard into its
+    clusters. The sizes of all clusters differ by at most one. With one shard, it is
+    `EqualSizeKMeans`.
+
+    Memory: per thread, two copies of a shard in float64 and 200 bytes for each of its
+    rows. In addition, 20 bytes per row of X, and a sample of 256 rows per shard. X is
+    read in blocks of 16 MB; it may be mapped and have any type of numbers.
+
+    Parameters
+    ----------
+    n_clusters, balance, max_iter, n_jobs, random_state
+        As in `EqualSizeKMeans`.
+    n_shards : "auto" or int, default="auto"
+        "auto" chooses shards of about 50,000 rows, or 256 MB if rows are wide, and at
+        least 8 clusters. There is at most one shard per cluster.
+
+    Attributes
+    ----------
+    labels_, cluster_centers_, inertia_, n_iter_
+        As in `EqualSizeKMeans`. Clusters of one shard have consecutive numbers; the
+        iterations are those of the shard that needed most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overcover.partition import TwoLevelKMeans
+    >>> X = np.random.default_rng(0).uniform(size=(1000, 2))
+    >>> model = TwoLevelKMeans(30, n_shards=4, random_state=0).fit(X)
+    >>> sorted(set(np.bincount(model.labels_).tolist()))
+    [33, 34]
+    """
+
+    n_shards: Any = "auto"
+
+    def fit(self, X, y=None):
+        """Partition the rows of X, which may be mapped from a file; y is ignored."""
+        X = check_rows(self, X, reset=True, dtypes=ANY_NUMBER, order=None)
+        if self.count_shards(*X.shape) == 1:
+            return super().fit(X)
+        return self.fit_rows(X)
+
+    def fit_rows(self, X):
+        """`fit` without input checks, for two shards or more; X may also be `Rows`."""
+        shards = self.divide(X, check_random_state(self.random_state))
+        tasks = ((X, shards, s) for s in range(len(shards.ends)))
+        parts = run_tasks(self.fit_shard, tasks, self.n_jobs)
+        self.labels_, self.cluster_centers_, *rest = shards.join(parts)
+        self.inertia_, self.n_iter_ = rest
+        return self
+
+    def divide(self, X, rng) -> Shards:
+        """The rows of all shards; X is read in blocks."""
+        n_shards = self.count_shards(*X.shape)
+        with one_thread_per_worker():
+            coarse = split_sample(X, n_shards, rng, self.n_jobs)
+            seeds = rng.randint(np.iinfo(np.int32).max, size=n_shards)
+            shards, shares = assign_shards(X, coarse, self.n_clusters, self.n_jobs)
+        order, ends = np.argsort(shards, kind="stable"), np.cumsum(shares.sizes)
+        return Shards(order, ends, shares.n_clusters, seeds)
+
+    def count_shards(self, n_samples, n_features):
+        """The number of shards for data of this shape; refuses wrong parameters."""
+        check_n_clusters(self.n_clusters, n_samples)
+        self._check_options()
+        if not (isinstance(self.n_shards, str) and self.n_shards == "auto"):
+            advice = "Or 'auto', for shards of about 50,000 rows."
+            check_count("n_shards", self.n_shards, 1, advice)
+        return count_shards(self.n_shards, n_samples, n_features, self.n_clusters)
+
+    def fit_shard(self, X, shards, s):
+        """Labels, centres, J and iterations of one shard's rows; on one thread."""
+        rows = X[shards.rows(s)]
+        if not len(rows):
+            return np.empty(0, dtype=np.intp), rows, 0.0, 0
+        kmeans = EqualSizeKMeans(
+            int(shards.n_clusters[s]),
+            balance=self.balance,
+            max_iter=self.max_iter,
+            n_jobs=1,
+            random_state=int(shards.seeds[s]),
+        ).fit(rows)
+        fitted = kmeans.labels_, kmeans.cluster_centers_, kmeans.inertia_
+        return *fitted, kmeans.n_iter_

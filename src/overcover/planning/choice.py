@@ -99,11 +99,11 @@ def plan(
         subdomain_size = DEFAULT_SIZE
     p = DEFAULT_OVERLAP if overlap is None else overlap
     cover.check_cover_options(1 if subdomain_size is None else subdomain_size, p)
-    if rates is None:
-        rates = measure(machine, shape["n_features"], shape["n_outputs"])
     if isinstance(subdomain_size, str):
         overlap = p
         subdomain_size = auto_size(shape["n_samples"], shape["n_outputs"], p, machine)
+    if rates is None:
+        rates = measure(machine, shape["n_features"], shape["n_outputs"])
     wanted = Plan(
         **shape,
         machine=type(machine).__name__,
@@ -142,27 +142,22 @@ def _whole(name, value, least=1):
     return int(value)
 
 
-def candidate_sizes(n_samples, n_features):
-    """Sizes to choose among: at most half the rows, or all of them if they are few."""
-    # More than half the rows cost more than all, and are less accurate; fewer than
-    # twice the length scales are too few to learn from.
-    least = 2 * scales_to_find(n_features)
-    sizes = [size for size in SIZES if least <= size <= n_samples // 2]
-    return [*sizes, n_samples] if n_samples <= 2 * SIZES[-1] else sizes
-
-
 def choose(at, wanted: Plan, size=None, overlap=None) -> Plan:
     """The best plan within a budget, or the cheapest; M and p never fall with it."""
-    overlaps = OVERLAPS if overlap is None else (overlap,)
-    if size is not None:
-        plans = [at(size, p) for p in overlaps]
-    else:
-        sizes = candidate_sizes(wanted.n_samples, wanted.n_features)
-        best = [at(size, overlaps[-1]) for size in sizes]
-        # Sizes below the quickest are left out: with more subdomains, the partition
-        # takes more time than smaller machines save.
-        best = best[int(np.argmin([option.total_seconds for option in best])) :]
-        plans = [at(best[0].subdomain_size, p) for p in overlaps[:-1]] + best
+    *lower, highest = OVERLAPS if overlap is None else (overlap,)
+    n_samples, sizes = wanted.n_samples, [size]
+    if size is None:
+        # More than half the rows cost more than all, and are less accurate; fewer than
+        # twice the length scales are too few to learn from.
+        least = 2 * scales_to_find(wanted.n_features)
+        sizes = [size for size in SIZES if least <= size <= n_samples // 2]
+        sizes += [n_samples] if n_samples <= 2 * SIZES[-1] else []
+    plans = [at(size, highest) for size in sizes]
+    # Sizes below the quickest are left out: with more subdomains, the partition takes
+    # more time than smaller machines save.
+    plans = plans[int(np.argmin([option.total_seconds for option in plans])) :]
+    size = plans[0].subdomain_size if size is None else size
+    plans = [at(size, p) for p in lower] + plans
     within = [i for i, option in enumerate(plans) if option.fits]
     if not within:
         return plans[0]
@@ -170,43 +165,50 @@ def choose(at, wanted: Plan, size=None, overlap=None) -> Plan:
     return replace(choice, binding=better[0].binding if better else "")
 
 
-def plan_at(wanted: Plan, machine, rates, size, overlap) -> Plan:
+def plan_at(wanted: Plan, machine, rates: Rates, size, overlap) -> Plan:
     """The plan of one size and overlap: what stages count, times what it costs."""
     sizes = wanted.n_samples, wanted.n_features, wanted.n_outputs
-    shape = CoverShape.at(wanted.n_samples, size, overlap)
-    typical = typical_machine(machine, *sizes[1:])
+    n_samples, d, n_outputs = sizes
+    shape = CoverShape.at(n_samples, size, overlap)
+    typical = typical_machine(machine, d, n_outputs)
     keep = bool(typical.keeps_factors(shape.n_subdomains, shape.size))
-    polynomial = state_bytes(machine, *sizes[1:], overlap)[int(keep)]
-    n_bytes = max(0.0, float(np.polyval(polynomial, shape.size)))
-    indices = 8.0 * shape.n_subdomains * shape.size
-    disk = shape.n_subdomains * (n_bytes + FILE_BYTES + 8 * sizes[1]) + indices
+    polynomial = state_bytes(machine, d, n_outputs, overlap)[int(keep)]
+    by_state = max(0.0, float(np.polyval(polynomial, shape.size)))
     tuning = machine.tuning_cost(*sizes)
-    memory, into_store = peak_bytes(wanted, shape, tuning, n_bytes)
+    seconds = stage_seconds(wanted, rates, shape, tuning, by_state, keep)
+    # Bytes: of inputs and outputs, of a partition and of machines that are fitted.
+    inputs, outputs = 8.0 * n_samples * d, 8.0 * n_samples * n_outputs
+    partition = partition_cost(n_samples, d, shape.n_subdomains, wanted.n_jobs)
+    first = max(tuning.n_bytes, partition.n_bytes)
+    working = wanted.n_jobs * WORKING_COPIES * 8 * shape.size**2
+    indices = 8.0 * shape.n_subdomains * shape.size
+    last = indices + max(working, CALIBRATION_COPIES * outputs)
+    disk = shape.n_subdomains * (by_state + FILE_BYTES + 8 * d) + indices
     result = replace(
         wanted,
         subdomain_size=shape.size,
         overlap=overlap,
         n_subdomains=shape.n_subdomains,
-        seconds=stage_seconds(wanted, rates, shape, tuning, n_bytes, keep),
-        memory=memory,
-        memory_into_store=into_store,
+        seconds=seconds,
+        memory=inputs + outputs + max(first, last + shape.n_subdomains * by_state),
+        memory_into_store=outputs + max(first, last),
         disk=disk,
-        disk_while_fitting=disk + 8.0 * wanted.n_samples + indices,
+        disk_while_fitting=disk + 8.0 * n_samples + indices,
         keeps_factors=keep,
     )
     exceeded = result.exceeded(wanted.budget)
     return replace(result, fits=not exceeded, binding=", ".join(exceeded))
 
 
-def stage_seconds(wanted, r: Rates, shape: CoverShape, tuning, n_bytes, keep):
-    """Seconds of every stage; `n_bytes` is the size of a state."""
+def stage_seconds(wanted, r: Rates, shape: CoverShape, tuning, by_state, keep):
+    """Seconds of every stage; `by_state` are the bytes of a state."""
     n_samples, d = wanted.n_samples, wanted.n_features
     shared = SERIAL_SHARE + (1.0 - SERIAL_SHARE) / wanted.n_jobs
     fit = r.machine(dense_flops(shape.size))
     trial = r.machine(dense_flops(min(shape.size, tuning.trial_size)))
     partition = partition_cost(n_samples, d, shape.n_subdomains)
     work = partition.exchanges + shared * partition.distances
-    writing = r.file + r.byte * n_bytes if wanted.into_store else 0.0
+    writing = r.file + r.byte * by_state if wanted.into_store else 0.0
     seconds = {
         "tuning": shared * (r.tuning * tuning.flops + tuning.n_fits * trial),
         "partition": r.partition * work,
@@ -221,16 +223,3 @@ def stage_seconds(wanted, r: Rates, shape: CoverShape, tuning, n_bytes, keep):
         visits = n_visits * (r.visit if keep else r.visit + fit)
         seconds["queries"] = shared * (n_queries * route + answers + visits)
     return seconds
-
-
-def peak_bytes(wanted, shape: CoverShape, tuning, n_bytes):
-    """Peaks of a fit in memory and of one into a store, whichever stage has them."""
-    n_samples, d, n_jobs = wanted.n_samples, wanted.n_features, wanted.n_jobs
-    inputs, outputs = 8.0 * n_samples * d, 8.0 * n_samples * wanted.n_outputs
-    partition = partition_cost(n_samples, d, shape.n_subdomains, n_jobs)
-    first = max(tuning.n_bytes, partition.n_bytes)
-    working = n_jobs * WORKING_COPIES * 8 * shape.size**2
-    indices = 8.0 * shape.n_subdomains * shape.size
-    last = indices + max(working, CALIBRATION_COPIES * outputs)
-    together = max(first, last + shape.n_subdomains * n_bytes)
-    return inputs + outputs + together, outputs + max(first, last)

@@ -17,8 +17,6 @@ FEW = 4
 A_FEW = 100
 # Smaller and more than this, the partition takes longer than the machines.
 SMALL, MANY = 100, 10_000
-
-
 # The worst first.
 SEVERITIES = ("problem", "warning", "note")
 
@@ -86,9 +84,9 @@ def poor_choices(shape: CoverShape, n_features, n_outputs, machine, in_memory=Tr
             )
 
 
-def warn_of_poor_choices(shape, n_features, n_outputs, machine, in_memory=True):
+def warn_of_poor_choices(*choices):
     """A `PoorCoverWarning` for each of `poor_choices`, before any work is done."""
-    for text in poor_choices(shape, n_features, n_outputs, machine, in_memory):
+    for text in poor_choices(*choices):
         warn(text, PoorCoverWarning)
 
 
@@ -98,11 +96,22 @@ def warn_of_budget(plan):
         warn(" ".join(plan.verdict()), PoorCoverWarning)
 
 
+def describe_sizes(model):
+    """Rows, columns, M, p and K of a fitted model, by the names of `Plan`."""
+    return {
+        "n_samples": int(model.cover_.n_owned.sum()),
+        "n_features": len(model.length_scales_),
+        "subdomain_size": max(len(members) for members in model.cover_.members),
+        "overlap": model.cover_.overlap,
+        "n_subdomains": model.n_subdomains_,
+    }
+
+
 def about_cover(model):
     """Lines about the sizes of a fitted model, and its variance."""
-    n_samples, n_subdomains = int(model.cover_.n_owned.sum()), model.n_subdomains_
-    size = max(len(members) for members in model.cover_.members)
-    n_features, machine = len(model.length_scales_), type(model.machine_).__name__
+    sizes = describe_sizes(model)
+    n_samples, n_features, size, overlap, n_subdomains = sizes.values()
+    machine = type(model.machine_).__name__
     if n_subdomains == 1:
         yield (
             f"note: All {number(n_samples)} rows fit into one subdomain, so there is "
@@ -115,7 +124,6 @@ def about_cover(model):
             f"data. {machine} alone is cheaper and as accurate; or make subdomain_size "
             f"smaller than {number(n_samples // 2)}."
         )
-    overlap = model.cover_.overlap
     if n_subdomains > 1 and overlap < LEAST_OVERLAP:
         yield (
             f"warning: Only {percent(overlap, 0)} of a subdomain's rows are "

@@ -4,6 +4,7 @@ import os
 import pickle
 import tempfile
 import time
+import timeit
 import warnings
 from copy import copy
 from functools import partial, wraps
@@ -129,68 +130,51 @@ def measure(machine, n_features, n_outputs) -> Rates:
     """Time one small run of every stage; a process remembers the result."""
     machine = copy(typical_machine(machine, n_features, n_outputs))  # is calibrated
     X, Y = typical_rows(N_PARTITIONED, n_features, n_outputs)
-    with one_thread_per_worker():
-        fits = [
-            best_of(partial(machine.fit_state, X[:n], Y[:n], None, n // 10, True))
-            for n in SIZES
-        ]
-        visit = _time_answer(machine, X, Y, SIZES[0], 1)
-        answers = [_time_answer(machine, X, Y, size, BATCH) for size in SIZES]
-        tuning = _time_dense(X[: SIZES[-1] // 2])
-        partition, cover = _time_cover(X)
-    machine_rate = Line.through(*zip(map(dense_flops, SIZES), fits))
-    question = Line.through(*zip(map(answer_flops, SIZES), answers))
-    writing = _time_writing()
-    return Rates(tuning, partition, cover, machine_rate, visit, question, *writing)
+    Z, A = X / X.std(axis=0), X[: SIZES[-1] // 2]
+    A = A / A.std(axis=0) / np.sqrt(n_features)
+    shape = CoverShape.at(len(Z), N_COVERED)
 
+    def fit(size):
+        return machine.fit_state(X[:size], Y[:size], None, size // 10, True)
 
-def best_of(task, clock=time.thread_time) -> float:
-    """Least seconds of two calls of a task, after one that fills caches."""
-    task()
-    return min(elapsed(task, clock) for _ in range(2))
+    def question(size, n_queries):
+        """Seconds of one of so many queries that a subdomain answers together."""
+        state = machine.fit_state(X[:size], Y[:size])
+        machine.calibrate([state])
+        ask = partial(machine.answer, state, X[-n_queries:], machine.has_variance)
+        return best_of(ask) / n_queries
 
-
-def elapsed(task, clock=time.thread_time) -> float:
-    """Seconds of one call."""
-    start = clock()
-    task()
-    return max(clock() - start, 1e-9)
-
-
-def _time_answer(machine, X, Y, size, n_queries):
-    """Seconds of one query, among some that a subdomain answers together."""
-    state = machine.fit_state(X[:size], Y[:size])
-    machine.calibrate([state])
-    ask = partial(machine.answer, state, X[-n_queries:], machine.has_variance)
-    return best_of(ask) / n_queries
-
-
-def _time_dense(X):
-    """Seconds per operation of a kernel matrix, its factor and its inverse."""
-    A = X / X.std(axis=0) / np.sqrt(X.shape[1])
-
-    def run():
+    def factorise():
         K = kernels.cross("rbf", A, A)
         K[np.diag_indices(len(K))] += 0.05
         inverse_from_cholesky(cholesky(K)[0])
 
-    return best_of(run) / dense_flops(len(X))
+    def divide():
+        return partition_rows(Z, shape.n_subdomains, random_state=0)
+
+    with one_thread_per_worker():
+        fits = [best_of(partial(fit, size)) for size in SIZES]
+        questions = [question(size, BATCH) for size in SIZES]
+        cost = partition_cost(len(Z), n_features, shape.n_subdomains)
+        extend = partial(cover_partition, Z, divide(), *shape[1:4])
+        return Rates(
+            tuning=best_of(factorise) / dense_flops(len(A)),
+            partition=best_of(divide) / (cost.distances + cost.exchanges),
+            cover=best_of(extend) / cover_flops(shape, n_features),
+            machine=Line.through(*zip(map(dense_flops, SIZES), fits)),
+            visit=question(SIZES[0], 1),
+            question=Line.through(*zip(map(answer_flops, SIZES), questions)),
+            **writing_seconds(),
+        )
 
 
-def _time_cover(X):
-    """Seconds per operation of a partition, and of its cover."""
-    Z = X / X.std(axis=0)
-    shape = CoverShape.at(len(Z), N_COVERED)
-    divide = partial(partition_rows, Z, shape.n_subdomains, random_state=0)
-    sizes = shape.size, shape.overlap, shape.spread
-    cover = partial(cover_partition, Z, divide(), *sizes)  # the first call compiles
-    cost = partition_cost(len(Z), Z.shape[1], shape.n_subdomains)
-    partition = elapsed(divide) / (cost.distances + cost.exchanges)
-    return partition, best_of(cover) / cover_flops(shape, Z.shape[1])
+def best_of(task, clock=time.thread_time) -> float:
+    """Least seconds of three calls of a task; the first fills caches."""
+    return max(1e-9, min(timeit.repeat(task, timer=clock, repeat=3, number=1)))
 
 
-def _time_writing():
-    """Seconds per byte and per file, where temporary files are."""
+def writing_seconds():
+    """Seconds of a byte and of a file, where temporary files are."""
     large = np.zeros(2**21)
     with tempfile.TemporaryDirectory() as folder:
 
@@ -201,4 +185,4 @@ def _time_writing():
 
         clock = time.perf_counter  # the disk's time counts
         few, many = (best_of(partial(write, a), clock) for a in (large[:1], large))
-    return max(many - few, 0.0) / large.nbytes, few
+    return {"byte": max(many - few, 0.0) / large.nbytes, "file": few}

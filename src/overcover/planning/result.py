@@ -10,7 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from .._markup import duration, number, percent, size_of, text_table
-from .findings import Finding, about_cover
+from .findings import Finding, about_cover, describe_sizes
 
 TIMES = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 SIZES = {"b": 1} | {
@@ -191,13 +191,9 @@ class Plan:
 def describe_fit(model) -> Plan:
     """M, p, K of a fitted model and the seconds of its stages, with findings."""
     return Plan(
-        n_samples=int(model.cover_.n_owned.sum()),
-        n_features=len(model.length_scales_),
+        **describe_sizes(model),
         n_outputs=model.n_outputs_,
         machine=type(model.machine_).__name__,
-        subdomain_size=max(len(members) for members in model.cover_.members),
-        overlap=model.cover_.overlap,
-        n_subdomains=model.n_subdomains_,
         seconds=dict(model.timings_),
         n_jobs=effective_n_jobs(model.n_jobs),
         findings=tuple(map(Finding.of, about_cover(model))),

@@ -89,7 +89,7 @@ class CalibrationDisplay:
         return display.plot(per_output, ax=ax, **style)
 
     @classmethod
-    def _counted(cls, y, outcomes, levels):
+    def _counted(cls, y, outcomes, levels=LEVELS):
         levels = np.asarray(levels, dtype=float)
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
             raise ValueError("levels must be probabilities between 0 and 1.")

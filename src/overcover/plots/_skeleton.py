@@ -114,18 +114,13 @@ class SkeletonDisplay:
                 f"ax holds {len(self.ax_)} axes for {n_frames} frames: give as many."
             )
         self.figure_ = self.ax_[0].figure
+        solid = {"color": INK, "ls": "-", "marker": "o", "lw": 2.2}
+        dashed = {"color": ACCENT, "ls": (0, (2.2, 1.2)), "marker": "s", "lw": 1.5}
         self.true_, self.predicted_ = [], []
         for i, axes in enumerate(self.ax_):
-            look = {"color": INK, "ls": "-", "marker": "o", "lw": 2.2}
-            self.true_.append(self._draw(axes, self.true[i], "true", look))
+            self.true_.append(self._draw(axes, self.true[i], "true", solid))
             if self.predicted is not None:
-                look = {
-                    "color": ACCENT,
-                    "ls": (0, (2.2, 1.2)),
-                    "marker": "s",
-                    "lw": 1.5,
-                }
-                lines = self._draw(axes, self.predicted[i], "predicted", look)
+                lines = self._draw(axes, self.predicted[i], "predicted", dashed)
                 self.predicted_.append(lines)
             self._frame(axes, i, elevation, azimuth)
         handles = [lines[0] for lines in (self.true_[0], *self.predicted_[:1]) if lines]

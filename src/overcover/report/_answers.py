@@ -165,9 +165,7 @@ def intervals(test):
         "above": [percent(test.beyond(level)[1].mean()) for level in PROMISED],
         f"mean width, {SCALE}": [number(width, 3) for width in widths],
     }
-    levels = CalibrationDisplay.LEVELS
-    observed = np.array([test.held(level).mean(axis=0) for level in levels])
-    display = CalibrationDisplay(levels, observed, len(test.Y))
+    display = CalibrationDisplay._counted(test.Y, test.outcomes)
     display.plot(per_output=len(test.names) <= 20, ax=new_axes(4.8))
     drawing = picture(
         display.figure_,
