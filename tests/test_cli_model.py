@@ -498,31 +498,6 @@ def test_rows_with_gaps_are_refused_or_left_empty_by_a_model_of_numbers(folder, 
     assert answers.isna().tolist() == [False, False, True, False]
 
 
-def test_notes_of_older_models_say_how_columns_are_encoded(mixed, tmp_path):
-    """Before models took tables, the command line encoded them by its notes."""
-    made = pd.DataFrame(
-        {
-            "city=Oslo": mixed["city"] == "Oslo",
-            "city=Rome": mixed["city"] == "Rome",
-            "when": np.arange(80) + 19723.0,  # days since 1970
-            "heat": mixed["heat"].fillna(0.5),
-        }
-    ).astype(float)
-    model = OverlappingCoverRegressor(FIXED, subdomain_size=40).fit(made, mixed["y"])
-    notes = {"targets": ["y"], "words": {"city": ["Oslo", "Rome"]}}
-    notes |= {"kinds": {"city": "words", "when": "date", "heat": "number"}}
-    model.save(tmp_path / "a.ocm", notes={"table": notes | {"fill": {"heat": 0.5}}})
-    answer = ("predict", tmp_path / "a.ocm", "-")
-    said = run(*answer, stdin=mixed.to_csv(index=False))
-    assert_array_equal(pd.read_csv(io.StringIO(said))["y"], model.predict(made))
-    rows = mixed[:3].assign(city=["Rome", "Lima", "Oslo"]).to_csv(index=False)
-    line = refused(1, *answer, "--missing", "refuse", stdin=rows)
-    assert "line 3 lacks a value of 'city', or holds one" in line
-    said = run(*answer, "--missing", "empty", stdin=rows)
-    answers = pd.read_csv(io.StringIO(said), skip_blank_lines=False)["y"]
-    assert answers.isna().tolist() == [False, True, False]
-
-
 def test_rows_to_judge_by_may_be_left_out(mixed_folder, mixed, tmp_path):
     mixed.assign(y=mixed["y"].where(mixed.index > 4)).to_csv(tmp_path / "a.csv")
     judge = ("evaluate", mixed_folder / "model.ocm", tmp_path / "a.csv")

@@ -8,11 +8,9 @@ from .._validation import FEW_ROWS
 from ..tables import (
     OUTPUT,
     PLAIN,
-    TableError,
-    as_numbers,
+    finite_values,
     kind_and_trouble,
     near_names,
-    no_values,
     place,
     read_frame,
 )
@@ -126,7 +124,7 @@ def options_for(text):
 def trouble_in(column, is_words):
     """Why a column cannot be an input; None if it can be."""
     kind, trouble = kind_and_trouble(column, is_words)
-    return trouble if kind in (None, "words") else no_values(column, kind)[1]
+    return trouble if kind in (None, "words") else finite_values(column, kind)[2]
 
 
 def parse_targets(frame, targets):
@@ -135,21 +133,9 @@ def parse_targets(frame, targets):
 
     values, troubles = {}, {}
     for name in targets:
-        column = frame[name]
-        try:
-            values[name] = as_numbers(column, "number")
-            trouble = no_values(column, "number")[1]
-        except TableError as error:
-            kind, trouble = kind_and_trouble(column)
-            if trouble is None:
-                what = "words" if kind == "words" else f"{kind}s"
-                cell = str(error).partition(" holds ")[2].partition(", which is")[0]
-                trouble = (
-                    f"target {name!r} holds {what}, such as {cell}, and only numbers "
-                    "are learned"
-                )
-        if trouble is not None:
-            troubles[name] = trouble
+        values[name], _, text = finite_values(frame[name], "number")
+        if text is not None:
+            troubles[name] = f"target {text}"
     return pd.DataFrame(values, index=frame.index), troubles
 
 

@@ -195,7 +195,7 @@ def predict(
             advance(chunks.done() - done)
             done = chunks.done()
     if as_json:
-        unused = [n for n in chunks.columns if n not in {*stored.columns, *kept}]
+        unused = [n for n in chunks.columns if n not in {*stored.kinds, *kept}]
         answer = {"rows": n_rows, "columns": list(frame.columns), "unused": unused}
         answer |= {"unknown": dict(aside.unknown), "empty": sum(aside.rows)}
         print_json(answer | {"out": out})
@@ -359,9 +359,8 @@ def report(
         spelling = option.spelling(decimal, dates)
         X, Y, _ = read_observed(stored, data, target, missing, spelling)
     title = title or f"Report on {os.path.basename(os.path.normpath(model))}"
-    days = stored.encoder.dates if stored.encoder else ()
     with bar("report"):
-        path = write_report(stored.model, out, None, None, X, Y, title, days)
+        path = write_report(stored.model, out, None, None, X, Y, title)
     if as_json:
         print_json({"out": str(path), "rows": 0 if Y is None else len(Y)})
     else:

@@ -15,7 +15,7 @@ from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
 from ..tables import encode_training
 from ._errors import Cannot
 from ._show import say
-from ._stored import notes_of
+from ._stored import NOTES
 
 # The note in a store that holds the fingerprint of a request with a budget.
 REQUEST = "asked"
@@ -58,7 +58,7 @@ def fit_table(model, X, Y, out, budget=None, resume=True, replace=False):
     start = time.perf_counter()
     # One output is a column of its own, as in Python.
     y = Y.iloc[:, 0].to_numpy() if Y.shape[1] == 1 else Y.to_numpy()
-    notes = notes_of(Y.columns)
+    notes = {NOTES: {"targets": [*Y.columns]}}
     wishes = notes if budget is None else notes | {"budget": budget}
     request = fingerprint_of(model, X, y, None, None, "float64", wishes)
     is_new = not is_fitted(out, request, replace) or (replace and not resume)

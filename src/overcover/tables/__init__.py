@@ -33,10 +33,9 @@ from ._frames import (
 )
 from ._kinds import (
     as_numbers,
+    finite_values,
     kind_and_trouble,
     needs_encoding,
-    no_values,
-    parsed,
     place,
     with_gaps,
 )

@@ -48,11 +48,6 @@ def cells_of(column):
     return cells
 
 
-def parsed(column, kind):
-    """Values of a column of a frame, and which cells are not of a kind; see `parse`."""
-    return parse(cells_of(column), kind)
-
-
 def as_numbers(column, kind=None):
     """Values of a column; of dates or else numbers, where no kind is asked for.
 
@@ -83,18 +78,19 @@ def _bad_cell(column, cells, bad, kind):
     return f"{_cell(column, cells, i)}, which is not a {kind}{hint}"
 
 
-def no_values(column, kind):
-    """Which cells are no finite values of a kind, and what the first one is, if any."""
+def finite_values(column, kind):
+    """Values of a column, which cells are no finite ones, and what the first is."""
     cells = cells_of(column)
     values, bad = parse(cells, kind)
     bad |= np.isinf(values)
     if not bad.any():
-        return bad, None
+        return values, bad, None
     i = int(np.argmax(bad))
     if np.isinf(values[i]):
         where = place(column.index, column.index[i])
-        return bad, f"column {str(column.name)!r} holds an infinite value in {where}"
-    return bad, _bad_cell(column, cells, bad, kind)
+        text = f"column {str(column.name)!r} holds an infinite value in {where}"
+        return values, bad, text
+    return values, bad, _bad_cell(column, cells, bad, kind)
 
 
 def needs_encoding(X):
