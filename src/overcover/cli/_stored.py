@@ -15,7 +15,6 @@ from ..tables import (
     OUTPUT,
     PLAIN,
     Chunks,
-    TableEncoder,
     as_numbers,
     column_names,
     finite_values,

@@ -16,8 +16,8 @@ from ._files import (
     check_path,
     form_of,
     name_of,
-    near_names,
     open_text,
+    pick,
     reading,
     require,
 )
@@ -55,11 +55,7 @@ def check_columns(path, names):
     """Refuse columns that a Parquet file does not have; returns its number of rows."""
     file = open_parquet(path)
     for name in names:
-        if name not in file.schema_arrow.names:
-            raise TableError(
-                f"{path} has no column {name!r}."
-                f"{near_names(name, file.schema_arrow.names)}"
-            )
+        pick(file.schema_arrow.names, name, path, "column ")
     return file.metadata.num_rows
 
 
@@ -95,26 +91,24 @@ def read_frame(source, words=(), spelling=PLAIN):
 
 
 def read_numbers(path, choose, header="auto", separator="auto"):
-    """Names of all columns; those at positions ``choose(names)`` as numbers."""
+    """Columns whose names are ``choose(names)`` as numbers, by name."""
     form = form_of(path)
-    if form in (".npy", ".npz"):
+    if form in (".npy", ".npz"):  # without pandas
         columns = read_columns(path, form)
-        names = list(columns)
-        return names, np.column_stack([columns[names[i]] for i in choose(names)])
+        return {name: columns[name] for name in choose(list(columns))}
     if form == ".parquet":
-        names = open_parquet(path).schema_arrow.names
-        chosen = [names[i] for i in choose(names)]
+        chosen = choose(open_parquet(path).schema_arrow.names)
         with reading(path, "a Parquet file"):
             frame = open_parquet(path).read(columns=chosen)
             frame = frame.to_pandas(ignore_metadata=True)
     else:
         with reading(path, "text"), open_text(path, separator, header) as (text, _):
             names = text.names
-        chosen = [names[i] for i in choose(names)]
+        chosen = choose(names)
         options = {"wanted": chosen, "header": header, "separator": separator}
         (frame,) = read_chunks(path, None, **options).frames
     try:
-        return names, np.column_stack([as_numbers(frame[name]) for name in chosen])
+        return {name: as_numbers(frame[name]) for name in chosen}
     except TableError as error:
         raise TableError(
             f"{str(path)!r}: {error} Turn words into numbers, or choose other "
