@@ -15,7 +15,6 @@ from ..tables import (
     OUTPUT,
     PLAIN,
     Chunks,
-    as_numbers,
     column_names,
     finite_values,
     near_names,
@@ -57,29 +56,23 @@ class Stored(NamedTuple):
         return hasattr(self.model, "feature_names_in_")
 
     def inputs(self, frame):
-        """Inputs from a frame as a frame of float64, NaN where a value is missing."""
+        """Inputs from a frame, NaN in rows that lack values; cells that are no values.
+
+        Of each column the first such cell is described.
+        """
         import pandas as pd
 
-        if self.encoder is not None:
-            return self.encoder.encode(frame[[*self.kinds]])
-        numbers = {name: as_numbers(frame[name], "number") for name in self.kinds}
-        return pd.DataFrame(numbers, index=frame.index)
-
-    def legible(self, frame):
-        """A frame with gaps for cells that are no values; their rows; what they hold.
-
-        Of each column that is used the first such cell is told.
-        """
-        is_bad, said = np.zeros(len(frame), bool), []
-        for name, kind in self.kinds.items():
-            if kind == "words":
-                continue
-            _, bad, text = finite_values(frame[name], kind)
-            if text is not None:
-                frame = frame.assign(**{name: frame[name].where(~bad)})
-                is_bad |= bad
-                said.append(text)
-        return frame, is_bad, said
+        kinds = {name: kind for name, kind in self.kinds.items() if kind != "words"}
+        read = {name: finite_values(frame[name], kind) for name, kind in kinds.items()}
+        said = [text for _, _, text in read.values() if text is not None]
+        if self.encoder is None:
+            values = {name: values for name, (values, _, _) in read.items()}
+            return pd.DataFrame(values, index=frame.index), said
+        gaps = {name: frame[name].where(~bad) for name, (_, bad, _) in read.items()}
+        X = self.encoder.encode(frame[[*self.kinds]].assign(**gaps))
+        for _, bad, _ in read.values():
+            X[bad] = np.nan
+        return X, said
 
     def queries(self, X):
         """Inputs as the model takes them, from a frame of them."""
@@ -154,10 +147,9 @@ def read_observed(stored, source, names=None, missing="refuse", spelling=PLAIN):
     parts: list[tuple] = []
     n_dropped = 0
     for frame in chunks.frames:
-        table, _, said = stored.legible(frame)
+        X, said = stored.inputs(frame)
         Y, troubles = parse_targets(frame, targets)
         refuse([*said, *troubles.values()])
-        X = stored.inputs(table)
         whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
         if missing == "refuse" and not whole.all():
             gap = first_gap(X if X.isna().any(axis=None) else Y)
@@ -228,13 +220,12 @@ def answers(stored: Stored, chunks: Chunks, keep, wanted: Wanted, missing, aside
     copied = [name for name in keep if stored.kinds.get(name, "words") != "words"]
     for frame in chunks.frames:
         table = respelled(with_gaps(frame, keep), copied, chunks.spelling)
-        table, is_bad, said = stored.legible(table)
+        X, said = stored.inputs(table)
         if missing == "refuse":
             refuse(said)
-        X = stored.inputs(table)
+        whole = X.notna().all(axis=1).to_numpy()
         if stored.encoder is not None:
-            aside.unknown.update(stored.encoder.unknown(table[~is_bad]))
-        whole = X.notna().all(axis=1).to_numpy() & ~is_bad
+            aside.unknown.update(stored.encoder.unknown(table[whole]))
         if not (whole.any() or aside.rows):
             refuse(said, ", and no row can be answered")
         if not whole.all() and not said:

@@ -79,14 +79,16 @@ def _bad_cell(column, cells, bad, kind):
 
 
 def finite_values(column, kind):
-    """Values of a column, which cells are no finite ones, and what the first is."""
+    """Values of a column, which cells are no finite ones (NaN), what the first is."""
     cells = cells_of(column)
     values, bad = parse(cells, kind)
-    bad |= np.isinf(values)
+    is_infinite = np.isinf(values)
+    bad |= is_infinite
+    values[is_infinite] = np.nan
     if not bad.any():
         return values, bad, None
     i = int(np.argmax(bad))
-    if np.isinf(values[i]):
+    if is_infinite[i]:
         where = place(column.index, column.index[i])
         text = f"column {str(column.name)!r} holds an infinite value in {where}"
         return values, bad, text
