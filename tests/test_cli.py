@@ -291,7 +291,7 @@ def test_rows_that_are_left_out_are_told(capsys, frame, tmp_path):
     gaps = frame.assign(y=frame["y"].where(frame.index > 6))
     path = written(gaps, tmp_path, ".csv")
     options = ("compare", path, "-t", "y", "--method", "mean", "--missing", "drop")
-    assert "7 rows lack values and are left out." in run(capsys, *options)[1]
+    assert "7 rows left out, for lack of values." in run(capsys, *options)[1]
 
 
 @pytest.mark.parametrize(

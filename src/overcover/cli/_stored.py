@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import load, store
-from .._markup import some
 from ..alone import as_cover
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
@@ -15,9 +14,9 @@ from ..tables import (
     OUTPUT,
     PLAIN,
     Chunks,
+    check_present,
     column_names,
     finite_values,
-    near_names,
     place,
     read_chunks,
     respelled,
@@ -124,10 +123,7 @@ def rows_of(stored, source, others=None, verbatim=False, spelling=PLAIN):
     if unnamed and len(chunks.columns) == len(names):
         frames = (frame.set_axis(names, axis=1) for frame in chunks.frames)
         return chunks._replace(frames=frames, columns=names)
-    lacking = [name for name in names if name not in chunks.columns]
-    if lacking:
-        near = near_names(lacking[0], chunks.columns)
-        raise Cannot(f"the table lacks {some([*map(repr, lacking)])}.{near}")
+    check_present(names, chunks.columns)
     return chunks
 
 

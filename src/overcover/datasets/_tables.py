@@ -95,15 +95,11 @@ def _parts_of_table(path, target, features, header, delimiter):
 
 def _parts_of_archive(path, target, features):
     """Inputs, outputs, and the names of both, by split: "" and maybe "_test"."""
-    names = tables.npz_names(path)
+    names = {*tables.npz_names(path)}
     inputs = tables.INPUTS if features is None else (features,)
     outputs = tables.OUTPUTS if target is None else (target,)
-    is_split = (
-        target is None
-        and features is None
-        and not set(inputs) & set(names)
-        and any(f"{n}_train" in names for n in inputs)
-    )
+    is_split = target is None and features is None and not names & {*inputs}
+    is_split &= any(f"{name}_train" in names for name in inputs)
     suffixes = {"": "_train", "_test": "_test"} if is_split else {"": ""}
     parts = {}
     for split, suffix in suffixes.items():

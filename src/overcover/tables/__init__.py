@@ -33,6 +33,7 @@ from ._frames import (
 )
 from ._kinds import (
     as_numbers,
+    check_present,
     finite_values,
     kind_and_trouble,
     needs_encoding,

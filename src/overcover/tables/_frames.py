@@ -164,7 +164,7 @@ def _text_chunks(source, n_rows, options, header, separator):
         with open_text(source, separator, header) as (text, position):
             columns.extend(text.names)
             start = 0
-            with _parsed_text(text, n_rows, *options) as parts:
+            with _parsed_text(pd, text, n_rows, *options) as parts:
                 for frame in parts:
                     texts = frame.columns.difference({*options[0], *options[2]})
                     frame = respelled(frame, texts, options[-1])
@@ -177,10 +177,8 @@ def _text_chunks(source, n_rows, options, header, separator):
     return Chunks(frames(), columns, True, total, lambda: reached[0], options[-1])
 
 
-def _parsed_text(text, n_rows, words, wanted, verbatim, spelling):
+def _parsed_text(pd, text, n_rows, words, wanted, verbatim, spelling):
     """A reader of frames, by pandas, of rows of text."""
-    import pandas as pd
-
     names = text.names
     options: dict[str, Any] = {
         "names": names,

@@ -178,10 +178,15 @@ def places_of(names, table):
     check_frame(table)
     present = [str(name) for name in table.columns]
     check_names(present, "the table")
+    check_present(names, present)
+    return [present.index(name) for name in names]
+
+
+def check_present(names, present):
+    """Refuse a table whose columns, those that are present, are not all the names."""
     lacking = [name for name in names if name not in present]
     if lacking:
         raise TableError(
             f"the table lacks {some([*map(repr, lacking)])}."
             f"{near_names(lacking[0], present)}"
         )
-    return [present.index(name) for name in names]
