@@ -7,8 +7,7 @@ from pathlib import Path
 
 from sklearn.base import clone
 
-from .. import planning, store
-from .._markup import duration, number, percent
+from .. import store
 from ..advice import advise, with_notes
 from ..planning.choice import plan_within
 from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
@@ -19,13 +18,6 @@ from ._stored import NOTES
 
 # The note in a store that holds the fingerprint of a request with a budget.
 REQUEST = "asked"
-# What the stages of a plan do.
-STAGES = {
-    "tuning": "finding hyperparameters",
-    "partition": "partitioning the rows",
-    "cover": "covering them",
-    "machines": "fitting and writing the machines",
-}
 
 
 def check_store(out):
@@ -66,7 +58,7 @@ def fit_table(model, X, Y, out, budget=None, resume=True, replace=False):
         encoded, _ = encode_training(clone(model), X, y)
         shape = *encoded.shape, Y.shape[1]
         plan = plan_within(model, shape, budget, into_store=True)
-        say(describe(plan, budget))
+        say(f"Planned: {plan}")
         model.set_params(subdomain_size=plan.subdomain_size, overlap=plan.overlap)
         # A budget decides by the computer it runs on, so the request is kept.
         notes |= {REQUEST: request}
@@ -94,20 +86,3 @@ def fit_into_store(model, X, y, out, resume, notes):
             f"{out} holds an unfinished fit of other data or options. Give those again "
             "to go on with it, --restart to discard it, or another --out."
         ) from error
-
-
-def describe(plan: planning.Plan, seconds):
-    """What a budget decided, in words; where the plan exceeds it, why."""
-    longest = max(plan.seconds, key=plan.seconds.__getitem__)
-    most = f"{STAGES[longest]}, {duration(plan.seconds[longest])}"
-    size = f"one machine on all {number(plan.n_samples)} rows"
-    if plan.n_subdomains > 1:
-        borrowed = percent(plan.overlap, 0)
-        size = f"subdomains of {plan.subdomain_size} rows, {borrowed} of them borrowed"
-    total = duration(plan.total_seconds)
-    if plan.fits:
-        return f"Planned: {size}, in about {total}; most of it for {most}."
-    return (
-        f"--budget {duration(seconds)} is too little: the least is about {total}, with "
-        f"{size}; most of it is for {most}."
-    )
