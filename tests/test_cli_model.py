@@ -596,7 +596,7 @@ def test_places_that_cannot_be_written_to_are_refused_first(folder, tmp_path):
     fit = ("fit", folder / "data.csv", "-t", "y", "-o")
     assert "not a directory" in refused(1, *fit, tmp_path / "file")
     assert "is not a store" in refused(1, *fit, folder)
-    assert "may not be written" in refused(1, *fit, tmp_path / "file" / "m.ocm")
+    assert "could not be written" in refused(1, *fit, tmp_path / "file" / "m.ocm")
     assert (tmp_path / "file").read_text() == "precious"
 
 

@@ -19,7 +19,7 @@ from . import _app as option
 from ._app import app
 from ._columns import options_for, read_table, split_names
 from ._errors import Mistake, check_output
-from ._fit import check_store, fit_table
+from ._fit import fit_table
 from ._show import bar, count, is_watched, print_json, print_remarks, print_table, say
 from ._stored import (
     Aside,
@@ -91,7 +91,7 @@ def fit(
         seconds = None if budget is None else planning.Budget.of(budget).seconds
     except ValueError as error:
         raise Mistake(str(error)) from error
-    check_store(out)
+    store.check_target(out)
     X, Y, words = read_table(
         data, target, drop, words, missing, option.spelling(decimal, dates)
     )

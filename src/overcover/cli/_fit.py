@@ -10,7 +10,7 @@ from sklearn.base import clone
 from .. import store
 from ..advice import advise, with_notes
 from ..planning.choice import plan_within
-from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
+from ..store import MANIFEST, fingerprint_of, read_manifest
 from ..tables import encode_training
 from ._errors import Cannot
 from ._show import say
@@ -18,16 +18,6 @@ from ._stored import NOTES
 
 # The note in a store that holds the fingerprint of a request with a budget.
 REQUEST = "asked"
-
-
-def check_store(out):
-    """Refuse, before any work is done, a folder that no model can be written to."""
-    check_target(out)
-    folder = Path(out).absolute()
-    while not folder.exists():
-        folder = folder.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise Cannot(f"{out} cannot be written: {folder} may not be written to.")
 
 
 def is_fitted(out, request, replace):
