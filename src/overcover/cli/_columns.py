@@ -83,11 +83,11 @@ def warn_of_indices(frame):
 
 def check_columns(frame, features, words, troubles):
     """Refuse all columns that cannot be used, `troubles` of targets too."""
-    reasons = {name: trouble_in(frame[name], name in words) for name in features}
-    reasons = {name: text for name, text in reasons.items() if text} | troubles
-    if not reasons:
-        return
-    raise Cannot(f"{'; '.join(reasons.values())}. {remedies(reasons, troubles)}")
+    pairs = {name: kind_and_trouble(frame[name], name in words) for name in features}
+    reasons = {name: trouble for name, (_, trouble) in pairs.items() if trouble}
+    reasons |= troubles
+    if reasons:
+        raise Cannot(f"{'; '.join(reasons.values())}. {remedies(reasons, troubles)}")
 
 
 def remedies(reasons, troubles):
@@ -119,12 +119,6 @@ def options_for(text):
     if "the day or the month" in text:
         ways.append("give whichever is right, --dates dmy or --dates mdy")
     return ways
-
-
-def trouble_in(column, is_words):
-    """Why a column cannot be an input; None if it can be."""
-    kind, trouble = kind_and_trouble(column, is_words)
-    return trouble if kind in (None, "words") else finite_values(column, kind)[2]
 
 
 def parse_targets(frame, targets):

@@ -180,7 +180,8 @@ def predict(
             "--json needs standard output: give --out, a file for predictions."
         )
     stored = open_model(model, jobs)
-    chunks = rows_of(stored, data, keep, True, option.spelling(decimal, dates))
+    spelling = option.spelling(decimal, dates)
+    chunks = rows_of(stored, data, keep, True, spelling)
     kept = split_names(keep, chunks.columns)
     n_rows = done = 0
     aside = Aside(Counter(), [], [])
@@ -189,7 +190,8 @@ def predict(
         bar("predicting", chunks.total, as_share=True) as advance,
     ):
         wanted = Wanted(std, noise, interval, tuple(dict.fromkeys(quantile or ())))
-        for frame in answers(stored, chunks, kept, wanted, missing, aside):
+        options = kept, wanted, missing, aside, spelling
+        for frame in answers(stored, chunks.frames, *options):
             write(frame)
             n_rows += len(frame)
             advance(chunks.done() - done)

@@ -13,7 +13,6 @@ from ..regressor import OverlappingCoverRegressor
 from ..tables import (
     OUTPUT,
     PLAIN,
-    Chunks,
     check_present,
     column_names,
     finite_values,
@@ -209,13 +208,13 @@ class Aside(NamedTuple):
     reasons: list[str]
 
 
-def answers(stored: Stored, chunks: Chunks, keep, wanted: Wanted, missing, aside):
+def answers(stored: Stored, frames, keep, wanted: Wanted, missing, aside, spelling):
     """Frames of copied columns and predictions; puts what it meets in `aside`."""
     endings = wanted.endings
     kept = names_kept(keep, [f"{t}{end}" for t in stored.targets for end in endings])
     copied = [name for name in keep if stored.kinds.get(name, "words") != "words"]
-    for frame in chunks.frames:
-        table = respelled(with_gaps(frame, keep), copied, chunks.spelling)
+    for frame in frames:
+        table = respelled(with_gaps(frame, keep), copied, spelling)
         X, said = stored.inputs(table)
         if missing == "refuse":
             refuse(said)

@@ -144,10 +144,9 @@ class TableEncoder(BaseEstimator):
             levels = np.unique(values).astype(object)
             return facts | {"levels": levels, "is_effect": len(levels) > self.one_hot}
         gaps = np.isnan(values)
-        finite = values[np.isfinite(values)]
-        fill, inputs = float(np.median(finite)) if len(finite) else 0.0, [name]
+        fill, inputs = float(np.median(values[~gaps])), [name]
         if not gaps.any():
-            fill += NUDGE * (float(np.std(finite)) or 1.0) if len(finite) else 0.0
+            fill += NUDGE * (float(np.std(values)) or 1.0)
         cycles = [*self.cycles] if kind == "date" else []
         inputs += [f"{name} ({c}, {wave})" for c in cycles for wave in ("sin", "cos")]
         inputs += [f"{name} is missing"] if gaps.any() else []

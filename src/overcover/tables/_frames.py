@@ -9,7 +9,7 @@ import numpy as np
 
 from .._validation import check_names
 from ._arrays import read_columns
-from ._cells import GAPS, PLAIN, Spelling, TableError
+from ._cells import GAPS, PLAIN, TableError
 from ._files import (
     STDIN,
     TEXT,
@@ -81,7 +81,6 @@ class Chunks(NamedTuple):
     has_names: bool  # False for arrays, whose columns are only numbered
     total: int | None  # size of the table, in rows or bytes; None if it is not known
     done: Callable[[], int]  # how much of it has been read
-    spelling: Spelling = PLAIN  # of columns that were read as they are written
 
 
 def read_frame(source, words=(), spelling=PLAIN):
@@ -174,7 +173,7 @@ def _text_chunks(source, n_rows, options, header, separator):
                     reached[0] = position()
                     yield frame
 
-    return Chunks(frames(), columns, True, total, lambda: reached[0], options[-1])
+    return Chunks(frames(), columns, True, total, lambda: reached[0])
 
 
 def _parsed_text(pd, text, n_rows, words, wanted, verbatim, spelling):

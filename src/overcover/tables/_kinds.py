@@ -122,18 +122,22 @@ def _is_plain(X, j):
 def kind_and_trouble(column, is_words=False):
     """The kind of a column, and why it cannot be used: one of them is None.
 
-    A column is refused if it is empty, or if most of its cells are numbers (or dates)
-    but some are not, unless it is to be taken as words.
+    A column is refused if it is empty or holds an infinite value, or if most of its
+    cells are numbers (or dates) but some are not, unless it is to be taken as words.
     """
     n_present = int(column.notna().sum())
+    empty = f"column {str(column.name)!r} is empty"
     if not n_present:
-        return None, f"column {str(column.name)!r} is empty"
+        return None, empty
     if is_words or str(column.dtype) == "category":
         return "words", None
     cells = cells_of(column)
     kind = kind_of(cells)
     if kind != "words":
-        return kind, None
+        values, bad, trouble = finite_values(column, kind)
+        if not bad.any() and np.isnan(values).all():
+            trouble = empty
+        return (kind if trouble is None else None), trouble
     for kind_of_most in ("number", "date"):
         bad = parse(cells, kind_of_most)[1]
         n_bad = int(bad.sum())

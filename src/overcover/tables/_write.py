@@ -11,7 +11,7 @@ import numpy as np
 
 from ._cells import TableError
 from ._files import STDIN, UNPACK, form_of, packing_of
-from ._kinds import as_numbers, with_gaps
+from ._kinds import as_numbers
 
 WRITABLE = (".csv", ".tsv", ".parquet", ".npy")
 
@@ -91,8 +91,7 @@ def _array_writer(stack, file):
     def write(frame):
         nonlocal n_rows, n_columns
         try:
-            gaps = with_gaps(frame, list(frame))
-            rows = [as_numbers(column, "number") for _, column in gaps.items()]
+            rows = [as_numbers(column, "number") for _, column in frame.items()]
         except TableError as error:
             raise TableError(
                 f"{error} A .npy file holds only numbers. Write .csv or .parquet, or "
