@@ -142,15 +142,12 @@ def read_chunks(
     if first is None or not len(first):
         raise TableError(f"{name_of(source)} holds no rows.")
 
-    def named_frames():
-        frame = first
+    def frames():
         with reading(source, what):
-            while frame is not None:
-                frame.columns = [str(c) for c in frame.columns]
-                yield frame
-                frame = next(chunks.frames, None)
+            yield first
+            yield from chunks.frames
 
-    return chunks._replace(frames=named_frames())
+    return chunks._replace(frames=frames())
 
 
 def _text_chunks(source, n_rows, options, header, separator):
@@ -225,7 +222,7 @@ def _parquet_chunks(source, n_rows, wanted):
         batches = iter([file.read(columns=columns)])
     else:
         batches = file.iter_batches(n_rows, columns=columns)
-    frames = (batch.to_pandas() for batch in batches)
+    frames = (batch.to_pandas().rename(columns=str) for batch in batches)
     return _numbered_chunks(frames, names, True, file.metadata.num_rows)
 
 
