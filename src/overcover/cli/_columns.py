@@ -94,12 +94,9 @@ def remedies(reasons, troubles):
     """What to do about columns that cannot be used; `troubles` are those of targets."""
     empty = [name for name, text in reasons.items() if text.endswith(" is empty")]
     inputs = [name for name in reasons if name not in {*troubles, *empty}]
-    ways = []
+    ways = options_for("; ".join(reasons.values()))
     if len(reasons) > len(empty):
-        ways += [
-            "correct or empty such cells",
-            *options_for("; ".join(reasons.values())),
-        ]
+        ways.insert(0, "correct or empty such cells")
     if inputs:
         name = inputs[0] if len(inputs) == 1 else "COLUMN"
         ways.append(

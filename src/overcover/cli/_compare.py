@@ -13,7 +13,7 @@ from joblib import effective_n_jobs
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -100,11 +100,9 @@ def compare(X, Y, names, n_folds, cover, block=1, words=(), done=lambda: None):
 
 def splits_of(n_rows, n_folds, block, seed):
     """Training and test rows of every fold; a block of rows stays together."""
-    block_of_row = np.arange(n_rows) // block
-    folds = KFold(n_folds, shuffle=True, random_state=seed)
-    for _, test in folds.split(np.unique(block_of_row)):
-        is_test = np.isin(block_of_row, test)
-        yield np.flatnonzero(~is_test), np.flatnonzero(is_test)
+    blocks = np.arange(n_rows) // block
+    folds = GroupKFold(n_folds, shuffle=True, random_state=seed)
+    return folds.split(blocks, groups=blocks)
 
 
 def encoded(X, Y, words, train, test):
