@@ -23,7 +23,7 @@ from overcover.cli import main
 from overcover.cli._columns import read_table
 from overcover.cli._compare import compare, splits_of
 from overcover.cli._errors import Mistake
-from overcover.tables import Spelling, TableError, parsed, read_chunks, read_frame
+from overcover.tables import Spelling, TableError, as_numbers, read_chunks, read_frame
 
 REFUSALS = (Mistake, TableError, ValueError)
 
@@ -125,7 +125,7 @@ def test_dates_become_days_whatever_they_came_as(tmp_path):
         learned = TableEncoder().learn(table, [1.0, 2.0])
         assert_allclose(learned["when"], [1.0, 2.5])
     far = pd.Series(["9999-12-31", "0005-01-01"])
-    assert_allclose(parsed(far, "date")[0], [2932896, -717701])
+    assert_allclose(as_numbers(far), [2932896, -717701])
 
 
 def test_numbers_may_be_words(tmp_path):
@@ -264,7 +264,7 @@ def test_dates_that_do_not_tell_what_is_first_are_refused(tmp_path):
 def test_numbers_in_text_keep_all_their_digits():
     values = np.random.default_rng(0).normal(size=300) * 10.0 ** np.arange(-150, 150)
     column = pd.Series([repr(value) for value in values.tolist()])
-    assert_array_equal(parsed(column, "number")[0], values)
+    assert_array_equal(as_numbers(column), values)
 
 
 def test_missing_values_are_kept_dropped_or_counted(tmp_path):
@@ -291,14 +291,14 @@ def test_rows_that_are_left_out_are_told(capsys, frame, tmp_path):
     gaps = frame.assign(y=frame["y"].where(frame.index > 6))
     path = written(gaps, tmp_path, ".csv")
     options = ("compare", path, "-t", "y", "--method", "mean", "--missing", "drop")
-    assert "7 rows lack values and are left out." in run(capsys, *options)[1]
+    assert "7 rows left out, for lack of values." in run(capsys, *options)[1]
 
 
 @pytest.mark.parametrize(
     ("table", "words"),
     [
         ({"a": [1.0, np.inf], "y": [1, 2]}, "'a' holds an infinite value in row 1"),
-        ({"a": [1.0, 2.0], "y": ["high", "low"]}, "'y' holds words, such as 'high'"),
+        ({"a": [1.0, 2.0], "y": ["high", "low"]}, "'y' holds 'high' in row 0"),
         ({"a": [np.nan, np.nan], "y": [1, 2]}, "'a' is empty"),
         ({"y": [1, 2]}, "no columns are left"),
     ],

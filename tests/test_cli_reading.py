@@ -133,8 +133,8 @@ def test_a_point_among_decimal_commas_is_not_taken_for_one(tmp_path):
 def test_a_target_that_holds_no_numbers_is_shown_with_its_line(tmp_path):
     text = "a;y;z;w\n1;2,5;no;2024-01-01\n2;3,5;yes;2024-01-02\n"
     said = (
-        "'y' holds '2,5' in line 2.*comma.*'z' holds words, such as 'no' in line 2.*"
-        "'w' holds dates, such as '2024-01-01' in line 2"
+        "'y' holds '2,5' in line 2.*comma.*'z' holds 'no' in line 2, which is not a "
+        "number.*'w' holds '2024-01-01' in line 2, which is not a number"
     )
     with pytest.raises(Cannot, match=said) as error:
         read(tmp_path, text, "y", "z", "w")

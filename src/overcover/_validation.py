@@ -106,15 +106,13 @@ def warn_of_sequence(run_length):
 def warn_of_order(columns):
     """Say that rows are in order of some columns, whose numbers these are."""
     if len(columns):
-        notes.warn(
+        _warn(
             f"The rows are in order of column {', '.join(map(str, columns))} (counted "
             "from 0). Queries from a later time are then unlike all training rows: "
             "predictions return to the mean, and intervals are too narrow if the "
             "outputs have a trend. Predict changes instead of levels, leave out "
             "columns that only grow, and test on the last rows. If the order has no "
-            "meaning, shuffle the rows.",
-            DataWarning,
-            stacklevel=5,
+            "meaning, shuffle the rows."
         )
 
 

@@ -108,6 +108,8 @@ def test_numbers_are_words_if_the_caller_says_so():
             "'a' holds 'many' in row 2.*not a number, and 3 cells",
         ),
         ([None, None, None, None], "column 'a' is empty"),
+        (["NA", "?", "", None], "column 'a' is empty"),
+        ([1.0, np.inf, None, 2.0], "'a' holds an infinite value in row 1"),
         (["1,5", "2,5", "x", "1"], "'a' holds '1,5' in row 0.*a decimal comma"),
         (["1,5", "x", "y", "1"], None),
     ],
@@ -169,7 +171,9 @@ def test_wrong_options_are_refused(options, words):
 
 def test_two_inputs_of_one_name_are_refused():
     table = pd.DataFrame({"hue": ["red", "blue"], "hue=red": [1, 2]})
-    with pytest.raises(ValueError, match="an input 'hue=red', and there is another"):
+    with pytest.raises(
+        ValueError, match="encoded table has two columns called 'hue=red'"
+    ):
         TableEncoder().learn(table, [1.0, 2.0])
 
 

@@ -8,11 +8,9 @@ from .._validation import FEW_ROWS
 from ..tables import (
     OUTPUT,
     PLAIN,
-    TableError,
-    as_numbers,
+    finite_values,
     kind_and_trouble,
     near_names,
-    no_values,
     place,
     read_frame,
 )
@@ -85,23 +83,20 @@ def warn_of_indices(frame):
 
 def check_columns(frame, features, words, troubles):
     """Refuse all columns that cannot be used, `troubles` of targets too."""
-    reasons = {name: trouble_in(frame[name], name in words) for name in features}
-    reasons = {name: text for name, text in reasons.items() if text} | troubles
-    if not reasons:
-        return
-    raise Cannot(f"{'; '.join(reasons.values())}. {remedies(reasons, troubles)}")
+    pairs = {name: kind_and_trouble(frame[name], name in words) for name in features}
+    reasons = {name: trouble for name, (_, trouble) in pairs.items() if trouble}
+    reasons |= troubles
+    if reasons:
+        raise Cannot(f"{'; '.join(reasons.values())}. {remedies(reasons, troubles)}")
 
 
 def remedies(reasons, troubles):
     """What to do about columns that cannot be used; `troubles` are those of targets."""
     empty = [name for name, text in reasons.items() if text.endswith(" is empty")]
     inputs = [name for name in reasons if name not in {*troubles, *empty}]
-    ways = []
+    ways = options_for("; ".join(reasons.values()))
     if len(reasons) > len(empty):
-        ways += [
-            "correct or empty such cells",
-            *options_for("; ".join(reasons.values())),
-        ]
+        ways.insert(0, "correct or empty such cells")
     if inputs:
         name = inputs[0] if len(inputs) == 1 else "COLUMN"
         ways.append(
@@ -123,33 +118,15 @@ def options_for(text):
     return ways
 
 
-def trouble_in(column, is_words):
-    """Why a column cannot be an input; None if it can be."""
-    kind, trouble = kind_and_trouble(column, is_words)
-    return trouble if kind in (None, "words") else no_values(column, kind)[1]
-
-
 def parse_targets(frame, targets):
     """Targets as a frame of numbers, and reasons why some cannot be used, by name."""
     import pandas as pd
 
     values, troubles = {}, {}
     for name in targets:
-        column = frame[name]
-        try:
-            values[name] = as_numbers(column, "number")
-            trouble = no_values(column, "number")[1]
-        except TableError as error:
-            kind, trouble = kind_and_trouble(column)
-            if trouble is None:
-                what = "words" if kind == "words" else f"{kind}s"
-                cell = str(error).partition(" holds ")[2].partition(", which is")[0]
-                trouble = (
-                    f"target {name!r} holds {what}, such as {cell}, and only numbers "
-                    "are learned"
-                )
-        if trouble is not None:
-            troubles[name] = trouble
+        values[name], _, text = finite_values(frame[name], "number")
+        if text is not None:
+            troubles[name] = f"target {text}"
     return pd.DataFrame(values, index=frame.index), troubles
 
 

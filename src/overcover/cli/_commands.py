@@ -19,7 +19,7 @@ from . import _app as option
 from ._app import app
 from ._columns import options_for, read_table, split_names
 from ._errors import Mistake, check_output
-from ._fit import check_store, fit_table
+from ._fit import fit_table
 from ._show import bar, count, is_watched, print_json, print_remarks, print_table, say
 from ._stored import (
     Aside,
@@ -91,7 +91,7 @@ def fit(
         seconds = None if budget is None else planning.Budget.of(budget).seconds
     except ValueError as error:
         raise Mistake(str(error)) from error
-    check_store(out)
+    store.check_target(out)
     X, Y, words = read_table(
         data, target, drop, words, missing, option.spelling(decimal, dates)
     )
@@ -180,7 +180,8 @@ def predict(
             "--json needs standard output: give --out, a file for predictions."
         )
     stored = open_model(model, jobs)
-    chunks = rows_of(stored, data, keep, True, option.spelling(decimal, dates))
+    spelling = option.spelling(decimal, dates)
+    chunks = rows_of(stored, data, keep, True, spelling)
     kept = split_names(keep, chunks.columns)
     n_rows = done = 0
     aside = Aside(Counter(), [], [])
@@ -189,13 +190,14 @@ def predict(
         bar("predicting", chunks.total, as_share=True) as advance,
     ):
         wanted = Wanted(std, noise, interval, tuple(dict.fromkeys(quantile or ())))
-        for frame in answers(stored, chunks, kept, wanted, missing, aside):
+        options = kept, wanted, missing, aside, spelling
+        for frame in answers(stored, chunks.frames, *options):
             write(frame)
             n_rows += len(frame)
             advance(chunks.done() - done)
             done = chunks.done()
     if as_json:
-        unused = [n for n in chunks.columns if n not in {*stored.columns, *kept}]
+        unused = [n for n in chunks.columns if n not in {*stored.kinds, *kept}]
         answer = {"rows": n_rows, "columns": list(frame.columns), "unused": unused}
         answer |= {"unknown": dict(aside.unknown), "empty": sum(aside.rows)}
         print_json(answer | {"out": out})
@@ -359,9 +361,8 @@ def report(
         spelling = option.spelling(decimal, dates)
         X, Y, _ = read_observed(stored, data, target, missing, spelling)
     title = title or f"Report on {os.path.basename(os.path.normpath(model))}"
-    days = stored.encoder.dates if stored.encoder else ()
     with bar("report"):
-        path = write_report(stored.model, out, None, None, X, Y, title, days)
+        path = write_report(stored.model, out, None, None, X, Y, title)
     if as_json:
         print_json({"out": str(path), "rows": 0 if Y is None else len(Y)})
     else:

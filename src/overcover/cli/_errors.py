@@ -62,9 +62,7 @@ class Ended(KeyboardInterrupt):
 
 def code_and_word(error):
     """Exit code and word for an interruption."""
-    return (
-        (error.code, str(error)) if isinstance(error, Ended) else (130, "interrupted")
-    )
+    return getattr(error, "code", 130), str(error) or "interrupted"
 
 
 @contextmanager

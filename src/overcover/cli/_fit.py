@@ -7,35 +7,17 @@ from pathlib import Path
 
 from sklearn.base import clone
 
-from .. import planning, store
-from .._markup import duration, number, percent
+from .. import store
 from ..advice import advise, with_notes
 from ..planning.choice import plan_within
-from ..store import MANIFEST, check_target, fingerprint_of, read_manifest
+from ..store import MANIFEST, fingerprint_of, read_manifest
 from ..tables import encode_training
 from ._errors import Cannot
 from ._show import say
-from ._stored import notes_of
+from ._stored import NOTES
 
 # The note in a store that holds the fingerprint of a request with a budget.
 REQUEST = "asked"
-# What the stages of a plan do.
-STAGES = {
-    "tuning": "finding hyperparameters",
-    "partition": "partitioning the rows",
-    "cover": "covering them",
-    "machines": "fitting and writing the machines",
-}
-
-
-def check_store(out):
-    """Refuse, before any work is done, a folder that no model can be written to."""
-    check_target(out)
-    folder = Path(out).absolute()
-    while not folder.exists():
-        folder = folder.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise Cannot(f"{out} cannot be written: {folder} may not be written to.")
 
 
 def is_fitted(out, request, replace):
@@ -58,7 +40,7 @@ def fit_table(model, X, Y, out, budget=None, resume=True, replace=False):
     start = time.perf_counter()
     # One output is a column of its own, as in Python.
     y = Y.iloc[:, 0].to_numpy() if Y.shape[1] == 1 else Y.to_numpy()
-    notes = notes_of(Y.columns)
+    notes = {NOTES: {"targets": [*Y.columns]}}
     wishes = notes if budget is None else notes | {"budget": budget}
     request = fingerprint_of(model, X, y, None, None, "float64", wishes)
     is_new = not is_fitted(out, request, replace) or (replace and not resume)
@@ -66,7 +48,7 @@ def fit_table(model, X, Y, out, budget=None, resume=True, replace=False):
         encoded, _ = encode_training(clone(model), X, y)
         shape = *encoded.shape, Y.shape[1]
         plan = plan_within(model, shape, budget, into_store=True)
-        say(describe(plan, budget))
+        say(f"Planned: {plan}")
         model.set_params(subdomain_size=plan.subdomain_size, overlap=plan.overlap)
         # A budget decides by the computer it runs on, so the request is kept.
         notes |= {REQUEST: request}
@@ -94,20 +76,3 @@ def fit_into_store(model, X, y, out, resume, notes):
             f"{out} holds an unfinished fit of other data or options. Give those again "
             "to go on with it, --restart to discard it, or another --out."
         ) from error
-
-
-def describe(plan: planning.Plan, seconds):
-    """What a budget decided, in words; where the plan exceeds it, why."""
-    longest = max(plan.seconds, key=plan.seconds.__getitem__)
-    most = f"{STAGES[longest]}, {duration(plan.seconds[longest])}"
-    size = f"one machine on all {number(plan.n_samples)} rows"
-    if plan.n_subdomains > 1:
-        borrowed = percent(plan.overlap, 0)
-        size = f"subdomains of {plan.subdomain_size} rows, {borrowed} of them borrowed"
-    total = duration(plan.total_seconds)
-    if plan.fits:
-        return f"Planned: {size}, in about {total}; most of it for {most}."
-    return (
-        f"--budget {duration(seconds)} is too little: the least is about {total}, with "
-        f"{size}; most of it is for {most}."
-    )

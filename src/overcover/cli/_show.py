@@ -82,10 +82,7 @@ def print_table(title, headings, rows, caption=None):
 def print_remarks(n_dropped, findings=()):
     """How many rows were left out, if any, and findings, one a line."""
     if n_dropped:
-        are = (
-            "row lacks values and is" if n_dropped == 1 else "rows lack values and are"
-        )
-        print(f"{number(n_dropped)} {are} left out.")
+        print(f"{count(n_dropped, 'row')} left out, for lack of values.")
     for finding in findings:
         print(finding)
 

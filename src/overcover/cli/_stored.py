@@ -2,23 +2,20 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import load, store
-from .._markup import some
 from ..alone import as_cover
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
 from ..tables import (
     OUTPUT,
     PLAIN,
-    Chunks,
-    TableEncoder,
-    as_numbers,
-    near_names,
-    no_values,
+    check_present,
+    column_names,
+    finite_values,
     place,
     read_chunks,
     respelled,
@@ -37,53 +34,47 @@ class Stored(NamedTuple):
     """A model that predicts for tables."""
 
     model: OverlappingCoverRegressor
-    encoder: TableEncoder | None  # of columns; None if they are numbers already
-    columns: list[str]  # of a table that are used, in order
     targets: list[str]
-    has_names: bool  # whether the model knows the names of its inputs
+
+    @property
+    def encoder(self):
+        """What encodes the columns; None if they are numbers already."""
+        return getattr(self.model, "encoder_", None)
 
     @property
     def kinds(self):
-        """Kinds of the columns that are used, by their names."""
-        described = [] if self.encoder is None else self.encoder.columns_
-        known = {column["name"]: column["kind"] for column in described}
-        return {name: known.get(name, "number") for name in self.columns}
+        """Kinds of the columns that are used, by their names, in order."""
+        if self.encoder is None:
+            return dict.fromkeys(names_of_features(self.model), "number")
+        return {column["name"]: column["kind"] for column in self.encoder.columns_}
+
+    @property
+    def has_names(self):
+        """Whether the model knows the names of its columns."""
+        return hasattr(self.model, "feature_names_in_")
 
     def inputs(self, frame):
-        """Inputs from a frame as a frame of float64, NaN where a value is missing."""
+        """Inputs from a frame, NaN in rows that lack values; cells that are no values.
+
+        Of each column the first such cell is described.
+        """
         import pandas as pd
 
-        if self.encoder is not None:
-            return self.encoder.encode(frame[self.columns])
-        numbers = {n: as_numbers(frame[n], "number") for n in self.columns}
-        return pd.DataFrame(numbers, index=frame.index)
-
-    def legible(self, frame):
-        """A frame with gaps for cells that are no values; their rows; what they hold.
-
-        Of each column that is used the first such cell is told.
-        """
-        is_bad, said = np.zeros(len(frame), bool), []
-        for name, kind in self.kinds.items():
-            if kind == "words":
-                continue
-            bad, text = no_values(frame[name], kind)
-            if text is not None:
-                frame = frame.assign(**{name: frame[name].where(~bad)})
-                is_bad |= bad
-                said.append(text)
-        return frame, is_bad, said
+        kinds = {name: kind for name, kind in self.kinds.items() if kind != "words"}
+        read = {name: finite_values(frame[name], kind) for name, kind in kinds.items()}
+        said = [text for _, _, text in read.values() if text is not None]
+        if self.encoder is None:
+            values = {name: values for name, (values, _, _) in read.items()}
+            return pd.DataFrame(values, index=frame.index), said
+        gaps = {name: frame[name].where(~bad) for name, (_, bad, _) in read.items()}
+        X = self.encoder.encode(frame[[*self.kinds]].assign(**gaps))
+        for _, bad, _ in read.values():
+            X[bad] = np.nan
+        return X, said
 
     def queries(self, X):
         """Inputs as the model takes them, from a frame of them."""
-        is_named = self.has_names and not hasattr(self.model, "encoder_")
-        return X if is_named else X.to_numpy()
-
-    def source_of(self, name):
-        """The column of a table that an input comes from."""
-        described = [] if self.encoder is None else self.encoder.columns_
-        sources = (c["name"] for c in described if name in c["inputs"])
-        return next(sources, name)
+        return X if self.has_names and self.encoder is None else X.to_numpy()
 
 
 def facts_of(path):
@@ -100,87 +91,45 @@ def facts_of(path):
     return facts | {"subdomain_size": min(facts["subdomain_size"], facts["n_rows"])}
 
 
-def notes_of(targets):
-    """The notes to keep beside a model: see docs/store-format.md."""
-    return {NOTES: {"targets": list(targets)}}
-
-
 def open_model(path, jobs=None) -> Stored:
     """Load a model, with the notes of ``overcover fit`` or without any."""
     notes = facts_of(path)["notes"].get(NOTES)
     model = as_cover(load(path))
     model.n_jobs = jobs
-    encoder = getattr(model, "encoder_", None)
-    several = [f"{OUTPUT}{j}" for j in range(model.n_outputs_)]
-    targets = several if len(several) > 1 else [OUTPUT]
-    if notes is not None:
-        try:
-            targets = [str(name) for name in notes["targets"]]
-            if "kinds" in notes:
-                encoder = encoder_of_notes(notes, model)
-            if len(targets) != model.n_outputs_:
-                raise ValueError("they do not fit the model's outputs")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Cannot(
-                f"the notes in {path} on columns cannot be used: {error}. Fit it again."
-            ) from error
-    columns = names_of_features(model)
-    if encoder is not None:
-        columns = [column["name"] for column in encoder.columns_]
-    has_names = hasattr(model, "feature_names_in_")
-    return Stored(model, encoder, columns, targets, has_names)
-
-
-def encoder_of_notes(notes, model):
-    """The encoder of a model from before models took tables; unknown words are NaN."""
-    encoder = TableEncoder()
-    encoder.columns_ = columns = []
-    common = {"cycles": [], "had_gaps": False}
-    common["unknown_variance"] = np.zeros(model.n_outputs_)
-    for name, kind in dict(notes["kinds"]).items():
-        column: dict[str, Any] = {
-            "name": str(name),
-            "kind": str(kind),
-            "inputs": [str(name)],
-        }
-        if kind == "words":
-            levels = np.array([str(w) for w in notes["words"][name]], dtype=object)
-            column["inputs"] = [f"{name}={level}" for level in levels]
-            codes = np.vstack([np.eye(len(levels)), np.full(len(levels), np.nan)])
-            column |= {"levels": levels, "codes": codes, "is_effect": False}
-        elif kind in ("number", "date"):
-            column["fill"] = float(notes["fill"].get(name, np.nan))
-        else:
-            raise ValueError("there are columns of unknown kinds")
-        columns.append(column | common)
-    if encoder.inputs != names_of_features(model):
-        raise ValueError("they do not fit the model's inputs")
-    return encoder
+    if notes is None:
+        names = column_names(model.n_outputs_, OUTPUT)
+        return Stored(model, names if len(names) > 1 else [OUTPUT])
+    try:
+        targets = [str(name) for name in notes["targets"]]
+        if "kinds" in notes or len(targets) != model.n_outputs_:
+            raise ValueError("they do not fit the model")
+    except (KeyError, TypeError, ValueError) as error:
+        raise Cannot(
+            f"the notes in {path} on columns cannot be used: {error}. Fit it again."
+        ) from error
+    return Stored(model, targets)
 
 
 def rows_of(stored, source, others=None, verbatim=False, spelling=PLAIN):
     """A table in chunks, columns by name, or in order where there are no names."""
     check_input(source)
-    names, others = stored.columns, possible_names(others)
+    names, others = [*stored.kinds], possible_names(others)
     wanted = {*names, *others} if stored.has_names else None
     copied = others if verbatim else []
-    words = [name for name, kind in stored.kinds.items() if kind == "words"]
+    words = [name for name in names if stored.kinds[name] == "words"]
     chunks = read_chunks(source, ROWS_AT_A_TIME, words, wanted, copied, spelling)
     unnamed = not (chunks.has_names and stored.has_names)
     if unnamed and len(chunks.columns) == len(names):
         frames = (frame.set_axis(names, axis=1) for frame in chunks.frames)
         return chunks._replace(frames=frames, columns=names)
-    lacking = [name for name in names if name not in chunks.columns]
-    if lacking:
-        near = near_names(lacking[0], chunks.columns)
-        raise Cannot(f"the table lacks {some([*map(repr, lacking)])}.{near}")
+    check_present(names, chunks.columns)
     return chunks
 
 
-def first_gap(frame, stored):
-    """The first row that lacks a value, and the column of the table."""
+def first_gap(frame):
+    """The first row of a frame that lacks a value, and the column, in words."""
     i, j = np.argwhere(frame.isna().to_numpy())[0]
-    return place(frame.index, frame.index[i]), stored.source_of(frame.columns[j])
+    return f"{place(frame.index, frame.index[i])} lacks a value of {frame.columns[j]!r}"
 
 
 def read_observed(stored, source, names=None, missing="refuse", spelling=PLAIN):
@@ -193,18 +142,13 @@ def read_observed(stored, source, names=None, missing="refuse", spelling=PLAIN):
     parts: list[tuple] = []
     n_dropped = 0
     for frame in chunks.frames:
-        table, _, said = stored.legible(frame)
+        X, said = stored.inputs(frame)
         Y, troubles = parse_targets(frame, targets)
         refuse([*said, *troubles.values()])
-        X = stored.inputs(table)
         whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
         if missing == "refuse" and not whole.all():
-            lacking = X if X.isna().any(axis=None) else Y
-            row, column = first_gap(lacking, stored)
-            raise Cannot(
-                f"{row} lacks a value of {column!r}. Leave such rows out with "
-                "--missing drop."
-            )
+            gap = first_gap(X if X.isna().any(axis=None) else Y)
+            raise Cannot(f"{gap}. Leave such rows out with --missing drop.")
         n_dropped += int((~whole).sum())
         parts.append((X[whole], Y[whole]))
     X, Y = map(pd.concat, zip(*parts))
@@ -264,28 +208,23 @@ class Aside(NamedTuple):
     reasons: list[str]
 
 
-def answers(stored: Stored, chunks: Chunks, keep, wanted: Wanted, missing, aside):
+def answers(stored: Stored, frames, keep, wanted: Wanted, missing, aside, spelling):
     """Frames of copied columns and predictions; puts what it meets in `aside`."""
     endings = wanted.endings
     kept = names_kept(keep, [f"{t}{end}" for t in stored.targets for end in endings])
     copied = [name for name in keep if stored.kinds.get(name, "words") != "words"]
-    for frame in chunks.frames:
-        table = respelled(with_gaps(frame, keep), copied, chunks.spelling)
-        table, is_bad, said = stored.legible(table)
+    for frame in frames:
+        table = respelled(with_gaps(frame, keep), copied, spelling)
+        X, said = stored.inputs(table)
         if missing == "refuse":
             refuse(said)
-        X = stored.inputs(table)
-        if stored.encoder is not None and hasattr(stored.model, "encoder_"):
-            known = table.loc[~is_bad, stored.columns]
-            aside.unknown.update(stored.encoder.unknown(known))
-        whole = X.notna().all(axis=1).to_numpy() & ~is_bad
+        whole = X.notna().all(axis=1).to_numpy()
+        if stored.encoder is not None:
+            aside.unknown.update(stored.encoder.unknown(table[whole]))
         if not (whole.any() or aside.rows):
             refuse(said, ", and no row can be answered")
         if not whole.all() and not said:
-            row, column = first_gap(X, stored)
-            said = [f"{row} lacks a value of {column!r}"]
-            if stored.encoder is not None:
-                said[0] += ", or holds one that training did not know"
+            said = [first_gap(X)]
             if missing == "refuse":
                 raise Cannot(
                     f"{said[0]}. Leave such answers empty with --missing empty, or fit "

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._validation import check_choice, check_count
-from ..tables import check_path, near_names, npz_names, read_npy, read_npz
+from ..tables import check_path, near_names, read_npy, read_npz
 from ._formats import read_cdf, read_h5, read_mat
 
 # Readers of files by their ending, the preferred form first.
@@ -341,15 +341,8 @@ def _read_features(features, rows, n_frames):
     """The user's features of some rows among all frames."""
     if isinstance(features, str | Path):
         file = check_path(features)
-        if file.suffix.lower() == ".npz":
-            names = npz_names(file)
-            if len(names) != 1:
-                raise ValueError(
-                    f"{str(file)!r} holds {names}; features need an .npz of one array."
-                )
-            features = read_npz(file, names[0])
-        else:
-            features = read_npy(file)
+        is_archive = file.suffix.lower() == ".npz"
+        features = read_npz(file) if is_archive else read_npy(file)
     features = np.asarray(features)
     if features.dtype.kind not in "biuf" or features.ndim != 2:
         raise ValueError(

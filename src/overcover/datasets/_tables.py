@@ -80,32 +80,26 @@ def load_table(
 
 def _parts_of_table(path, target, features, header, delimiter):
     """Inputs, outputs, and the names of both."""
-    inputs: list[int] = []
-    outputs: list[int] = []
+    parts: list[list[str]] = []
 
     def choose(names):
-        inputs[:], outputs[:] = _choose(names, target, features, path)
-        return inputs + outputs
+        parts[:] = _choose(names, target, features, path)
+        return [*parts[0], *parts[1]]
 
-    names, values = tables.read_numbers(path, choose, header, delimiter)
-    X, Y = np.hsplit(_as_floats(values), [len(inputs)])
+    columns = tables.read_numbers(path, choose, header, delimiter)
+    X, Y = (np.column_stack([columns[name] for name in part]) for part in parts)
     if not isinstance(target, list | tuple):
         Y = Y[:, 0]
-    named = [[names[i] for i in part] for part in (inputs, outputs)]
-    return np.ascontiguousarray(X), Y.copy(), *named
+    return _as_floats(X), _as_floats(Y), *parts
 
 
 def _parts_of_archive(path, target, features):
     """Inputs, outputs, and the names of both, by split: "" and maybe "_test"."""
-    names = tables.npz_names(path)
+    names = {*tables.npz_names(path)}
     inputs = tables.INPUTS if features is None else (features,)
     outputs = tables.OUTPUTS if target is None else (target,)
-    is_split = (
-        target is None
-        and features is None
-        and not set(inputs) & set(names)
-        and any(f"{n}_train" in names for n in inputs)
-    )
+    is_split = target is None and features is None and not names & {*inputs}
+    is_split &= any(f"{name}_train" in names for name in inputs)
     suffixes = {"": "_train", "_test": "_test"} if is_split else {"": ""}
     parts = {}
     for split, suffix in suffixes.items():
@@ -131,18 +125,18 @@ def _as_floats(values):
 
 
 def _choose(names, target, features, path):
-    """Positions of the columns of inputs, and of outputs."""
+    """Names of the columns of inputs, and of outputs."""
     if target is None:
         raise ValueError(
             f"Say which column of {str(path)!r} is the target, by name or position."
             f"{tables.near_names('', names)}"
         )
-    outputs = _positions(names, target, "target", path)
+    outputs = _named(names, target, "target", path)
     if features is None:
-        inputs = [i for i in range(len(names)) if i not in outputs]
+        inputs = [name for name in names if name not in outputs]
     else:
-        inputs = _positions(names, features, "features", path)
-    both = sorted(names[i] for i in set(inputs) & set(outputs))
+        inputs = _named(names, features, "features", path)
+    both = sorted({*inputs} & {*outputs})
     if both or not inputs:
         raise ValueError(
             f"Inputs need columns of {str(path)!r} that are not outputs; "
@@ -151,25 +145,20 @@ def _choose(names, target, features, path):
     return inputs, outputs
 
 
-def _positions(names, wanted, role, path):
-    """Positions of columns that are given by name or position."""
-    positions = []
+def _named(names, wanted, role, path):
+    """Names of columns that are given by name or position."""
+    chosen = []
     for column in wanted if isinstance(wanted, list | tuple) else [wanted]:
         if isinstance(column, str):
-            if column not in names:
-                raise tables.MissingKey(
-                    f"{str(path)!r} has no column {column!r} for the {role}."
-                    f"{tables.near_names(column, names)}"
-                )
-            positions.append(names.index(column))
+            chosen.append(tables.pick(names, column, path, "column "))
         elif -len(names) <= column < len(names):
-            positions.append(column % len(names))
+            chosen.append(names[column])
         else:
             raise ValueError(
                 f"{role}={column} is not the position of one of the {len(names)} "
                 f"columns of {str(path)!r}."
             )
-    return positions
+    return chosen
 
 
 def _without_gaps(data, target, names, missing, path):

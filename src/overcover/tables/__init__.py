@@ -33,10 +33,10 @@ from ._frames import (
 )
 from ._kinds import (
     as_numbers,
+    check_present,
+    finite_values,
     kind_and_trouble,
     needs_encoding,
-    no_values,
-    parsed,
     place,
     with_gaps,
 )

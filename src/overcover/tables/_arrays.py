@@ -20,9 +20,12 @@ def npz_names(path):
         return [n.removesuffix(".npy") for n in archive.namelist()]
 
 
-def read_npz(path, keys, pickled=False):
-    """The first array that an .npz has of a name; also a dictionary if `pickled`."""
-    key = pick(npz_names(path), keys, path)
+def read_npz(path, keys=None, pickled=False):
+    """The first array of these names, or the only one; a dictionary if `pickled`."""
+    names = npz_names(path)
+    if keys is None and len(names) != 1:
+        raise TableError(f"{str(path)!r} holds {names}; give an .npz of one array.")
+    key = names[0] if keys is None else pick(names, keys, path)
     with reading(path, "an .npz archive"), zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         with archive.open(key if key in names else f"{key}.npy") as file:
@@ -72,7 +75,7 @@ def read_columns(path, form, mapped=False):
         return _as_columns(read_npy(path, mapped), path)
     names = npz_names(path)
     if len(names) == 1 and names[0] not in INPUTS:
-        return _as_columns(read_npz(path, names[0]), path)
+        return _as_columns(read_npz(path), path)
     columns = _as_columns(read_npz(path, INPUTS), path, INPUT)
     for name in OUTPUTS:
         if name in names:

@@ -33,63 +33,36 @@ _CLOCK = re.compile(
     r"(\d\d?)((?::\d\d){0,2}(?:[.,]\d+)?)(?: ?([ap])\.?m\.?)?"
     r" ?(z|utc|gmt|[-+]\d\d(?::?\d\d)?)?"
 )
-MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+MONTHS = ["january", "february", "march", "april", "may", "june", "july"]
+MONTHS += ["august", "september", "october", "november", "december"]
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 POINTED = " (with a point)"
-# Cells that look like something else than words, and what they are.
-STRANGE = [
-    (re.compile(pattern, re.IGNORECASE), what)
-    for pattern, what in (
-        (
-            _NUMBERED + _REST,
-            "a date whose first number may be the day or the month: write 2024-01-31",
-        ),
-        (
-            r"\d\d?([-/. ])(\d\d?|[a-z]{3,9})\1\d\d(?:[T ].*)?",
-            "a date whose year has two digits: write 2024-01-31",
-        ),
-        (
-            r"\d{4}([-/.])\d\d?\1\d\d?.*|\d\d?\.\d\d?\.\d{4}.*|\d\d?[-/.]\d{4}|"
-            r".*\b(19|20)\d\d\b.* \d\d?:\d\d.*|\d\d?(:\d\d){1,2}(\.\d+)?( ?[ap]m)?",
-            "a date or time of a form that is not read: write 2024-01-31 12:30, or "
-            "hours as a number",
-        ),
-        (
-            r"[-+]?\d{1,3},\d{3}",
-            "a number whose comma is a decimal mark, or sets thousands apart: write "
-            "1234.5",
-        ),
-        (
-            DECIMAL_COMMA.pattern,
-            "a number with a decimal comma, where a point should be",
-        ),
-        (
-            r"[-+]?\d{1,3}(?:[.,' \u00a0\u202f]\d{3})+(?:[.,]\d+)?",
-            "a number whose thousands are set apart: write 1234.5",
-        ),
-        (
-            r"(?=.*[%$€£¥\u2212])[-+\u2212%$€£¥ ]*\d[\d.,]*[%$€£¥ ]*",
-            "a number with a sign beside it: write 1234.5",
-        ),
-        (
-            r".*" + re.escape(POINTED),
-            "a number with a point, which may be its mark or set thousands apart",
-        ),
-    )
-]
+_ISO, _PLAIN = "write 2024-01-31", "write 1234.5"
+# What cells are that look like something else than words.
+_STRANGE = {
+    f"a date whose first number may be the day or the month: {_ISO}": _NUMBERED + _REST,
+    f"a date whose year has two digits: {_ISO}": (
+        r"\d\d?([-/. ])(\d\d?|[a-z]{3,9})\1\d\d(?:[T ].*)?"
+    ),
+    f"a date or time of a form that is not read: {_ISO} 12:30, or hours as a number": (
+        r"\d{4}([-/.])\d\d?\1\d\d?.*|\d\d?\.\d\d?\.\d{4}.*|\d\d?[-/.]\d{4}|"
+        r".*\b(19|20)\d\d\b.* \d\d?:\d\d.*|\d\d?(:\d\d){1,2}(\.\d+)?( ?[ap]m)?"
+    ),
+    f"a number whose comma is a decimal mark, or sets thousands apart: {_PLAIN}": (
+        r"[-+]?\d{1,3},\d{3}"
+    ),
+    "a number with a decimal comma, where a point should be": DECIMAL_COMMA.pattern,
+    f"a number whose thousands are set apart: {_PLAIN}": (
+        r"[-+]?\d{1,3}(?:[.,' \u00a0\u202f]\d{3})+(?:[.,]\d+)?"
+    ),
+    f"a number with a sign beside it: {_PLAIN}": (
+        r"(?=.*[%$€£¥\u2212])[-+\u2212%$€£¥ ]*\d[\d.,]*[%$€£¥ ]*"
+    ),
+    "a number with a point, which may be its mark or set thousands apart": (
+        r".*" + re.escape(POINTED)
+    ),
+}
+STRANGE = {what: re.compile(p, re.IGNORECASE) for what, p in _STRANGE.items()}
 
 
 class TableError(ValueError):
@@ -187,6 +160,10 @@ PLAIN = Spelling()
 READERS = {"number": _number, "date": _day}
 
 
+def _texts(cells):
+    return ["" if c is None or c != c else str(c).strip() for c in cells]
+
+
 def parse(cells, kind):
     """Values of a column as float64 (gaps NaN, dates days), and which cells are bad."""
     values, bad = np.full(len(cells), np.nan), np.zeros(len(cells), bool)
@@ -199,7 +176,7 @@ def parse(cells, kind):
         return values, bad
     if kind == "number" and cells.dtype.kind in "biuf":
         return cells.astype(np.float64), bad
-    texts = ["" if c is None or c != c else str(c).strip() for c in cells]
+    texts = _texts(cells)
     present = np.array([text.lower() not in GAPS for text in texts], bool)
     rows = np.flatnonzero(present)
     are_truths = kind == "number" and all(texts[i].lower() in TRUTH for i in rows)
@@ -220,10 +197,9 @@ def kind_of(cells):
 
 def strange_cell(cells):
     """The first cell that looks like no word, and what it is, if few are words."""
-    every = ["" if c is None or c != c else str(c).strip() for c in cells]
-    texts = [(i, text) for i, text in enumerate(every) if text.lower() not in GAPS]
+    texts = [(i, t) for i, t in enumerate(_texts(cells)) if t.lower() not in GAPS]
     n_plain = sum(not is_word(text) or _day(text) is not None for _, text in texts)
-    for pattern, what in STRANGE:
+    for what, pattern in STRANGE.items():
         rows = [i for i, text in texts if pattern.fullmatch(text)]
         if rows and 2 * (len(rows) + n_plain) > len(texts):
             return rows[0], what

@@ -17,9 +17,7 @@ from sklearn.utils import check_consistent_length
 
 from .._numbers import numbers_of
 from .._validation import check_choice, check_count, check_names, check_weights
-from ._cells import TableError
 from ._effects import bins_of, effects_of, folds_of
-from ._files import require
 from ._kinds import as_numbers, check_frame, kinds_of, needs_encoding, places_of
 
 MISSING = "(missing)"
@@ -110,17 +108,18 @@ class TableEncoder(BaseEstimator):
             weights = weights * numbers_of(sample_weight, "sample_weight")
             weights = weights / weights[weights > 0].mean()
         kinds = kinds_of(table, [str(name) for name in self.words])
-        columns = [self._begin(table.iloc[:, j], kind) for j, kind in enumerate(kinds)]
-        self.columns_ = columns
-        levels = [_levels_of(c, table.iloc[:, j]) for j, c in enumerate(columns)]
+        values = [_values_of(table.iloc[:, j], kind) for j, kind in enumerate(kinds)]
+        facts = zip(map(str, table.columns), kinds, values)
+        self.columns_ = columns = [self._begin(*fact) for fact in facts]
+        levels = [_levels_of(*pair) for pair in zip(columns, values)]
         data = (Y - Y.mean(axis=0)) / scale, weights
         axes = _main_axes(data[0])
         for j, effects in enumerate(effects_of(levels, *data)):
             columns[j]["unknown_variance"] = effects.unknown * scale**2
             if columns[j]["kind"] == "words":
                 columns[j] |= _coded(columns[j], levels[j][0], effects.means @ axes)
-        check_inputs(self.inputs)
-        encoded = self.encode(table)
+        check_names(self.inputs, "the encoded table")
+        encoded = self._encoded(values, table.index)
         self._leave_out(encoded, levels, data, axes, folds_of(len(Y), groups))
         return encoded
 
@@ -138,25 +137,21 @@ class TableEncoder(BaseEstimator):
         for name in self.words:
             check_choice("words", str(name), names)
 
-    def _begin(self, column, kind):
+    def _begin(self, name, kind, values):
         """A description of a column: what does not depend on outputs."""
-        name = str(column.name)
+        facts = {"name": name, "kind": kind}
         if kind == "words":
-            levels = np.unique(_as_words(column).to_numpy(dtype=object).astype(str))
-            is_effect = len(levels) > self.one_hot
-            facts = {"name": name, "kind": kind, "levels": levels.astype(object)}
-            return facts | {"is_effect": is_effect}
-        values = as_numbers(column, kind)
+            levels = np.unique(values).astype(object)
+            return facts | {"levels": levels, "is_effect": len(levels) > self.one_hot}
         gaps = np.isnan(values)
-        finite = values[np.isfinite(values)]
-        fill, inputs = float(np.median(finite)) if len(finite) else 0.0, [name]
+        fill, inputs = float(np.median(values[~gaps])), [name]
         if not gaps.any():
-            fill += NUDGE * (float(np.std(finite)) or 1.0) if len(finite) else 0.0
+            fill += NUDGE * (float(np.std(values)) or 1.0)
         cycles = [*self.cycles] if kind == "date" else []
         inputs += [f"{name} ({c}, {wave})" for c in cycles for wave in ("sin", "cos")]
         inputs += [f"{name} is missing"] if gaps.any() else []
-        facts = {"name": name, "kind": kind, "inputs": inputs, "fill": fill}
-        return facts | {"cycles": cycles, "had_gaps": bool(gaps.any())}
+        facts |= {"inputs": inputs, "fill": fill, "cycles": cycles}
+        return facts | {"had_gaps": bool(gaps.any())}
 
     def _leave_out(self, encoded, levels, data, axes, folds):
         """Replace the effects of levels by what other rows say."""
@@ -188,21 +183,26 @@ class TableEncoder(BaseEstimator):
         -------
         DataFrame of shape (n_rows, n_inputs), of float64
         """
-        pandas = require("pandas", "cli", "To encode a table")
         if not hasattr(self, "columns_"):
             raise NotFittedError("This TableEncoder knows no table: call learn first.")
-        parts = []
         places = places_of([column["name"] for column in self.columns_], table)
-        for column, j in zip(self.columns_, places):
-            cells = table.iloc[:, j]
+        kinds = [column["kind"] for column in self.columns_]
+        values = [_values_of(table.iloc[:, j], kind) for j, kind in zip(places, kinds)]
+        return self._encoded(values, table.index)
+
+    def _encoded(self, values, index):
+        """Inputs from the values of all columns."""
+        import pandas as pd
+
+        parts = []
+        for column, cells in zip(self.columns_, values):
             if column["kind"] == "words":
-                levels = pandas.Index(column["levels"])
                 # -1 is the last row of the codes, that of unknown words.
-                parts.append(column["codes"][levels.get_indexer(_as_words(cells))])
-                continue
-            parts.append(_numbers_of(column, as_numbers(cells, column["kind"])))
+                parts.append(column["codes"][_levels_of(column, cells)[0]])
+            else:
+                parts.append(_numbers_of(column, cells))
         rows = np.concatenate(parts, axis=1)
-        return pandas.DataFrame(rows, index=table.index, columns=self.inputs)
+        return pd.DataFrame(rows, index=index, columns=self.inputs)
 
     def unknown_variance(self, X):
         """Variance that unknown cells add to answers.
@@ -289,34 +289,23 @@ def encode_training(estimator, X, y, sample_weight=None, X_target=None, groups=N
     return rows, X_target
 
 
-def check_inputs(names):
-    """Refuse two inputs of one name."""
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise TableError(
-                f"encoding would make an input {name!r}, and there is another one of "
-                "this name. Rename that column of the table, or leave one out."
-            )
+def _values_of(column, kind):
+    """A column as numbers, or as words, also gaps: 3 and 3.0 are the same one."""
+    if kind != "words":
+        return as_numbers(column, kind)
+    as_word = "{:.15g}".format if column.dtype.kind == "f" else str
+    words = column.astype(object).map(as_word).where(column.notna(), MISSING)
+    return words.to_numpy(dtype=object).astype(str)
 
 
-def _as_words(column):
-    """Values of a column as words, also gaps: 3 and 3.0 are the same one."""
-    present = column.notna()
-    cells = column.astype(object)
-    if column.dtype.kind == "f":
-        words = cells.map("{:.15g}".format)
-    else:
-        words = cells.map(str)
-    return words.where(present, MISSING)
-
-
-def _levels_of(column, cells):
-    """The level of every cell of a column, and how many there are."""
+def _levels_of(column, values):
+    """The level of every cell of a column, -1 where unknown; and how many there are."""
     if column["kind"] == "words":
-        words = _as_words(cells).to_numpy(dtype=object).astype(str)
-        levels = np.searchsorted(column["levels"].astype(str), words)
-        return levels, len(column["levels"])
-    levels = bins_of(as_numbers(cells, column["kind"]))
+        known = column["levels"].astype(str)
+        levels = np.searchsorted(known, values)
+        is_known = known[np.minimum(levels, len(known) - 1)] == values
+        return np.where(is_known, levels, -1), len(known)
+    levels = bins_of(values)
     return levels, int(levels.max()) + 1
 
 

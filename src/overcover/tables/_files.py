@@ -174,14 +174,14 @@ def near_names(name, names, and_all=True):
     return text
 
 
-def pick(names, keys, path):
-    """The first of the keys that is among the names."""
+def pick(names, keys, path, what=""):
+    """The first of the keys that is among the names; `what` they are, "column "."""
     keys = (keys,) if isinstance(keys, str) else keys
     for key in keys:
         if key in names:
             return key
     raise MissingKey(
-        f"{str(path)!r} holds no {' or '.join(map(repr, keys))}."
+        f"{str(path)!r} holds no {what}{' or '.join(map(repr, keys))}."
         f"{near_names(keys[0], names)}"
     )
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from .._validation import check_names
 from ._arrays import read_columns
-from ._cells import GAPS, PLAIN, Spelling, TableError
+from ._cells import GAPS, PLAIN, TableError
 from ._files import (
     STDIN,
     TEXT,
     check_path,
     form_of,
     name_of,
-    near_names,
     open_text,
+    pick,
     reading,
     require,
 )
@@ -55,11 +55,7 @@ def check_columns(path, names):
     """Refuse columns that a Parquet file does not have; returns its number of rows."""
     file = open_parquet(path)
     for name in names:
-        if name not in file.schema_arrow.names:
-            raise TableError(
-                f"{path} has no column {name!r}."
-                f"{near_names(name, file.schema_arrow.names)}"
-            )
+        pick(file.schema_arrow.names, name, path, "column ")
     return file.metadata.num_rows
 
 
@@ -85,7 +81,6 @@ class Chunks(NamedTuple):
     has_names: bool  # False for arrays, whose columns are only numbered
     total: int | None  # size of the table, in rows or bytes; None if it is not known
     done: Callable[[], int]  # how much of it has been read
-    spelling: Spelling = PLAIN  # of columns that were read as they are written
 
 
 def read_frame(source, words=(), spelling=PLAIN):
@@ -95,26 +90,24 @@ def read_frame(source, words=(), spelling=PLAIN):
 
 
 def read_numbers(path, choose, header="auto", separator="auto"):
-    """Names of all columns; those at positions ``choose(names)`` as numbers."""
+    """Columns whose names are ``choose(names)`` as numbers, by name."""
     form = form_of(path)
-    if form in (".npy", ".npz"):
+    if form in (".npy", ".npz"):  # without pandas
         columns = read_columns(path, form)
-        names = list(columns)
-        return names, np.column_stack([columns[names[i]] for i in choose(names)])
+        return {name: columns[name] for name in choose(list(columns))}
     if form == ".parquet":
-        names = open_parquet(path).schema_arrow.names
-        chosen = [names[i] for i in choose(names)]
+        chosen = choose(open_parquet(path).schema_arrow.names)
         with reading(path, "a Parquet file"):
             frame = open_parquet(path).read(columns=chosen)
             frame = frame.to_pandas(ignore_metadata=True)
     else:
         with reading(path, "text"), open_text(path, separator, header) as (text, _):
             names = text.names
-        chosen = [names[i] for i in choose(names)]
+        chosen = choose(names)
         options = {"wanted": chosen, "header": header, "separator": separator}
         (frame,) = read_chunks(path, None, **options).frames
     try:
-        return names, np.column_stack([as_numbers(frame[name]) for name in chosen])
+        return {name: as_numbers(frame[name]) for name in chosen}
     except TableError as error:
         raise TableError(
             f"{str(path)!r}: {error} Turn words into numbers, or choose other "
@@ -149,15 +142,12 @@ def read_chunks(
     if first is None or not len(first):
         raise TableError(f"{name_of(source)} holds no rows.")
 
-    def named_frames():
-        frame = first
+    def frames():
         with reading(source, what):
-            while frame is not None:
-                frame.columns = [str(c) for c in frame.columns]
-                yield frame
-                frame = next(chunks.frames, None)
+            yield first
+            yield from chunks.frames
 
-    return chunks._replace(frames=named_frames())
+    return chunks._replace(frames=frames())
 
 
 def _text_chunks(source, n_rows, options, header, separator):
@@ -170,7 +160,7 @@ def _text_chunks(source, n_rows, options, header, separator):
         with open_text(source, separator, header) as (text, position):
             columns.extend(text.names)
             start = 0
-            with _parsed_text(text, n_rows, *options) as parts:
+            with _parsed_text(pd, text, n_rows, *options) as parts:
                 for frame in parts:
                     texts = frame.columns.difference({*options[0], *options[2]})
                     frame = respelled(frame, texts, options[-1])
@@ -180,13 +170,11 @@ def _text_chunks(source, n_rows, options, header, separator):
                     reached[0] = position()
                     yield frame
 
-    return Chunks(frames(), columns, True, total, lambda: reached[0], options[-1])
+    return Chunks(frames(), columns, True, total, lambda: reached[0])
 
 
-def _parsed_text(text, n_rows, words, wanted, verbatim, spelling):
+def _parsed_text(pd, text, n_rows, words, wanted, verbatim, spelling):
     """A reader of frames, by pandas, of rows of text."""
-    import pandas as pd
-
     names = text.names
     options: dict[str, Any] = {
         "names": names,
@@ -234,7 +222,7 @@ def _parquet_chunks(source, n_rows, wanted):
         batches = iter([file.read(columns=columns)])
     else:
         batches = file.iter_batches(n_rows, columns=columns)
-    frames = (batch.to_pandas() for batch in batches)
+    frames = (batch.to_pandas().rename(columns=str) for batch in batches)
     return _numbered_chunks(frames, names, True, file.metadata.num_rows)
 
 

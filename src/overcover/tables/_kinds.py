@@ -48,11 +48,6 @@ def cells_of(column):
     return cells
 
 
-def parsed(column, kind):
-    """Values of a column of a frame, and which cells are not of a kind; see `parse`."""
-    return parse(cells_of(column), kind)
-
-
 def as_numbers(column, kind=None):
     """Values of a column; of dates or else numbers, where no kind is asked for.
 
@@ -83,18 +78,21 @@ def _bad_cell(column, cells, bad, kind):
     return f"{_cell(column, cells, i)}, which is not a {kind}{hint}"
 
 
-def no_values(column, kind):
-    """Which cells are no finite values of a kind, and what the first one is, if any."""
+def finite_values(column, kind):
+    """Values of a column, which cells are no finite ones (NaN), what the first is."""
     cells = cells_of(column)
     values, bad = parse(cells, kind)
-    bad |= np.isinf(values)
+    is_infinite = np.isinf(values)
+    bad |= is_infinite
+    values[is_infinite] = np.nan
     if not bad.any():
-        return bad, None
+        return values, bad, None
     i = int(np.argmax(bad))
-    if np.isinf(values[i]):
+    if is_infinite[i]:
         where = place(column.index, column.index[i])
-        return bad, f"column {str(column.name)!r} holds an infinite value in {where}"
-    return bad, _bad_cell(column, cells, bad, kind)
+        text = f"column {str(column.name)!r} holds an infinite value in {where}"
+        return values, bad, text
+    return values, bad, _bad_cell(column, cells, bad, kind)
 
 
 def needs_encoding(X):
@@ -124,18 +122,22 @@ def _is_plain(X, j):
 def kind_and_trouble(column, is_words=False):
     """The kind of a column, and why it cannot be used: one of them is None.
 
-    A column is refused if it is empty, or if most of its cells are numbers (or dates)
-    but some are not, unless it is to be taken as words.
+    A column is refused if it is empty or holds an infinite value, or if most of its
+    cells are numbers (or dates) but some are not, unless it is to be taken as words.
     """
     n_present = int(column.notna().sum())
+    empty = f"column {str(column.name)!r} is empty"
     if not n_present:
-        return None, f"column {str(column.name)!r} is empty"
+        return None, empty
     if is_words or str(column.dtype) == "category":
         return "words", None
     cells = cells_of(column)
     kind = kind_of(cells)
     if kind != "words":
-        return kind, None
+        values, bad, trouble = finite_values(column, kind)
+        if not bad.any() and np.isnan(values).all():
+            trouble = empty
+        return (kind if trouble is None else None), trouble
     for kind_of_most in ("number", "date"):
         bad = parse(cells, kind_of_most)[1]
         n_bad = int(bad.sum())
@@ -180,10 +182,15 @@ def places_of(names, table):
     check_frame(table)
     present = [str(name) for name in table.columns]
     check_names(present, "the table")
+    check_present(names, present)
+    return [present.index(name) for name in names]
+
+
+def check_present(names, present):
+    """Refuse a table whose columns, those that are present, are not all the names."""
     lacking = [name for name in names if name not in present]
     if lacking:
         raise TableError(
             f"the table lacks {some([*map(repr, lacking)])}."
             f"{near_names(lacking[0], present)}"
         )
-    return [present.index(name) for name in names]

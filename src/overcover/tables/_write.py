@@ -2,7 +2,8 @@
 
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ._cells import TableError
 from ._files import STDIN, UNPACK, form_of, packing_of
-from ._kinds import as_numbers, with_gaps
+from ._kinds import as_numbers
 
 WRITABLE = (".csv", ".tsv", ".parquet", ".npy")
 
@@ -19,17 +20,15 @@ WRITABLE = (".csv", ".tsv", ".parquet", ".npy")
 def writing_table(target):
     """A function that writes frames; the file gets its name when all is written."""
     if target == STDIN:
-        yield _TextWriter(sys.stdout, ",").write
+        yield _text_writer(sys.stdout)
         sys.stdout.flush()
         return
     target = Path(target)
+    form = form_of(target, WRITABLE)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
     try:
-        writer = _writer(target, unfinished)
-        try:
-            yield writer.write
-        finally:
-            writer.close()
+        with ExitStack() as stack:
+            yield _writer(stack, form, UNPACK.get(packing_of(target), open), unfinished)
         os.replace(unfinished, target)
     except BrokenPipeError:
         raise
@@ -39,42 +38,33 @@ def writing_table(target):
         unfinished.unlink(missing_ok=True)
 
 
-def _writer(target, path) -> Any:
-    """A writer to a path, of the form that the target's name tells."""
-    form = form_of(target, WRITABLE)
+def _writer(stack, form, opener: Any, path):
+    """A function that writes frames to a path, until the stack of contexts ends."""
     if form == ".parquet":
-        return _ParquetWriter(path)
+        return _parquet_writer(stack, path)
     if form == ".npy":
-        return _ArrayWriter(path)
-    opener: Any = UNPACK.get(packing_of(target), open)
-    file = opener(path, "wt", encoding="utf-8", newline="")
-    return _TextWriter(file, "\t" if form == ".tsv" else ",")
+        return _array_writer(stack, stack.enter_context(open(path, "wb")))
+    file = stack.enter_context(opener(path, "wt", encoding="utf-8", newline=""))
+    return _text_writer(file, "\t" if form == ".tsv" else ",")
 
 
-class _TextWriter:
-    """Separated values; numbers with all their digits."""
-
-    def __init__(self, file, separator):
-        self.file, self.close = file, file.close
-        self.options = {"sep": separator, "index": False, "lineterminator": "\n"}
-        self.has_header = False
-
-    def write(self, frame):
-        frame.to_csv(self.file, header=not self.has_header, **self.options)
-        self.has_header = True
+def _text_writer(file, separator=","):
+    """Write separated values; numbers with all their digits."""
+    options = {"sep": separator, "index": False, "lineterminator": "\n"}
+    headers = chain([True], repeat(False))
+    return lambda frame: frame.to_csv(file, header=next(headers), **options)
 
 
-class _ParquetWriter:
-    """A row group for every frame; the first one decides the types."""
+def _parquet_writer(stack, path):
+    """Write a row group for every frame; the first one decides the types."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
 
-    def __init__(self, path):
-        self.path, self.writer = path, None
+    writer: Any = None
 
-    def write(self, frame):
-        import pyarrow as pa
-        import pyarrow.parquet as parquet
-
-        schema = None if self.writer is None else self.writer.schema
+    def write(frame):
+        nonlocal writer
+        schema = None if writer is None else writer.schema
         try:
             table = pa.Table.from_pandas(frame, schema, preserve_index=False)
         except pa.ArrowException as error:
@@ -82,44 +72,36 @@ class _ParquetWriter:
                 f"a column changes its type within the file: {error}. Write CSV "
                 "instead, or leave the column out of --keep."
             ) from error
-        if self.writer is None:
-            self.writer = parquet.ParquetWriter(self.path, table.schema)
-        self.writer.write_table(table)
+        if writer is None:
+            writer = stack.enter_context(parquet.ParquetWriter(path, table.schema))
+        writer.write_table(table)
 
-    def close(self):
-        if self.writer is not None:
-            self.writer.close()
+    return write
 
 
-class _ArrayWriter:
-    """A .npy file of float64; its header, which counts rows, is written again last."""
+def _array_writer(stack, file):
+    """Write float64 to .npy; the header, which counts rows, is written again last."""
+    n_rows = n_columns = 0
 
-    def __init__(self, path):
-        self.file = open(path, "wb")  # noqa: SIM115, closed by `close`
-        self.shape = None
+    def write_header():
+        header = {"descr": "<f8", "fortran_order": False, "shape": (n_rows, n_columns)}
+        file.seek(0)
+        np.lib.format.write_array_header_1_0(file, header)
 
-    def write(self, frame):
+    def write(frame):
+        nonlocal n_rows, n_columns
         try:
-            gaps = with_gaps(frame, list(frame))
-            columns = [as_numbers(column, "number") for _, column in gaps.items()]
+            rows = [as_numbers(column, "number") for _, column in frame.items()]
         except TableError as error:
             raise TableError(
                 f"{error} A .npy file holds only numbers. Write .csv or .parquet, or "
                 "leave columns of words out of --keep."
             ) from error
-        rows = np.column_stack(columns)
-        if self.shape is None:
-            self.shape = (0, rows.shape[1])
-            self._write_header()
-        self.file.write(rows.data)
-        self.shape = (self.shape[0] + len(rows), self.shape[1])
+        if not n_rows:
+            n_columns = len(rows)
+            write_header()
+            stack.callback(write_header)
+        file.write(np.column_stack(rows).data)
+        n_rows += len(frame)
 
-    def _write_header(self):
-        header = {"descr": "<f8", "fortran_order": False, "shape": self.shape}
-        np.lib.format.write_array_header_1_0(self.file, header)
-
-    def close(self):
-        if self.shape is not None:
-            self.file.seek(0)
-            self._write_header()
-        self.file.close()
+    return write

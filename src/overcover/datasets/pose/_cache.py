@@ -1,12 +1,12 @@
 """Generated data on disk: a folder's name is a hash of all that the data depend on."""
 
-import contextlib
 import hashlib
 import json
 import os
 import shutil
-import uuid
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from sklearn.datasets import get_data_home
@@ -40,30 +40,32 @@ def stored(key, shapes, blocks, folder=None, data_home=None, anew=False):
 
 def _write(place, text, shapes, blocks):
     """Write a folder beside its place, then rename it."""
-    aside = place.parent / f".{place.name}-{uuid.uuid4().hex[:12]}"
     try:
-        aside.mkdir(parents=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        aside = TemporaryDirectory(prefix=".pose-", dir=place.parent)
     except OSError as error:
         raise OSError(
             f"{place.parent} cannot be written ({error}). Give another folder or "
             "data_home, or call with cache=False and no folder."
         ) from error
-    try:
+    with aside:
         # Better to fail now than after an hour.
         n_bytes = 4 * sum(rows * columns for rows, columns in shapes.values())
-        free = shutil.disk_usage(aside).free
+        free = shutil.disk_usage(aside.name).free
         if free < n_bytes + RESERVE:
             raise OSError(
                 f"{place.parent} has {free / 1e9:.1f} GB left and "
                 f"{n_bytes / 1e9:.1f} GB are needed. Give another folder, or lower "
                 "n_frames."
             )
+        new, old = Path(aside.name, "new"), Path(aside.name, "old")
+        new.mkdir()
         # Plain writes instead of mapped files: memory stays flat, and a full disk is an
         # error instead of the end of the process.
-        with contextlib.ExitStack() as stack:
+        with ExitStack() as stack:
             files = {}
             for name, shape in shapes.items():
-                file = stack.enter_context(open(aside / f"{name}.npy", "wb"))
+                file = stack.enter_context(open(new / f"{name}.npy", "wb"))
                 header = {"descr": "<f4", "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(file, header)
                 files[name] = file
@@ -73,16 +75,12 @@ def _write(place, text, shapes, blocks):
             for file in files.values():
                 file.flush()
                 os.fsync(file.fileno())
-        (aside / "settings.json").write_text(text, encoding="utf-8")
-        # A folder that is already there is moved into this one, and deleted.
-        with contextlib.suppress(FileNotFoundError):
-            os.rename(place, aside / "old")
+        (new / "settings.json").write_text(text, encoding="utf-8")
+        with suppress(FileNotFoundError):
+            os.rename(place, old)
         try:
-            os.rename(aside, place)
+            os.rename(new, place)
         except OSError:
             # Another process has put an equal folder there meanwhile.
             if not place.is_dir():
                 raise
-        shutil.rmtree(place / "old", ignore_errors=True)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)

@@ -96,17 +96,10 @@ def choose_settings(preset, random_state, options):
         value = getattr(settings, name)
         if not isinstance(value, Real) or not 0 <= float(value) <= most:
             raise ValueError(f"{name}={value!r} must lie between 0 and {most:g}.")
-    # Plain numbers, which JSON can write.
-    return replace(
-        settings,
-        random_state=int(random_state),
-        n_frames=int(settings.n_frames),
-        n_subjects=int(settings.n_subjects),
-        n_cameras=int(settings.n_cameras),
-        occlusion=float(settings.occlusion),
-        segmentation_noise=float(settings.segmentation_noise),
-        n_test=round(settings.n_frames * base.n_test / base.n_frames),
-    )
+    n_test = round(settings.n_frames * base.n_test / base.n_frames)
+    # Plain numbers, which JSON can write: all have the type of the default.
+    values |= {"random_state": random_state, "n_test": n_test}
+    return replace(base, **{k: type(getattr(base, k))(v) for k, v in values.items()})
 
 
 class Sequence(NamedTuple):
