@@ -18,7 +18,7 @@ from overcover.report import _model
 from overcover.routing import EuclideanRouter
 from overcover.store import StoreError
 from overcover.store._codec import decode, encode
-from overcover.store._shapes import check_record
+from overcover.store._shapes import check_value
 from overcover.tables import _cells, _text
 
 
@@ -116,6 +116,6 @@ def test_records_and_their_text():
     number, array = decode(encoded.tree, encoded.arrays)
     assert number == 1.5 and array.tolist() == [0, 1, 2]
     router = EuclideanRouter(np.zeros((5, 2)))
-    check_record(router, {"K": 5, "d": 2})
+    check_value(router, EuclideanRouter, {"K": 5, "d": 2}, "router")
     with pytest.raises(StoreError, match=r"means should be of shape \(K=6, d\)"):
-        check_record(router, {"K": 6})
+        check_value(router, EuclideanRouter, {"K": 6}, "router")

@@ -74,17 +74,16 @@ def begin_rows(path, shape) -> None:
 
 def write_rows(rows, path, start) -> int:
     """Write successive rows into a file of `begin_rows`; returns how many."""
-    values = np.ascontiguousarray(rows, dtype="<f8")
+    values, whole = np.ascontiguousarray(rows, dtype="<f8"), map_rows(path)
+    if values.shape[1:] != whole.shape[1:] or start + len(values) > len(whole):
+        raise ValueError(
+            f"A block of shape {values.shape} does not fit rows {start} and following "
+            f"of an array of shape {whole.shape}: it has another shape when it is "
+            "computed than it promises."
+        )
+    # Not through the map: there a full disk would end the process.
     with open(path, "r+b") as file:
-        np.lib.format.read_magic(file)
-        shape, _, _ = np.lib.format.read_array_header_1_0(file)
-        if values.shape[1:] != shape[1:] or start + len(values) > shape[0]:
-            raise ValueError(
-                f"A block of shape {values.shape} does not fit rows {start} and "
-                f"following of an array of shape {shape}: it has another shape when "
-                "it is computed than it promises."
-            )
-        file.seek(8 * int(np.prod(shape[1:])) * start, os.SEEK_CUR)
+        file.seek(whole.offset + start * whole.strides[0])
         file.write(values.data)
     return len(values)
 

@@ -8,13 +8,13 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .._notes import noted, remember
+from .._records import positive
 from .._streams import blocks_of
 from .._validation import check_groups, check_training_data
 from ..cover import Cover
@@ -37,10 +37,12 @@ from ._pack import (
     write_pack,
 )
 from ._rows import mapped_as_float, mapped_used
-from ._shapes import WEIGHTS, check_array, check_machine, check_record
+from ._shapes import check_machine, check_value
 from ._subdomains import Part, Subdomains, decode_pack, write_subdomain
 
 DRAFT, MOST_DRAFT = "draft.json", 2**12
+# Classes of the results of stages.
+KINDS = {"partition": Partition, "cover": Cover, "router": tuple(ROUTERS.values())}
 
 
 class Draft(InMemory):
@@ -140,12 +142,9 @@ def check_result(name, value, sizes):
         machine, weight = value
         check_machine(machine, sizes)
         if weight is not None:
-            check_array(weight, WEIGHTS, sizes, "weights")
-        return
-    kinds: dict[str, Any] = {"partition": [Partition], "cover": [Cover]}
-    if type(value) not in kinds.get(name, ROUTERS.values()):
-        raise StoreError(f"It holds no {name}.")
-    check_record(value, dict(sizes), name)
+            check_value(weight, positive("N"), sizes, "weights")
+    else:
+        check_value(value, KINDS[name], dict(sizes), name)
 
 
 def new_draft(store, fingerprint):
