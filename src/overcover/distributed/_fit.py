@@ -140,14 +140,14 @@ class OnCluster(Draft):
         )
         return worker.Job(str(self.folder), self.dtype, self.inputs, recipe)
 
-    def result_of(self, stage, fit):
+    def result_of(self, name, fit):
         with suppress(StoreError):  # not there yet, or damaged
-            return self.read_result(stage.name, fit)
+            return self.read_result(name, fit)
         job = self.job(fit)
-        for function, tasks in shards.steps_of(job, stage.name, fit):
+        for function, tasks in shards.steps_of(job, name, fit):
             self.do(function, job, tasks)
-        wait_for(self.file(stage.name))
-        return self.read_result(stage.name, fit)
+        wait_for(self.file(name))
+        return self.read_result(name, fit)
 
     def do(self, function, job, tasks):
         """Wait for tasks that differ in their last arguments."""

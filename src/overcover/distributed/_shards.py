@@ -83,7 +83,7 @@ def _read(job, name, number=None) -> Any:
     """A part of the draft, mapped."""
     part = _numbered(name, number)
     wait_for(job.draft.file(part))
-    return job.draft.read(part, is_checked=False)  # whole when it got its name
+    return job.draft.read(part)
 
 
 # What many tasks of a fit look at, opened once per process.
@@ -92,7 +92,7 @@ def _read(job, name, number=None) -> Any:
 @lru_cache(maxsize=1)
 def _rows(job) -> Rows:
     """All rows in the machine's metric."""
-    return job.fit("partition").X_metric
+    return job.fit("tune").X_metric
 
 
 @lru_cache(maxsize=1)
@@ -117,7 +117,7 @@ def forget() -> None:
 @step("shards")
 def divide(job):
     """Divide the rows into shards."""
-    fit, clusterer = job.fit("partition"), _clusterer(job)
+    fit, clusterer = job.fit("tune"), _clusterer(job)
     own = clusterer.random_state
     rng = fit.rng if own is None else check_random_state(own)
     return result_record(tuple(clusterer.divide(fit.X_metric, rng)), fit)

@@ -117,16 +117,16 @@ class Job:
         """Where results are."""
         return Draft(self.folder, self.dtype)
 
-    def fit(self, stage) -> Fit:
-        """The fit as a stage begins: mapped rows, and the results that it needs."""
+    def fit(self, *stages) -> Fit:
+        """The fit with mapped rows, and the results of these stages."""
         X, y, weights, X_target, rows, groups = self.inputs.mapped()
         weights = None if weights is None else in_typical_units(weights)
         Y = self.recipe.target.forward(y.reshape(len(X), -1))
         data = TrainingData(X, Y, weights, rows)
         fit, draft = Fit(self.recipe, data, X_target, groups), self.draft
-        for earlier in STAGES[stage].inputs:
-            wait_for(draft.file(earlier))
-            draft.run(fit, earlier)
+        for stage in stages:
+            wait_for(draft.file(stage))
+            draft.run(fit, stage)
         return fit
 
 
@@ -148,9 +148,10 @@ def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
 
 def run_stage(job, name) -> None:
     """Do one stage, unless its result is there."""
+    stages = list(STAGES)
     # joblib's processes cannot be started by a worker, and are not wanted.
     with parallel_config("threading"):
-        job.draft.run(job.fit(name), name)
+        job.draft.run(job.fit(*stages[: stages.index(name)]), name)
 
 
 def fit_subdomains(job, keeps_factors, ids) -> list[str]:
@@ -162,7 +163,7 @@ def fit_subdomains(job, keeps_factors, ids) -> list[str]:
 @lru_cache(maxsize=1)
 def _opened(job, keeps_factors) -> Fit:
     """What all tasks of one fit share, opened once per process."""
-    fit = job.fit("machines")
+    fit = job.fit("tune", "cover")
     fit.keeps_factors = keeps_factors  # decided by the memory of the client
     return fit
 

@@ -36,7 +36,6 @@ SHARED += ["n_lenders_", "timings_"]
 LEARNED: dict[str, Any] = {"groups_": whole("N"), "borders_": Borders}
 LEARNED |= {"length_scales_": positive("d", np.inf), "promise_": Promise}
 LEARNED |= {"target_": Scales, "input_scales_": InputScales, "weight_unit_": NUMBER}
-LEARNED |= {"router_": tuple(ROUTERS.values())}
 COUNTS = {"subdomain_size_": 1, "n_lenders_": 0, "n_samples_tuned_": 1}
 
 
@@ -278,6 +277,7 @@ def check_cover(model, sizes):
     learned = vars(model)
     for name in [name for name in LEARNED if name in learned]:
         check_value(learned[name], LEARNED[name], dict(sizes), name)
+    check_value(model.router_, tuple(ROUTERS.values()), dict(sizes), "router_")
     with refusing("It makes no sense:"):
         model._check_options()  # a partition is checked when it is fitted again
         check_count("n_jobs", abs(1 if model.n_jobs is None else model.n_jobs))
