@@ -11,7 +11,7 @@ import platform
 import re
 import secrets
 import socket
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -161,14 +161,10 @@ def check_target(store):
         return
     if not store.is_dir():
         raise StoreError(f"{store} exists and is not a directory. Choose another path.")
-    if (store / MANIFEST).is_file():
-        try:
-            content = read_json(store / MANIFEST, MOST_MANIFEST)
-        except NONSENSE:
-            content = {}
-        if content.get("format") == FORMAT:
+    with suppress(*NONSENSE):  # a StoreError, too
+        if read_json(store / MANIFEST, MOST_MANIFEST).get("format") == FORMAT:
             return
-    elif all(OURS.fullmatch(name) for name in os.listdir(store)):
+    if all(OURS.fullmatch(name) for name in os.listdir(store)):
         return
     raise StoreError(
         f"{store} exists and is not a store of overcover, so it is not overwritten. "
