@@ -155,7 +155,7 @@ def test_interrupted_anywhere_a_fit_is_resumed_and_the_old_model_stays(
         if not stopped:
             break
         n_interrupted += 1
-        after += 4
+        after += 5  # files and folders are flushed in turn
     assert n_interrupted > 5
 
 

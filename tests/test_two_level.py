@@ -236,11 +236,11 @@ def test_tasks_look_at_a_shard_or_a_subdomain(small_blocks, monkeypatch, tmp_pat
                 step(job, *numbers)
         done.append(stage)
     # Blocks have 100 rows, the sample 120, subdomains 30.
-    largest_shard = np.diff(on_disk._shards(job).ends, prepend=0).max()
+    largest_shard = np.diff(_worker.opened(job).shards.ends, prepend=0).max()
     assert max(most) == largest_shard < 500
     draft = Draft(job.folder)
     partition, cover = (draft.read(name)["value"] for name in ("partition", "cover"))
-    on_disk.forget()
+    _worker.forget()
     model = OverlappingCoverRegressor(
         machine,
         subdomain_size=30,

@@ -8,16 +8,17 @@ import time
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import parallel_config
 
 from .._parallel import run_tasks
-from .._streams import blocks_of
+from .._streams import Rows, blocks_of
 from .._validation import TrainingData
 from .._weights import in_typical_units
 from ..fitting import STAGES, Fit, Recipe
+from ..partition.shards import Shards
 from ..store import Draft, StoreError, fingerprint_of, mapped_used, write_npy
 
 # Seconds until a file of another computer must be visible, and between checks.
@@ -111,6 +112,7 @@ class Job:
     dtype: str
     inputs: Inputs
     recipe: Recipe = field(compare=False)
+    keeps_factors: bool = True  # of machines, decided by the memory of the client
 
     @cached_property
     def draft(self) -> Draft:
@@ -128,6 +130,46 @@ class Job:
             wait_for(draft.file(stage))
             draft.run(fit, stage)
         return fit
+
+    def read(self, name, number=None) -> Any:
+        """A part of the draft, mapped."""
+        part = numbered(name, number)
+        wait_for(self.draft.file(part))
+        return self.draft.read(part)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """All rows in the machine's metric."""
+        return self.fit("tune").X_metric
+
+    @cached_property
+    def shards(self) -> Shards:
+        """The shard of every row."""
+        return Shards(*self.read("shards")["value"])
+
+    @cached_property
+    def clusters(self):
+        """Row numbers of all clusters, and their centres."""
+        partition = self.read("partition")["value"]
+        return partition.clusters(), partition.centers
+
+    @cached_property
+    def ready(self) -> Fit:
+        """The fit as its machines begin."""
+        fit = self.fit("tune", "cover")
+        fit.keeps_factors = self.keeps_factors
+        return fit
+
+
+@lru_cache(maxsize=1)
+def opened(job) -> Job:
+    """The first of equal jobs in this process, with the files that it has opened."""
+    return job
+
+
+def numbered(name, number=None):
+    """The name of a part of a draft."""
+    return name if number is None else f"{name}-{number:06d}"
 
 
 def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
@@ -154,20 +196,12 @@ def run_stage(job, name) -> None:
         job.draft.run(job.fit(*stages[: stages.index(name)]), name)
 
 
-def fit_subdomains(job, keeps_factors, ids) -> list[str]:
+def fit_subdomains(job, ids) -> list[str]:
     """Fit some machines, unless they are there; returns the digests of their files."""
-    tasks = ((_opened(job, keeps_factors), k) for k in ids)
+    tasks = ((opened(job).ready, k) for k in ids)
     return list(run_tasks(job.draft.keep_machine, tasks, n_jobs=1))
 
 
-@lru_cache(maxsize=1)
-def _opened(job, keeps_factors) -> Fit:
-    """What all tasks of one fit share, opened once per process."""
-    fit = job.fit("tune", "cover")
-    fit.keeps_factors = keeps_factors  # decided by the memory of the client
-    return fit
-
-
 def forget() -> None:
-    """Close the files of a fit."""
-    _opened.cache_clear()
+    """Close the files of a fit, so that they can be deleted everywhere."""
+    opened.cache_clear()

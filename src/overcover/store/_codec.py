@@ -28,14 +28,8 @@ from ._pack import DTYPES, StoreError
 
 def record_classes() -> dict[str, type]:
     """Classes that declare their fields (see `overcover._records`), by name."""
-    kinds: list[Any] = [
-        Partition,
-        Cover,
-        Scales,
-        InputScales,
-        *routing.ROUTERS.values(),
-    ]
-    kinds += [learning.Borders, learning.Promise]
+    kinds: list[Any] = [Partition, Cover, Scales, InputScales]
+    kinds += [learning.Borders, learning.Promise, *routing.ROUTERS.values()]
     for machine in machines.NAMED.values():
         about = machine.description
         kinds += [about.state, *about.parts.values(), *about.calibrated.values()]
@@ -114,15 +108,16 @@ class _Encoder:
             items = [self.tree_of(item, f"{where}[{i}]") for i, item in parts]
             return items if type(value) is list else {"@": "tuple", "items": items}
         if type(value) is dict:
-            if odd := [key for key in value if type(key) is not str]:
-                text = f"{where} has the key {odd[0]!r}: only words can be stored."
-                raise StoreError(text)
-            items = [[k, self.tree_of(v, f"{where}[{k!r}]")] for k, v in value.items()]
-            return {"@": "dict", "items": items}
+            return {"@": "dict", "items": [self.pair(*i, where) for i in value.items()]}
         if isinstance(value, np.random.RandomState):
             state = self.tree_of(value.get_state(), where)
             return {"@": "random_state", "state": state}
         return self.instance(value, where)
+
+    def pair(self, key, value, where):
+        if type(key) is not str:
+            raise StoreError(f"{where} has the key {key!r}: only words can be stored.")
+        return [key, self.tree_of(value, f"{where}[{key!r}]")]
 
     def array(self, value, where, narrow):
         if isinstance(value, np.generic):
