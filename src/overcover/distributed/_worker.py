@@ -14,12 +14,12 @@ import numpy as np
 from joblib import parallel_config
 
 from .._parallel import run_tasks
-from .._streams import Rows, blocks_of
+from .._streams import Rows
 from .._validation import TrainingData
 from .._weights import in_typical_units
 from ..fitting import STAGES, Fit, Recipe
 from ..partition.shards import Shards
-from ..store import Draft, StoreError, fingerprint_of, mapped_used, write_npy
+from ..store import Draft, StoreError, as_floats, fingerprint_of, mapped_used
 
 # Seconds until a file of another computer must be visible, and between checks.
 PATIENCE, PAUSE = 30.0, 0.1
@@ -59,10 +59,7 @@ def as_float64(source, target) -> str:
     rows = map_rows(source)
     if rows.dtype.kind not in "fiub":
         raise StoreError(f"{source} holds {rows.dtype}, not numbers.")
-    if rows.dtype == np.float64 and rows.flags.c_contiguous:
-        return str(source)
-    write_npy(target, rows.shape, np.float64, blocks_of(rows))
-    return str(target)
+    return str(source if as_floats(rows, target, (np.float64,)) is rows else target)
 
 
 def begin_rows(path, shape) -> None:

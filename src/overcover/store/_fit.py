@@ -29,7 +29,7 @@ from . import _directory as directory
 from ._codec import FITTED, check_storable, encode
 from ._model import check_dtype, check_texts, commit, load
 from ._pack import StoreError, new_file, open_pack, read_json, refusing, write_pack
-from ._rows import mapped_as_float, mapped_used
+from ._rows import as_floats, mapped_used
 from ._shapes import check_machine, check_value
 from ._subdomains import Part, Subdomains, decode_pack, write_subdomain
 
@@ -239,13 +239,13 @@ def fit_into(
         known = sample_weight, X_target, dtype, notes, numbers
 
         def fit_rows(folder):
-            runner, rows = Draft(folder, dtype), mapped_as_float(X, scratch)
-            used = rows, y, sample_weight, numbers
-            if isinstance(rows, np.memmap) and _is_plain(y) and len(rows) == len(y):
+            is_mapped = isinstance(X, np.memmap) and X.ndim == 2 and _is_plain(X)
+            rows = as_floats(X, scratch / "rows.npy") if is_mapped else X
+            runner, used = Draft(folder, dtype), (rows, y, sample_weight, numbers)
+            if is_mapped and _is_plain(y) and len(rows) == len(y):
                 # Else the fit would copy the rows that it uses to memory.
-                runner.is_merged = True
+                runner.is_merged, runner.n_given = True, len(rows)
                 used, runner.rows = mapped_used(*used, scratch)
-                runner.n_given = len(rows)
             model._fit(*used[:3], X_target, runner, used[3])
             if runner.rows is not None and sample_weight is not None:
                 # Those of merged rows are relative to the largest.
