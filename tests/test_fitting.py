@@ -1,6 +1,6 @@
-"""Stages: what each needs is named and comes before it, and nothing else decides."""
+"""Stages: what each needs comes before it, and nothing else decides."""
 
-from itertools import pairwise
+import itertools
 
 import numpy as np
 import pytest
@@ -11,8 +11,6 @@ from overcover._validation import TrainingData
 from overcover.cover import CoverShape
 from overcover.fitting import STAGES, Fit, InMemory, Recipe
 from overcover.routing import Router
-
-KEPT = [stage for stage in STAGES.values() if stage.is_kept]
 
 
 def make_fit(surface, router="mahalanobis"):
@@ -35,28 +33,16 @@ def arrays_in(value):
     return [array for part in parts for array in arrays_in(part)]
 
 
-def test_inputs_are_earlier_stages():
-    names = list(STAGES)
-    assert names == ["tune", "partition", "cover", "router", "machines", "calibrate"]
-    for i, stage in enumerate(STAGES.values()):
-        assert set(stage.inputs) <= set(names[:i])
-
-
-def test_random_numbers_go_on_from_the_last_input():
-    """A draft keeps them with each result, so a stage must read the one before it."""
-    for before, stage in pairwise(KEPT):
-        assert before.name in stage.inputs or stage.is_of_each
-
-
-@pytest.mark.parametrize("name", [stage.name for stage in KEPT])
-def test_a_stage_needs_its_inputs_and_nothing_else(name, surface):
+@pytest.mark.parametrize("name", STAGES)
+def test_a_stage_needs_those_before_it_and_nothing_else(name, surface):
     whole, runner, states = make_fit(surface), InMemory(), {}
-    for stage in KEPT:
-        states[stage.name] = whole.rng.get_state()
-        runner.run(whole, stage.name)
+    for stage in STAGES:
+        states[stage] = whole.rng.get_state()
+        runner.run(whole, stage)
     alone = make_fit(surface)
     alone.rng.set_state(states[name])
-    alone.results = {i: whole.results[i] for i in STAGES[name].inputs}
+    for stage in itertools.takewhile(lambda stage: stage != name, STAGES):
+        alone.results[stage] = whole.results[stage]
     runner.run(alone, name)
     pairs = (arrays_in(fit.results[name]) for fit in (alone, whole))
     for array, expected in zip(*pairs, strict=True):
@@ -68,10 +54,11 @@ def test_a_fit_is_its_stages(surface):
     fit, runner = make_fit(surface), InMemory()
     for name in STAGES:
         runner.run(fit, name)
+    runner.fit_machines(fit)
     options = {"subdomain_size": 60, "overlap": 0.5, "router": "mahalanobis"}
     model = OverlappingCoverRegressor(GP(noise=0.1), random_state=0, **options)
     model.fit(*surface)
-    for state, expected in zip(fit.results["machines"], model.states_, strict=True):
+    for state, expected in zip(fit.states, model.states_, strict=True):
         assert_array_equal(state.alpha, expected.alpha)
     assert_array_equal(fit.results["router"].means, model.router_.means)
     calibrations = fit.machine.calibration_, model.machine_.calibration_

@@ -8,17 +8,12 @@ import pytest
 pytest.importorskip("typer")
 
 from overcover import _markup as markup
-from overcover import _streams as streams
 from overcover import advice, explain
 from overcover._numbers import numbers_of
 from overcover.baselines import committee, local_probabilistic, mixture
 from overcover.cli import _columns, _compare, _errors, _show, _stored
 from overcover.partition import clusters_of
 from overcover.report import _model
-from overcover.routing import EuclideanRouter
-from overcover.store import StoreError
-from overcover.store._codec import decode, encode
-from overcover.store._shapes import check_record
 from overcover.tables import _cells, _text
 
 
@@ -77,24 +72,6 @@ def test_cells_and_lines_of_text():
         numbers_of([1, "2", None], "y")
 
 
-def test_rows_without_outliers():
-    blocks = [(part.start, part.stop) for part in streams.slices_of(5, 2**20)]
-    assert blocks == [(0, 2), (2, 4), (4, 5)]
-    X = np.array([[1.0, 5.0], [3.0, 5.0]])
-    assert streams.moments_of(X).deviation.tolist() == [1.0, 0.0]
-    X = np.append(np.arange(-5.0, 6.0), 1e9)[:, None]
-    assert streams.typical_moments_of(X).mean == streams.typical_moments_of(X[:-1]).mean
-    X = np.append(np.arange(9.0), [1e30])[:, None]
-    assert streams.center_of(X).tolist() == [4.0]
-    assert streams.without_far_cells(X)[:].max() < 40
-    X = np.append(np.arange(20.0), [-9999.0] * 4)
-    codes = streams.codes_of(np.column_stack([X, np.sort(X) ** 2, X > 3.0]))
-    assert codes[:2].tolist() == [-9999.0, 99980001.0] and np.isnan(codes[2])
-    X = np.array([[1, 10], [2, 20], [3, 30]], dtype=np.float32)
-    rows = streams.Rows(X, scale=np.array([1.0, 10.0]))
-    assert rows.shape == (3, 2) and rows[[2, 0]].tolist() == [[3.0, 3.0], [1.0, 1.0]]
-
-
 def test_parts_of_baselines():
     means, variances = np.ones((2, 1, 1)), np.full((2, 1), 0.5)
     assert committee.combine("poe", means, variances, np.ones(1))[1] == [0.25]
@@ -106,16 +83,3 @@ def test_parts_of_baselines():
     assert moved.argmax(axis=1).tolist() == [0, 1, 1]
     clusters = clusters_of(np.array([1, 0, 1, 2]), 3)
     assert [rows.tolist() for rows in clusters] == [[1], [0, 2], [3]]
-
-
-def test_records_and_their_text():
-    items = encode({"rows": np.zeros(3), "scale": np.inf}).tree["items"]
-    number = {"@": "float", "value": "inf"}
-    assert items == [["rows", {"@": "array", "index": 0}], ["scale", number]]
-    encoded = encode((1.5, np.arange(3)))
-    number, array = decode(encoded.tree, encoded.arrays)
-    assert number == 1.5 and array.tolist() == [0, 1, 2]
-    router = EuclideanRouter(np.zeros((5, 2)))
-    check_record(router, {"K": 5, "d": 2})
-    with pytest.raises(StoreError, match=r"means should be of shape \(K=6, d\)"):
-        check_record(router, {"K": 6})

@@ -4,6 +4,7 @@ import ast
 import inspect
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -17,7 +18,7 @@ PATH += ("consult", "fitting", "learning", "regressor")
 EXTRAS = ("matplotlib", "rich", "pandas", "pyarrow", "h5py", "cdflib", "typer")
 EXTRAS += ("dask", "distributed")
 # The commands are functions that typer reads, so it is imported with them.
-COMMANDS = {ROOT / "cli" / f"{name}.py" for name in ("_app", "_commands", "_trials")}
+COMMANDS = {("overcover", "cli", name) for name in ("_app", "_commands", "_trials")}
 
 
 MODULES = [n for n in overcover.__all__ if inspect.ismodule(getattr(overcover, n))]
@@ -27,28 +28,44 @@ for _module in (getattr(overcover, name) for name in MODULES):
     PUBLIC |= {n: m for n, m in members.items() if inspect.isroutine(m)}
 
 
-def modules(stage):
-    """Source files of one stage, a module or a package."""
-    package = ROOT / stage
-    return sorted(package.rglob("*.py")) if package.is_dir() else [ROOT / f"{stage}.py"]
+def name_of(file):
+    """The parts of a module's name."""
+    parts = file.relative_to(ROOT.parent).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-def stages_imported(file):
-    """Parts of the package that a file imports, by the first word of their path."""
-    depth = len(file.relative_to(ROOT).parts)
-    found = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+FILES = {name_of(file): file for file in sorted(ROOT.rglob("*.py"))}
+
+
+@cache
+def tree_of(name):
+    return ast.parse(FILES[name].read_text(encoding="utf-8"))
+
+
+@cache
+def imported_by(name, everywhere=True):
+    """Full names of all that a module imports, in its functions too or at its top."""
+    package = name if FILES[name].stem == "__init__" else name[:-1]
+    names = []
+    for node in ast.walk(tree_of(name)) if everywhere else tree_of(name).body:
         if isinstance(node, ast.Import):
-            names = [alias.name.split(".") for alias in node.names]
-            found |= {name[1] for name in names if name[0] == ROOT.name and name[1:]}
-        if not isinstance(node, ast.ImportFrom):
-            continue
-        module = node.module.split(".") if node.module else []
-        if node.level == depth:  # relative to the root of the package
-            found |= {module[0]} if module else {alias.name for alias in node.names}
-        if node.level == 0 and module[0] == ROOT.name:
-            found |= set(module[1:2]) or {alias.name for alias in node.names}
-    return found
+            names += [tuple(alias.name.split(".")) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = tuple(node.module.split(".")) if node.module else ()
+            if node.level:
+                module = package[: len(package) - node.level + 1] + module
+            names += [(*module, alias.name) for alias in node.names]
+    return names
+
+
+def stages_imported(name):
+    """Parts of the package that a module imports, by the first word of their path."""
+    return {full[1] for full in imported_by(name) if full[0] == ROOT.name and full[1:]}
+
+
+def modules(stage):
+    """Modules of one stage, which is a module or a package."""
+    return [name for name in FILES if name[1:2] == (stage,)]
 
 
 @pytest.mark.parametrize("stage", PATH)
@@ -56,27 +73,20 @@ def test_imports_point_right_only(stage):
     """A stage knows those before it on the data path, never those after."""
     later = set(PATH[PATH.index(stage) + 1 :])
     assert modules(stage)
-    for file in modules(stage):
-        assert not stages_imported(file) & later, file.name
+    for name in modules(stage):
+        assert not stages_imported(name) & later, name
 
 
 def test_the_regressor_and_its_stages_know_the_whole_path():
     """Guards the test above: it does see imports."""
-    files = (ROOT / f"{name}.py" for name in ("regressor", "fitting", "consult"))
-    assert set.union(*map(stages_imported, files)) >= set(PATH[:-1])
-
-
-def test_only_the_regressor_and_what_is_beside_the_path_import_the_regressor():
-    for file in ROOT.rglob("*.py"):
-        if "regressor" in stages_imported(file):
-            beside = file.parent == ROOT or file.parent.name not in PATH
-            assert beside and file.stem not in PATH, file
+    names = ((ROOT.name, stage) for stage in ("regressor", "fitting", "consult"))
+    assert set.union(*map(stages_imported, names)) >= set(PATH[:-1])
 
 
 def test_private_helpers_do_not_know_the_path():
-    for file in ROOT.glob("_*.py"):
-        if file.name != "__init__.py":
-            assert not stages_imported(file) & set(PATH), file.name
+    for name in FILES:
+        if len(name) == 2 and name[1].startswith("_"):
+            assert not stages_imported(name) & set(PATH), name
 
 
 def test_the_core_imports_and_works_without_any_extra():
@@ -125,52 +135,25 @@ def test_the_package_lists_its_names_and_refuses_others():
 
 
 def test_no_module_imports_an_extra_at_its_top():
-    for file in set(ROOT.rglob("*.py")) - COMMANDS:
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                names = [node.module]
-            else:
-                continue
-            assert not {name.split(".")[0] for name in names} & set(EXTRAS), file
+    for name in FILES.keys() - COMMANDS:
+        outer = {full[0] for full in imported_by(name, everywhere=False)}
+        assert not outer & set(EXTRAS), name
 
 
 def test_only_the_distributed_part_imports_dask():
-    importers = set()
-    for file in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                names = [node.module]
-            else:
-                continue
-            if {name.split(".")[0] for name in names} & {"dask", "distributed"}:
-                importers.add(file.parent.name)
-    assert importers == {"distributed"}
+    dask = {"dask", "distributed"}
+    importers = [n for n in FILES if dask & {full[0] for full in imported_by(n)}]
+    assert {name[1] for name in importers} == {"distributed"}
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_every_public_name_has_a_docstring_with_an_example(name):
-    doc = inspect.getdoc(PUBLIC[name])
-    assert doc
-    for section in ("Parameters\n----------", "Examples\n--------"):
+def test_every_public_name_is_documented_with_an_example(name):
+    public, doc = PUBLIC[name], inspect.getdoc(PUBLIC[name])
+    for section in ("Parameters\n----------", "Examples\n--------", ">>>"):
         assert section in doc
-    assert ">>>" in doc
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-def test_every_parameter_is_documented(name):
-    public = PUBLIC[name]
-    documented = inspect.getdoc(public).split("Parameters\n----------")[1]
+    documented = doc.split("Parameters\n----------")[1]
     for parameter in inspect.signature(public).parameters:
         assert parameter in documented, parameter
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-def test_every_public_method_has_a_docstring(name):
-    public = PUBLIC[name]
     for attribute, value in inspect.getmembers(public, callable):
         own = (getattr(value, "__module__", None) or "").startswith("overcover")
         if own and not attribute.startswith("_"):
@@ -178,8 +161,8 @@ def test_every_public_method_has_a_docstring(name):
 
 
 def test_every_module_says_what_it_is_for():
-    for file in ROOT.rglob("*.py"):
-        assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))), file
+    for name in FILES:
+        assert ast.get_docstring(tree_of(name)), name
 
 
 # Imports each module first of all in a process that knows none of the others. Children
@@ -213,38 +196,12 @@ def test_every_module_can_be_imported_first():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def name_of(file):
-    """The parts of a module's name."""
-    parts = file.relative_to(ROOT.parent).with_suffix("").parts
-    return parts[:-1] if parts[-1] == "__init__" else parts
-
-
-FILES = {name_of(file): file for file in sorted(ROOT.rglob("*.py"))}
-
-
-def imported_by(name, everywhere=False):
-    """Full names of all that a module imports from this package, at its top.
-
-    Or `everywhere`: in its functions too.
-    """
-    file = FILES[name]
-    package = name if file.stem == "__init__" else name[:-1]
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    for node in ast.walk(tree) if everywhere else tree.body:
-        if not isinstance(node, ast.ImportFrom):
-            continue
-        module = tuple(node.module.split(".")) if node.module else ()
-        if node.level:
-            module = package[: len(package) - node.level + 1] + module
-        if module[0] == ROOT.name:
-            yield from (module + (alias.name,) for alias in node.names)
-
-
 def test_modules_import_each_other_in_one_direction():
     """No module, at its top, needs one that needs it: the graph has an order."""
     graph = {}
     for name in FILES:
-        homes = (full if full in FILES else full[:-1] for full in imported_by(name))
+        own = [f for f in imported_by(name, everywhere=False) if f[0] == ROOT.name]
+        homes = (full if full in FILES else full[:-1] for full in own)
         graph[name] = {home for home in homes if home != name}
     order = list(TopologicalSorter(graph).static_order())  # an error if there is none
     tuning = order.index(("overcover", "tuning"))
@@ -262,12 +219,10 @@ BORROWED = {
 
 def test_private_names_stay_in_their_package():
     for name in FILES:
-        for full in imported_by(name, everywhere=True):
+        for full in imported_by(name):
             private = next((i for i, part in enumerate(full) if part[0] == "_"), None)
             home = full[:private]
-            if private is None or name[: len(home)] == home:
-                continue
-            assert ".".join(full).startswith(BORROWED.get(name, "nothing")), (
-                name,
-                full,
-            )
+            is_own = full[0] != ROOT.name or name[: len(home)] == home
+            if private is not None and not is_own:
+                borrowed = BORROWED.get(name, "nothing")
+                assert ".".join(full).startswith(borrowed), (name, full)

@@ -295,23 +295,6 @@ def test_subdomains_end_with_their_last_row_and_others_fill_up(surface, queries)
     assert np.isfinite(answers(model, queries)).all()
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([0, 500], "has no row 500. It has 200 rows"),
-        ([-1], "has no row -1"),
-        (np.arange(200), "all 200 rows"),
-        ([0.5], "integers"),
-    ],
-)
-def test_what_cannot_be_forgotten_is_refused(rows, message, surface, queries):
-    model = begun(surface)
-    before = answers(model, queries)
-    with pytest.raises(ValueError, match=message):
-        model.forget(rows)
-    assert_array_equal(answers(model, queries), before)
-
-
 def test_tuned_again_a_model_is_that_of_a_fit_on_all_rows(surface, queries):
     X, y = surface
     machine = GP(kernel="rbf", length_scale="auto", noise="auto", robust=False)
@@ -351,24 +334,25 @@ def test_advice_says_when_there_are_many_more_rows(surface):
 # -- failures, stores ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (np.zeros((3, 5)), np.zeros(3), "5 features"),
-        (np.zeros((3, 2)), np.zeros(4), "does not fit"),
-        (np.zeros((3, 2)), np.zeros((3, 2)), "does not fit"),
-        (np.full((3, 2), np.nan), np.zeros(3), "X"),
-        (np.zeros((3, 2)), np.array([0, 1, np.inf]), "y"),
-        (np.zeros((3, 2)), None, "requires y"),
-    ],
-)
-def test_bad_rows_are_refused_and_nothing_changes(X, y, message, surface, queries):
+def test_wrong_rows_are_refused_and_nothing_changes(surface, queries):
     model = begun(surface)
     before, known = answers(model, queries), dict(vars(model))
-    with pytest.raises(ValueError, match=message):
-        model.partial_fit(X, y)
-    assert vars(model) == known
-    assert_array_equal(answers(model, queries), before)
+    for method, arguments, message in [
+        ("partial_fit", (np.zeros((3, 5)), np.zeros(3)), "5 features"),
+        ("partial_fit", (np.zeros((3, 2)), np.zeros(4)), "does not fit"),
+        ("partial_fit", (np.zeros((3, 2)), np.zeros((3, 2))), "does not fit"),
+        ("partial_fit", (np.full((3, 2), np.nan), np.zeros(3)), "X"),
+        ("partial_fit", (np.zeros((3, 2)), np.array([0, 1, np.inf])), "y"),
+        ("partial_fit", (np.zeros((3, 2)), None), "requires y"),
+        ("forget", ([0, 500],), "has no row 500. It has 200 rows"),
+        ("forget", ([-1],), "has no row -1"),
+        ("forget", (np.arange(200),), "all 200 rows"),
+        ("forget", ([0.5],), "integers"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            getattr(model, method)(*arguments)
+        assert vars(model) == known
+        assert_array_equal(answers(model, queries), before)
 
 
 def fail(*arguments):

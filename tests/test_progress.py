@@ -43,31 +43,15 @@ def names(contexts, parent=None):
     ]
 
 
-@pytest.fixture
-def recorded(surface):
+def test_callbacks_hear_of_every_stage_and_subdomain(surface):
     recorder = Recorder()
     model = small_cover().set_callbacks(recorder).fit(*surface)
-    return model, recorder
-
-
-def test_callbacks_hear_of_one_task_per_stage(recorded):
-    _, recorder = recorded
-    stages = [c.task_name for c in recorder.begun if c.task_name in STAGES]
-    assert stages == STAGES
-    assert [c.task_name for c in recorder.ended if c.task_name in STAGES] == STAGES
-    assert recorder.events == ["setup", "teardown"]
-
-
-def test_callbacks_hear_of_one_task_per_subdomain(recorded):
-    model, recorder = recorded
     for contexts in (recorder.begun, recorder.ended):
+        assert [c.task_name for c in contexts if c.task_name in STAGES] == STAGES
         assert len(names(contexts, "machines")) == model.n_subdomains_ == 10
     [stage] = [c for c in recorder.begun if c.task_name == "machines"]
     assert stage.max_subtasks == model.n_subdomains_
-
-
-def test_every_task_that_begins_ends(recorded):
-    _, recorder = recorded
+    assert recorder.events == ["setup", "teardown"]
     assert {id(c) for c in recorder.begun} == {id(c) for c in recorder.ended}
     assert recorder.begun[0] is recorder.ended[-1], "the fit itself is the last to end"
 
@@ -80,29 +64,25 @@ def test_callbacks_are_torn_down_after_an_error(surface):
     assert recorder.events in ([], ["setup", "teardown"])
 
 
-def test_timings_name_the_stages(surface):
-    timings = small_cover().fit(*surface).timings_
-    assert list(timings) == STAGES
-    assert all(seconds >= 0 for seconds in timings.values())
-
-
-def test_a_quiet_fit_prints_nothing(surface, capfd):
-    small_cover().fit(*surface)
+def test_a_verbose_fit_is_the_quiet_one_and_prints_to_stderr(
+    surface, queries, capfd, caplog
+):
+    with caplog.at_level("INFO", logger="overcover"):
+        quiet = small_cover().fit(*surface)
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split(" took ")[0] for line in lines] == STAGES
+    assert list(quiet.timings_) == STAGES and min(quiet.timings_.values()) >= 0
     printed = capfd.readouterr()
     assert printed.out == printed.err == ""
-
-
-def test_a_verbose_fit_prints_to_stderr_only(surface, capfd):
-    small_cover(verbose=1).fit(*surface)
+    loud = small_cover(verbose=1).fit(*surface)
     printed = capfd.readouterr()
-    assert printed.out == ""
-    assert "machines" in printed.err
+    assert printed.out == "" and "machines" in printed.err
+    assert (quiet.predict(queries) == loud.predict(queries)).all()
 
 
 def test_a_verbose_fit_works_without_rich(surface, capfd, monkeypatch):
-    monkeypatch.setitem(sys.modules, "rich", None)
-    monkeypatch.setitem(sys.modules, "rich.console", None)
-    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    for name in ("rich", "rich.console", "rich.progress"):
+        monkeypatch.setitem(sys.modules, name, None)
     small_cover(verbose=1).fit(*surface)
     printed = capfd.readouterr()
     assert printed.out == ""
@@ -119,20 +99,8 @@ def test_an_error_closes_the_bar(surface, capfd):
     assert "machines" in capfd.readouterr().err
 
 
-def test_verbose_does_not_change_the_result(surface, queries):
-    quiet, loud = (small_cover(verbose=v).fit(*surface) for v in (0, 1))
-    assert (quiet.predict(queries) == loud.predict(queries)).all()
-
-
 def test_importing_the_package_prints_nothing():
     done = subprocess.run(
         [sys.executable, "-c", "import overcover"], capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_the_logger_has_a_line_for_every_stage(surface, caplog):
-    with caplog.at_level("INFO", logger="overcover"):
-        small_cover().fit(*surface)
-    lines = [record.getMessage() for record in caplog.records]
-    assert [line.split(" took ")[0] for line in lines] == STAGES

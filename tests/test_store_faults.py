@@ -22,7 +22,7 @@ import overcover
 from overcover import GP, OverlappingCoverRegressor, store
 from overcover.store import _directory as directory
 from overcover.store._codec import CLUSTERERS, encode
-from overcover.store._pack import aligned, open_pack
+from overcover.store._pack import aligned
 
 
 def small_model(noise=0.01):
@@ -110,7 +110,7 @@ def test_swapped_and_missing_files_are_named(path, asked):
     a, b = sorted(path.glob("data-*/0*.pack"))[:2]
     content = a.read_bytes()
     a.write_bytes(b.read_bytes())
-    with pytest.raises(store.StoreError, match=a.name):
+    with pytest.raises(store.StoreError, match=f"{a.name}.*file that belongs here"):
         store.verify(path)
     a.unlink()
     with pytest.raises(store.StoreError, match=a.name):
@@ -141,12 +141,6 @@ def test_a_store_that_was_overwritten_must_be_loaded_again(path, asked):
         loaded.predict(asked)
 
 
-def test_a_path_that_is_not_there_is_said_to_be_missing(tmp_path):
-    for read in (overcover.load, store.inspect, store.verify):
-        with pytest.raises(store.StoreError, match="nothere does not exist"):
-            read(tmp_path / "nothere")
-
-
 @pytest.mark.parametrize("kind", ["nothing", "empty", "foreign", "file", "half"])
 def test_what_is_not_a_store_is_not_loaded(kind, path, tmp_path):
     place = tmp_path / kind
@@ -159,8 +153,9 @@ def test_what_is_not_a_store_is_not_loaded(kind, path, tmp_path):
     if kind == "half":  # all the data, no manifest
         (data,) = path.glob("data-*")
         shutil.copytree(data, place / data.name)
+    message = "nothing does not exist" if kind == "nothing" else kind
     for read in (overcover.load, store.inspect, store.verify):
-        with pytest.raises(store.StoreError, match=kind):
+        with pytest.raises(store.StoreError, match=message):
             read(place)
 
 
@@ -673,9 +668,3 @@ def test_leftovers_of_a_dead_writer_are_cleared_away(model, path, asked):
     model.save(path)
     assert not left.exists()
     assert len(list(path.iterdir())) == 2
-
-
-def test_a_pack_says_what_is_wrong_with_it(path):
-    (file,) = path.glob("data-*/000000.pack")
-    with pytest.raises(store.StoreError, match="not the file that belongs here"):
-        open_pack(file, digest="0" * 64)

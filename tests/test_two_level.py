@@ -229,16 +229,18 @@ def test_tasks_look_at_a_shard_or_a_subdomain(small_blocks, monkeypatch, tmp_pat
     monkeypatch.setattr(_streams.Rows, "__getitem__", watched)
     job = make_job(tmp_path, machine, clusterer, 30, 100, router="mahalanobis")
     _worker.run_stage(job, "tune")
+    done = ["tune"]
     for stage in ("partition", "cover", "router"):
-        for step, tasks in on_disk.steps_of(job, stage, job.fit(stage)):
+        for step, tasks in on_disk.steps_of(job, stage, job.fit(*done)):
             for numbers in tasks:
                 step(job, *numbers)
+        done.append(stage)
     # Blocks have 100 rows, the sample 120, subdomains 30.
-    largest_shard = np.diff(on_disk._shards(job).ends, prepend=0).max()
+    largest_shard = np.diff(_worker.opened(job).shards.ends, prepend=0).max()
     assert max(most) == largest_shard < 500
     draft = Draft(job.folder)
     partition, cover = (draft.read(name)["value"] for name in ("partition", "cover"))
-    on_disk.forget()
+    _worker.forget()
     model = OverlappingCoverRegressor(
         machine,
         subdomain_size=30,

@@ -91,8 +91,3 @@ def record_of(kind) -> dict[str, Any]:
         return kind._record
     labels = {"labels": whole("N", 0, "K")}
     return {k: labels.get(k, finite(shape)) for k, shape in kind.shapes.items()}
-
-
-def fields_of(kind) -> tuple[str, ...]:
-    """Names of the fields of a record."""
-    return getattr(kind, "_fields", tuple(record_of(kind)))

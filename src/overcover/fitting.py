@@ -1,14 +1,13 @@
 """A fit as a list of stages, and a runner that runs them.
 
-    X, Y -> tune -> partition -> cover -> router -> machines -> calibrate
+    X, Y -> tune -> partition -> cover -> router -> machines
 
-`STAGES` is the list. A runner runs one stage after the other and keeps the results.
+`STAGES` lists all but the last. A runner runs one after the other and keeps results.
 There are three: `InMemory` here; `overcover.store.Draft`, which writes each result to a
 file and reads it back when a fit is resumed; and that of `overcover.distributed`, whose
 tasks are the same stages on other computers. The results are equal, bit by bit.
 """
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -49,6 +48,7 @@ class Fit:
         self.groups = groups
         self.rng = check_random_state(recipe.random_state)
         self.results: dict[str, Any] = {}
+        self.states: Any = None
 
     @property
     def machine(self):
@@ -138,40 +138,8 @@ def fit_machine(fit, k):
     return machine.fit_state(X, Y, weights, n_owned, fit.keeps_factors, groups)
 
 
-def calibrate(fit):
-    """Set what the machine learns from all states together; returns nothing."""
-    groups = [fit.left_out(k, n) for k, n in enumerate(fit.cover.n_owned)]
-    fit.machine.calibrate(fit.results["machines"], groups)
-
-
-class Stage(NamedTuple):
-    """One step of a fit."""
-
-    name: str
-    inputs: tuple[str, ...]
-    """The stages whose results it needs, in order; the last is the one before it."""
-
-    make: Callable[..., Any]
-    """``make(fit)`` is the result; ``make(fit, k)`` that of one subdomain."""
-
-    is_kept: bool = True
-    """Whether a draft keeps the result in a file."""
-
-    is_of_each: bool = False
-    """Whether there is one result for every subdomain."""
-
-
-STAGES = {
-    stage.name: stage
-    for stage in (
-        Stage("tune", (), tune),
-        Stage("partition", ("tune",), partition),
-        Stage("cover", ("tune", "partition"), cover),
-        Stage("router", ("tune", "partition", "cover"), router),
-        Stage("machines", ("tune", "cover"), fit_machine, is_of_each=True),
-        Stage("calibrate", ("tune", "machines"), calibrate, is_kept=False),
-    )
-}
+# The stages that make one result each, in order; each needs the results before it.
+STAGES = {"tune": tune, "partition": partition, "cover": cover, "router": router}
 
 
 class InMemory:
@@ -188,22 +156,22 @@ class InMemory:
     n_given = 0
     """How many rows the caller gave in all; 0 for those that the fit sees."""
 
-    def run(self, fit, name, track=iter):
-        """Do a stage of `STAGES`, and put its result into ``fit.results``.
+    def run(self, fit, name):
+        """Do a stage of `STAGES`, and put its result into ``fit.results``."""
+        fit.results[name] = self.result_of(name, fit)
+
+    def result_of(self, name, fit):
+        """The result of a stage."""
+        return STAGES[name](fit)
+
+    def fit_machines(self, fit, track=iter):
+        """Fit a machine to every subdomain, and calibrate it by all of their states.
 
         `track` passes an iterator through, whose items are subdomains that are done.
         """
-        stage = STAGES[name]
-        if stage.is_of_each:
-            fit.results[name] = self.states_of(fit, track)
-        elif stage.is_kept:
-            fit.results[name] = self.result_of(stage, fit)
-        else:
-            fit.results[name] = stage.make(fit)
-
-    def result_of(self, stage, fit):
-        """The result of a stage that is done as a whole."""
-        return stage.make(fit)
+        fit.states = self.states_of(fit, track)
+        groups = [fit.left_out(k, n) for k, n in enumerate(fit.cover.n_owned)]
+        fit.machine.calibrate(fit.states, groups)
 
     def states_of(self, fit, track):
         """The states of all subdomains, in order."""

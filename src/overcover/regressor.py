@@ -283,12 +283,11 @@ high) or transformer, default="auto"
             consult.check_consulted(self.n_consulted, fit.n_subdomains)
             runner.run(fit, "router")
         with progress.stage("machines", fit.n_subdomains):
-            runner.run(fit, "machines", progress.track)
-            runner.run(fit, "calibrate")
+            runner.fit_machines(fit, progress.track)
 
         self.machine_, self.length_scales_ = fit.machine, fit.length_scales
         self.cover_ = fit.cover.renumbered(data.rows)
-        self.states_, self.router_ = fit.results["machines"], fit.results["router"]
+        self.states_, self.router_ = fit.states, fit.results["router"]
         self.n_samples_seen_ = runner.n_given or data.n_given
         self.weight_unit_, self.n_samples_tuned_ = data.unit, len(data.X)
         self._forget_learning()

@@ -13,6 +13,8 @@ from ._worker import Inputs, as_float64, begin_rows, map_rows, sees, write_rows
 
 # After errors such as those of a busy file system; Dask itself replaces lost workers.
 RETRIES = 2
+# Names that a store knows to delete.
+FILES = {"X": "rows", "y": "outputs", "sample_weight": "weights", "X_target": "targets"}
 
 
 def running(client):
@@ -69,23 +71,19 @@ def shared_inputs(client, folder, X, y, sample_weight, X_target, groups) -> Inpu
             f"sample_weight={sample_weight!r} must be one weight per row, or None."
         )
 
-    def put(data, file, name):
-        return _shared(client, data, f"{folder}/{file}.npy", name)
-
-    inputs = Inputs(put(X, "rows", "X"), put(y, "outputs", "y"))
-    if sample_weight is not None:
-        path = put(sample_weight, "weights", "sample_weight")
-        inputs = inputs._replace(sample_weight=path)
-    if X_target is not None:
-        inputs = inputs._replace(X_target=put(X_target, "targets", "X_target"))
-    if groups is None:
-        return inputs
-    if isinstance(groups, str | os.PathLike):
-        groups = map_rows(groups)
+    arrays = {"X": X, "y": y, "sample_weight": sample_weight, "X_target": X_target}
+    paths = {
+        name: _shared(client, data, f"{folder}/{FILES[name]}.npy", name)
+        for name, data in arrays.items()
+        if data is not None or name in ("X", "y")
+    }
+    groups = map_rows(groups) if isinstance(groups, str | os.PathLike) else groups
     groups = groups.compute() if is_dask(groups) else groups
-    numbers = check_groups(groups, map_rows(inputs.X))
-    write_npy(f"{folder}/groups.npy", numbers.shape, np.int64, blocks_of(numbers))
-    return inputs._replace(groups=f"{folder}/groups.npy")
+    numbers = check_groups(groups, map_rows(paths["X"]))
+    if numbers is not None:
+        paths["groups"] = f"{folder}/groups.npy"
+        write_npy(paths["groups"], numbers.shape, np.int64, blocks_of(numbers))
+    return Inputs(**paths)
 
 
 def _shared(client, data, target, name):
@@ -105,9 +103,6 @@ def _write_blocks(client, data, target):
     """Let the workers write the blocks of a Dask collection into one file."""
     from dask import delayed
 
-    def compute(tasks):
-        return client.gather(client.compute(tasks, retries=RETRIES))
-
     if hasattr(data, "rechunk") and data.ndim == 2:
         data = data.rechunk({1: -1})
     check_numbers(data)
@@ -115,11 +110,13 @@ def _write_blocks(client, data, target):
     lengths = data.chunks[0] if hasattr(data, "chunks") else [np.nan]
     if np.isnan(lengths).any():
         count = delayed(len, pure=False)
-        lengths = compute([count(block) for block in blocks])
+        counts = client.compute([count(block) for block in blocks], retries=RETRIES)
+        lengths = client.gather(counts)
     starts = np.cumsum([0, *lengths]).tolist()
     begin_rows(target, (starts[-1], *data.shape[1:]))
     write = delayed(write_rows, pure=False)
-    compute([write(block, target, start) for block, start in zip(blocks, starts)])
+    tasks = [write(block, target, start) for block, start in zip(blocks, starts)]
+    client.gather(client.compute(tasks, retries=RETRIES))
 
 
 def check_numbers(data):

@@ -131,23 +131,24 @@ class OnCluster(Draft):
         super().__init__(folder, dtype)
         self.client, self.inputs, self.futures = client, inputs, futures
 
-    def job(self, fit):
+    def job(self, fit, **options):
         """What tasks need to know of a fit."""
         recipe = fit.recipe._replace(
             # Without what they may have learned elsewhere.
             machine=clone(fit.recipe.machine, safe=False),
             partition=clone(fit.recipe.partition, safe=False),
         )
-        return worker.Job(str(self.folder), self.dtype, self.inputs, recipe)
+        folder = str(self.folder)
+        return worker.Job(folder, self.dtype, self.inputs, recipe, **options)
 
-    def result_of(self, stage, fit):
+    def result_of(self, name, fit):
         with suppress(StoreError):  # not there yet, or damaged
-            return self.read_result(stage.name, fit)
+            return self.read_result(name, fit)
         job = self.job(fit)
-        for function, tasks in shards.steps_of(job, stage.name, fit):
+        for function, tasks in shards.steps_of(job, name, fit):
             self.do(function, job, tasks)
-        wait_for(self.file(stage.name))
-        return self.read_result(stage.name, fit)
+        wait_for(self.file(name))
+        return self.read_result(name, fit)
 
     def do(self, function, job, tasks):
         """Wait for tasks that differ in their last arguments."""
@@ -161,10 +162,10 @@ class OnCluster(Draft):
 
         n_threads = max(1, sum(self.client.nthreads().values()))
         step = int(np.clip(fit.n_subdomains // (ROUNDS * n_threads), 1, BATCH))
-        job, tasks = (self.job(fit), bool(fit.keeps_factors)), {}
+        job, tasks = self.job(fit, keeps_factors=bool(fit.keeps_factors)), {}
         for start in range(0, fit.n_subdomains, step):
             ids = range(start, min(start + step, fit.n_subdomains))
-            tasks[submit(self.client, worker.fit_subdomains, *job, ids)] = ids
+            tasks[submit(self.client, worker.fit_subdomains, job, ids)] = ids
         self.futures += tasks
         digests = (
             pair
@@ -178,4 +179,4 @@ class OnCluster(Draft):
         self.futures[:] = [future for future in self.futures if not future.done()]
         if self.client.status == "running":
             self.client.cancel(self.futures)
-            self.client.run(shards.forget, on_error="ignore")
+            self.client.run(worker.forget, on_error="ignore")

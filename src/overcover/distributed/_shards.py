@@ -5,22 +5,18 @@ them are files of a draft: shards, shard-000000 ..., loans-000000 ..., then part
 cover and router. A step whose file is there does nothing.
 """
 
-from functools import lru_cache, wraps
-from typing import Any
+from functools import wraps
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from .._neighbors import block_rows
 from .._parallel import one_thread_per_worker
-from .._streams import Rows
 from ..cover import Cover, extend_clusters
 from ..partition import Partition, TwoLevelKMeans, resolve
-from ..partition.shards import Shards
 from ..routing import make_router, subdomain_means
 from ..store import result_record
-from . import _worker
-from ._worker import run_stage, wait_for
+from ._worker import numbered, opened, run_stage
 
 # Clusters that a task covers, or a few more.
 CLUSTERS_PER_TASK = 256
@@ -35,7 +31,7 @@ def steps_of(job, stage, fit):
     if stage == "cover":
         return [(lend, ranges_of(len(fit.partition.centers))), (join_loans, once)]
     # Without loans, another runner has made the cover.
-    if stage == "router" and job.draft.holds(_numbered("loans", 0)):
+    if stage == "router" and job.draft.holds(numbered("loans", 0)):
         return [(summarize, once)]
     return [(run_stage, [(stage,)])]
 
@@ -66,7 +62,7 @@ def step(name):
     def decorate(make):
         @wraps(make)
         def task(job, *numbers) -> None:
-            part = _numbered(name, *numbers[:1])
+            job, part = opened(job), numbered(name, *numbers[:1])
             if not job.draft.holds(part):
                 job.draft.write(part, make(job, *numbers))
 
@@ -75,49 +71,10 @@ def step(name):
     return decorate
 
 
-def _numbered(name, number=None):
-    return name if number is None else f"{name}-{number:06d}"
-
-
-def _read(job, name, number=None) -> Any:
-    """A part of the draft, mapped."""
-    part = _numbered(name, number)
-    wait_for(job.draft.file(part))
-    return job.draft.read(part, is_checked=False)  # whole when it got its name
-
-
-# What many tasks of a fit look at, opened once per process.
-
-
-@lru_cache(maxsize=1)
-def _rows(job) -> Rows:
-    """All rows in the machine's metric."""
-    return job.fit("partition").X_metric
-
-
-@lru_cache(maxsize=1)
-def _shards(job) -> Shards:
-    return Shards(*_read(job, "shards")["value"])
-
-
-@lru_cache(maxsize=1)
-def _clusters(job):
-    """Row numbers of all clusters, and their centres."""
-    partition = _read(job, "partition")["value"]
-    return partition.clusters(), partition.centers
-
-
-def forget() -> None:
-    """Close the files of a fit, so that they can be deleted everywhere."""
-    for cached in (_rows, _shards, _clusters):
-        cached.cache_clear()
-    _worker.forget()
-
-
 @step("shards")
 def divide(job):
     """Divide the rows into shards."""
-    fit, clusterer = job.fit("partition"), _clusterer(job)
+    fit, clusterer = job.fit("tune"), _clusterer(job)
     own = clusterer.random_state
     rng = fit.rng if own is None else check_random_state(own)
     return result_record(tuple(clusterer.divide(fit.X_metric, rng)), fit)
@@ -126,23 +83,23 @@ def divide(job):
 @step("shard")
 def cluster_shard(job, shard):
     """Cluster the rows of one shard."""
-    return _clusterer(job).fit_shard(_rows(job), _shards(job), shard)
+    return _clusterer(job).fit_shard(job.rows, job.shards, shard)
 
 
 @step("partition")
 def join_shards(job):
     """The partition, from all shards."""
-    shards = _shards(job)
-    parts = (_read(job, "shard", s) for s in range(len(shards.ends)))
+    shards = job.shards
+    parts = (job.read("shard", s) for s in range(len(shards.ends)))
     labels, centers, *_ = shards.join(parts)
-    return _read(job, "shards") | {"value": Partition(labels, centers)}
+    return job.read("shards") | {"value": Partition(labels, centers)}
 
 
 @step("loans")
 def lend(job, start, stop):
     """The members of some subdomains, which borrow from all clusters around."""
     shape, which = job.recipe.shape, np.arange(start, stop)
-    rows, (clusters, centers) = _rows(job), _clusters(job)
+    rows, (clusters, centers) = job.rows, job.clusters
     options = shape.size, shape.overlap, shape.spread, which, 1
     members = extend_clusters(rows, clusters, centers, *options)
     return {"members": members, "means": subdomain_means(rows, members)}
@@ -150,25 +107,25 @@ def lend(job, start, stop):
 
 def _loans(job, name):
     """Members or means from all loans."""
-    ranges = ranges_of(len(_clusters(job)[0]))
-    return [item for start, _ in ranges for item in _read(job, "loans", start)[name]]
+    ranges = ranges_of(len(job.clusters[0]))
+    return [item for start, _ in ranges for item in job.read("loans", start)[name]]
 
 
 @step("cover")
 def join_loans(job):
     """The cover, from all loans."""
-    n_owned = np.array([len(rows) for rows in _clusters(job)[0]])
+    n_owned = np.array([len(rows) for rows in job.clusters[0]])
     cover = Cover(_loans(job, "members"), n_owned)
     # Random numbers stay as they were after the partition.
-    return _read(job, "partition") | {"value": cover, "notes": []}
+    return job.read("partition") | {"value": cover, "notes": []}
 
 
 @step("router")
 def summarize(job):
     """The router."""
-    labels, _ = _read(job, "partition")["value"]
-    cover = _read(job, "cover")
-    parts = job.recipe.router, _rows(job), cover["value"], labels
+    labels, _ = job.read("partition")["value"]
+    cover = job.read("cover")
+    parts = job.recipe.router, job.rows, cover["value"], labels
     with one_thread_per_worker():
         router = make_router(*parts, n_jobs=1, means=np.array(_loans(job, "means")))
     return cover | {"value": router}

@@ -8,17 +8,18 @@ import time
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import parallel_config
 
 from .._parallel import run_tasks
-from .._streams import blocks_of
+from .._streams import Rows
 from .._validation import TrainingData
 from .._weights import in_typical_units
 from ..fitting import STAGES, Fit, Recipe
-from ..store import Draft, StoreError, fingerprint_of, mapped_used, write_npy
+from ..partition.shards import Shards
+from ..store import Draft, StoreError, as_floats, fingerprint_of, mapped_used
 
 # Seconds until a file of another computer must be visible, and between checks.
 PATIENCE, PAUSE = 30.0, 0.1
@@ -58,10 +59,7 @@ def as_float64(source, target) -> str:
     rows = map_rows(source)
     if rows.dtype.kind not in "fiub":
         raise StoreError(f"{source} holds {rows.dtype}, not numbers.")
-    if rows.dtype == np.float64 and rows.flags.c_contiguous:
-        return str(source)
-    write_npy(target, rows.shape, np.float64, blocks_of(rows))
-    return str(target)
+    return str(source if as_floats(rows, target, (np.float64,)) is rows else target)
 
 
 def begin_rows(path, shape) -> None:
@@ -74,17 +72,16 @@ def begin_rows(path, shape) -> None:
 
 def write_rows(rows, path, start) -> int:
     """Write successive rows into a file of `begin_rows`; returns how many."""
-    values = np.ascontiguousarray(rows, dtype="<f8")
+    values, whole = np.ascontiguousarray(rows, dtype="<f8"), map_rows(path)
+    if values.shape[1:] != whole.shape[1:] or start + len(values) > len(whole):
+        raise ValueError(
+            f"A block of shape {values.shape} does not fit rows {start} and following "
+            f"of an array of shape {whole.shape}: it has another shape when it is "
+            "computed than it promises."
+        )
+    # Not through the map: there a full disk would end the process.
     with open(path, "r+b") as file:
-        np.lib.format.read_magic(file)
-        shape, _, _ = np.lib.format.read_array_header_1_0(file)
-        if values.shape[1:] != shape[1:] or start + len(values) > shape[0]:
-            raise ValueError(
-                f"A block of shape {values.shape} does not fit rows {start} and "
-                f"following of an array of shape {shape}: it has another shape when "
-                "it is computed than it promises."
-            )
-        file.seek(8 * int(np.prod(shape[1:])) * start, os.SEEK_CUR)
+        file.seek(whole.offset + start * whole.strides[0])
         file.write(values.data)
     return len(values)
 
@@ -112,23 +109,64 @@ class Job:
     dtype: str
     inputs: Inputs
     recipe: Recipe = field(compare=False)
+    keeps_factors: bool = True  # of machines, decided by the memory of the client
 
     @cached_property
     def draft(self) -> Draft:
         """Where results are."""
         return Draft(self.folder, self.dtype)
 
-    def fit(self, stage) -> Fit:
-        """The fit as a stage begins: mapped rows, and the results that it needs."""
+    def fit(self, *stages) -> Fit:
+        """The fit with mapped rows, and the results of these stages."""
         X, y, weights, X_target, rows, groups = self.inputs.mapped()
         weights = None if weights is None else in_typical_units(weights)
         Y = self.recipe.target.forward(y.reshape(len(X), -1))
         data = TrainingData(X, Y, weights, rows)
         fit, draft = Fit(self.recipe, data, X_target, groups), self.draft
-        for earlier in STAGES[stage].inputs:
-            wait_for(draft.file(earlier))
-            draft.run(fit, earlier)
+        for stage in stages:
+            wait_for(draft.file(stage))
+            draft.run(fit, stage)
         return fit
+
+    def read(self, name, number=None) -> Any:
+        """A part of the draft, mapped."""
+        part = numbered(name, number)
+        wait_for(self.draft.file(part))
+        return self.draft.read(part)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """All rows in the machine's metric."""
+        return self.fit("tune").X_metric
+
+    @cached_property
+    def shards(self) -> Shards:
+        """The shard of every row."""
+        return Shards(*self.read("shards")["value"])
+
+    @cached_property
+    def clusters(self):
+        """Row numbers of all clusters, and their centres."""
+        partition = self.read("partition")["value"]
+        return partition.clusters(), partition.centers
+
+    @cached_property
+    def ready(self) -> Fit:
+        """The fit as its machines begin."""
+        fit = self.fit("tune", "cover")
+        fit.keeps_factors = self.keeps_factors
+        return fit
+
+
+@lru_cache(maxsize=1)
+def opened(job) -> Job:
+    """The first of equal jobs in this process, with the files that it has opened."""
+    return job
+
+
+def numbered(name, number=None):
+    """The name of a part of a draft."""
+    return name if number is None else f"{name}-{number:06d}"
 
 
 def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
@@ -149,25 +187,18 @@ def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
 
 def run_stage(job, name) -> None:
     """Do one stage, unless its result is there."""
+    stages = list(STAGES)
     # joblib's processes cannot be started by a worker, and are not wanted.
     with parallel_config("threading"):
-        job.draft.run(job.fit(name), name)
+        job.draft.run(job.fit(*stages[: stages.index(name)]), name)
 
 
-def fit_subdomains(job, keeps_factors, ids) -> list[str]:
+def fit_subdomains(job, ids) -> list[str]:
     """Fit some machines, unless they are there; returns the digests of their files."""
-    tasks = ((_opened(job, keeps_factors), k) for k in ids)
+    tasks = ((opened(job).ready, k) for k in ids)
     return list(run_tasks(job.draft.keep_machine, tasks, n_jobs=1))
 
 
-@lru_cache(maxsize=1)
-def _opened(job, keeps_factors) -> Fit:
-    """What all tasks of one fit share, opened once per process."""
-    fit = job.fit("machines")
-    fit.keeps_factors = keeps_factors  # decided by the memory of the client
-    return fit
-
-
 def forget() -> None:
-    """Close the files of a fit."""
-    _opened.cache_clear()
+    """Close the files of a fit, so that they can be deleted everywhere."""
+    opened.cache_clear()

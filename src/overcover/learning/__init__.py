@@ -17,8 +17,7 @@ several batches share the work. (Appending rows to a Cholesky factor would save 
 half of it, but does not work with factors in float32.)
 """
 
-from ._changes import Promise
-from ._findings import about_growth
+from ._changes import Promise, about_growth
 from ._ground import GROWN, Borders
 from ._methods import LearnsOn
 

@@ -1,16 +1,20 @@
-"""Checks of rows to add or remove, and how well new rows were predicted."""
+"""Checks of rows to add or remove, and notes on models that got some."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from .._markup import number as in_words
 from .._records import finite, record
 from .._validation import check_observed, check_queries, check_weights
 from .._weights import are_judged, in_units_of, used_rows
+from ..tuning.cost import TuningCost
 
 # New rows that `Promise` remembers: with more, older ones fade.
 MOST_REMEMBERED = 2000
 COVERAGE = 0.95
+# With so many times the rows, hyperparameters are worth another look.
+MANY_MORE = 2.0
 
 
 @record(counts=finite("3"))
@@ -131,7 +135,7 @@ def compare(ground, batch, before) -> Promise | None:
 
 def places_of(ground, rows):
     """Positions of rows to forget; refuses rows that are not there, and all."""
-    rows, known = np.unique(np.asarray(rows)), ground.numbers[ground.rows()]
+    rows, known = np.unique(np.asarray(rows)), ground.numbers[ground.cover().rows()]
     if rows.dtype.kind not in "iu" and rows.size:
         raise ValueError(
             f"rows are of type {rows.dtype}, and must be row numbers, that is, "
@@ -150,3 +154,16 @@ def places_of(ground, rows):
             "Keep at least one, or fit a new model."
         )
     return np.searchsorted(ground.numbers, rows)
+
+
+def about_growth(model):
+    """A note if hyperparameters were learned from a part of the rows, for `advise`."""
+    n_rows, n_tuned = model.cover_.n_owned.sum(), getattr(model, "n_samples_tuned_", 0)
+    shape = n_rows, len(model.length_scales_), model.n_outputs_
+    is_tuned = model.machine_.tuning_cost(*shape) != TuningCost()
+    if is_tuned and n_tuned and n_rows >= MANY_MORE * n_tuned:
+        yield (
+            f"note: The model has {in_words(n_rows)} rows, and its hyperparameters "
+            f"were learned from {in_words(n_tuned)} rows. More rows may improve them: "
+            "call model.retune(), which takes as long as a fit."
+        )

@@ -39,13 +39,17 @@ class Borders(NamedTuple):
     """Distance from its centre of the farthest row borrowed there, same shape."""
 
 
+# What a ground has for each subdomain.
+LISTS = ("members", "n_owned", "origin", "centers", "reaches")
+
+
 class Ground:
     """The rows and subdomains of a fitted model, while they change.
 
     Rows are called by their positions here: those of the model by ascending number,
-    then new ones; those that have left keep theirs. Clusters are
-    `members[k][:n_owned[k]]`; `origin[k]` is the state that subdomain k has, None if it
-    is to be fitted. `model` is a copy of the model before the changes.
+    then new ones; those that have left keep theirs. `origin[k]` is
+    the state that subdomain k has, None if it is to be fitted. `model` is a copy of the
+    model before the changes.
     """
 
     def __init__(self, model):
@@ -59,7 +63,7 @@ class Ground:
         self.n_owned = [int(n) for n in n_owned]
         self.origin: list[int | None] = list(range(len(n_owned)))
         # Where the outputs of a row can be had.
-        self.known = [m[:n] for m, n in zip(self.members, self.n_owned)]
+        self.known = self.clusters()
         self.labels = np.empty(len(numbers), dtype=np.intp)
         X = np.empty((len(numbers), len(model.length_scales_)))
         weights = np.ones(len(numbers))
@@ -90,7 +94,7 @@ class Ground:
     def continued(self):
         """The same ground, to change it further."""
         other = copy(self)
-        for name in ("members", "n_owned", "origin", "centers", "reaches", "labels"):
+        for name in (*LISTS, "labels"):
             setattr(other, name, copy(getattr(self, name)))
         return other
 
@@ -119,9 +123,13 @@ class Ground:
             reaches[k, : len(reach_of)] = list(reach_of.values())
         return Borders(np.array(self.centers), lenders, reaches)
 
-    def rows(self):
-        """Positions of the rows that are there, ascending."""
-        return Cover(self.members, np.array(self.n_owned)).rows()
+    def clusters(self):
+        """Rows that each subdomain owns."""
+        return [members[:n] for members, n in zip(self.members, self.n_owned)]
+
+    def cover(self) -> Cover:
+        """The subdomains, by positions here."""
+        return Cover(self.members, np.array(self.n_owned))
 
     def shape(self, model) -> CoverShape:
         """Sizes that a cover of so many rows is to have."""
@@ -139,17 +147,12 @@ class Ground:
     def add(self, batch):
         """Let the rows of a batch join clusters, and subdomains that reach them."""
         new = np.arange(len(self.X), len(self.X) + len(batch.X))
-        self.numbers = np.concatenate([self.numbers, batch.numbers])
-        self.X = np.concatenate([self.X, batch.X])
-        self.Y = np.concatenate([self.Y, batch.Y])
-        self.Z = np.concatenate([self.Z, self._in_metric(batch.X)])
-        self.weights = np.concatenate([self.weights, batch.weights])
-        if self.groups is not None:
-            self.groups = np.concatenate([self.groups, batch.groups])
-        centers = np.array(self.centers)
-        nearest, _ = nearest_centers(self.Z[new], centers, 1, self.n_jobs)
-        owners = nearest[:, 0].astype(np.intp)
-        self.labels = np.concatenate([self.labels, owners])
+        Z, centers = self._in_metric(batch.X), np.array(self.centers)
+        owners = nearest_centers(Z, centers, 1, self.n_jobs)[0][:, 0].astype(np.intp)
+        added = batch._asdict() | {"Z": Z, "labels": owners}
+        for name in ("numbers", "X", "Y", "Z", "weights", "groups", "labels"):
+            if getattr(self, name) is not None:  # groups may be
+                setattr(self, name, np.concatenate([getattr(self, name), added[name]]))
         reach_of = np.full(len(self.members), -1.0)
         for k, reaches in enumerate(self.reaches):
             reach_of[list(reaches)] = list(reaches.values())
@@ -173,15 +176,12 @@ class Ground:
                 parts = np.split(members, [self.n_owned[k]])
                 self.set_members(k, *(part[~is_gone[part]] for part in parts))
         left = [k for k, n in enumerate(self.n_owned) if n]
-        if len(left) == len(self.n_owned):
-            return
         place = {k: i for i, k in enumerate(left)}
-        for name in ("members", "n_owned", "origin", "centers", "reaches"):
+        for name in LISTS:
             setattr(self, name, [getattr(self, name)[k] for k in left])
-        for k, old in enumerate(self.reaches):
+        for k, (own, old) in enumerate(zip(self.clusters(), self.reaches)):
             self.reaches[k] = {place[j]: r for j, r in old.items() if j in place}
-        for k, (members, n) in enumerate(zip(self.members, self.n_owned)):
-            self.labels[members[:n]] = k
+            self.labels[own] = k
 
     def reshape(self, model):
         """Split what has grown too large, and cover it and its borrowers again."""
@@ -220,7 +220,7 @@ class Ground:
 
     def _cover_again(self, which, shape):
         """Choose the rows that subdomains borrow, by the rule of the cover."""
-        own = [members[:n] for members, n in zip(self.members, self.n_owned)]
+        own = self.clusters()
         options = shape.size, shape.overlap, shape.spread, which, self.n_jobs
         extended = extend_clusters(self.Z, own, np.array(self.centers), *options)
         for k, members in zip(which, extended):
@@ -286,14 +286,10 @@ class Ground:
         started, settled, changed = perf_counter(), self.model, self.changed()
         n_subdomains, shape = len(self.members), self.shape(model)
         places: list[Any] = list(self.origin)
+        means = np.array([settled.router_.means[k or 0] for k in places])
         for k, state in zip(changed, self.fit_states(changed)):
-            places[k] = state
-        whole = Cover(self.members, np.array(self.n_owned))
-        left, whole = whole.rows(), whole.compact()
-        means = settled.router_.means
-        means = np.array([means[k or 0] for k in self.origin])
-        for k in changed:
-            means[k] = self.Z[self.members[k]].mean(axis=0)
+            places[k], means[k] = state, self.Z[self.members[k]].mean(axis=0)
+        left, whole = self.cover().rows(), self.cover().compact()
         known = self.Z[left], whole, self.labels[left], means
         router = type(settled.router_).summarize(*known, self.n_jobs)
         # States in a store stay there.
@@ -304,8 +300,7 @@ class Ground:
             else [before[p] if isinstance(p, int) else p for p in places]
         )
         machine = copy(settled.machine_)
-        groups = [self.left_out(m[:n]) for m, n in zip(self.members, self.n_owned)]
-        machine.calibrate(states, groups)
+        machine.calibrate(states, list(map(self.left_out, self.clusters())))
         model.states_, model.machine_, model.router_ = states, machine, router
         model.cover_ = whole.renumbered(self.numbers[left])
         model.borders_ = self.borders()

@@ -167,7 +167,7 @@ class LearnsOn:
                 "This model was fitted for X_target, which it does not keep, so it "
                 "cannot be tuned again. Call fit with all rows and X_target."
             )
-        rows, before, runner = ground.rows(), vars(self).copy(), InMemory()
+        rows, before, runner = ground.cover().rows(), vars(self).copy(), InMemory()
         runner.is_merged, runner.rows = True, ground.numbers[rows]
         runner.n_given = number
         Y = self.target_.inverse(ground.outputs(rows)[rows])

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from .. import learning, machines, routing
-from .._records import fields_of, record_of
+from .._records import record_of
 from ..cover import Cover
 from ..density_ratio import RelativeDensityRatio
 from ..inputs import InputScales
@@ -29,8 +29,7 @@ from ._pack import DTYPES, StoreError
 def record_classes() -> dict[str, type]:
     """Classes that declare their fields (see `overcover._records`), by name."""
     kinds: list[Any] = [Partition, Cover, Scales, InputScales]
-    kinds += routing.ROUTERS.values()
-    kinds += [learning.Borders, learning.Promise]
+    kinds += [learning.Borders, learning.Promise, *routing.ROUTERS.values()]
     for machine in machines.NAMED.values():
         about = machine.description
         kinds += [about.state, *about.parts.values(), *about.calibrated.values()]
@@ -59,7 +58,8 @@ KERNELS: dict[str, type] = {
     and issubclass(kind, sklearn_kernels.Kernel)
     and not inspect.isabstract(kind)
 }
-# Parameters of clusterers and kernels that may hold a word, each a choice among a few.
+FOREIGN = (*CLUSTERERS.values(), *KERNELS.values())
+# Parameters of these that may hold a word, each a choice among a few.
 # No other may: a word may also name a file, and `memory` names a folder of pickles.
 WORDS = {"affinity", "algorithm", "assign_labels", "bisecting_strategy"}
 WORDS |= {"cluster_method", "cluster_selection_method", "compute_full_tree"}
@@ -154,10 +154,9 @@ class _Encoder:
         raise StoreError(refusal(value, where))
 
     def fields(self, record, where):
-        specs, trees = record_of(type(record)), {}
-        for field in fields_of(type(record)):
-            narrow = getattr(specs[field], "is_factor", False)
-            value = getattr(record, field)
+        trees = {}
+        for field, spec in record_of(type(record)).items():
+            value, narrow = getattr(record, field), getattr(spec, "is_factor", False)
             trees[field] = self.tree_of(value, f"{where}.{field}", narrow)
         return trees
 
@@ -181,7 +180,7 @@ class _Encoder:
 
 def check_harmless(kind, params, where):
     """Refuse parameters by which a scikit-learn object could reach files or code."""
-    if kind not in (*CLUSTERERS.values(), *KERNELS.values()):
+    if kind not in FOREIGN:
         return
     defaults = inspect.signature(kind).parameters
     for name, value in params.items():
@@ -199,14 +198,13 @@ def check_harmless(kind, params, where):
 def _is_harmless(value, may_be_word=False):
     if isinstance(value, str):
         return may_be_word
-    if isinstance(value, list | tuple):
-        return all(map(_is_harmless, value))
-    if isinstance(value, dict):
-        return all(map(_is_harmless, value.values()))
+    if isinstance(value, list | tuple | dict):
+        items = value.values() if isinstance(value, dict) else value
+        return all(map(_is_harmless, items))
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype.str in DTYPES
-    kinds = (*CLUSTERERS.values(), *KERNELS.values(), np.random.RandomState)
-    return value is None or type(value) in (bool, int, float, *kinds)
+    harmless = (bool, int, float, np.random.RandomState, *FOREIGN)
+    return value is None or type(value) in harmless
 
 
 def refusal(value, where):
@@ -300,7 +298,7 @@ class _Decoder:
 
     def record(self, name, depth, fields):
         kind: Any = self.records[name]
-        names = fields_of(kind)
+        names = record_of(kind)
         values = {k: self.value_of(v, depth) for k, v in fields.items()}
         added, later = (getattr(kind, name, ()) for name in ("_added", "_later"))
         if later and not set(later) & set(values):

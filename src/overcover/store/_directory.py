@@ -11,7 +11,7 @@ import platform
 import re
 import secrets
 import socket
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -131,21 +131,19 @@ def _check_manifest(manifest):
         raise StoreError(f"it lacks entries, or has some that do not belong: {odd}.")
     if manifest["checksum"] != checksum_of(manifest):
         raise StoreError(f"it is damaged, by its checksum. {RESTORE}")
-    for name, kind in (KEYS | {NOTES: dict}).items():
-        if not isinstance(manifest.get(name, {}), kind):
-            raise StoreError(f"it should hold a {kind.__name__} as {name}.")
-    if not DATA.fullmatch(manifest["data"]):
-        raise StoreError(f"it names {manifest['data']!r} as data, not data-<digits>.")
-    if manifest["dtype"] not in ("float64", "float32"):
-        raise StoreError(f"it has the unknown dtype {manifest['dtype']!r}.")
     files = manifest["files"]
-    if set(files) != {"model", "subdomains"} or type(files["subdomains"]) is not list:
-        raise StoreError("it should list files as a model and a list of subdomains.")
-    for digest, n_bytes in [files["model"], *files["subdomains"]]:
-        if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
-            raise StoreError("it holds a checksum that is none.")
-        if type(n_bytes) is not int or not 0 < n_bytes < 2**62:
-            raise StoreError(f"it names a file of {n_bytes!r} bytes.")
+    entries = [files["model"], *files["subdomains"]]
+    kinds = KEYS | {NOTES: dict}
+    if not (
+        all(isinstance(manifest.get(name, {}), kind) for name, kind in kinds.items())
+        and DATA.fullmatch(manifest["data"])
+        and manifest["dtype"] in ("float64", "float32")
+        and set(files) == {"model", "subdomains"}
+        and type(files["subdomains"]) is list
+        and all(DIGEST.fullmatch(digest) for digest, _ in entries)
+        and all(type(size) is int and 0 < size < 2**62 for _, size in entries)
+    ):
+        raise StoreError("it has entries that make no sense.")
 
 
 def data_folder(store, manifest):
@@ -163,14 +161,10 @@ def check_target(store):
         return
     if not store.is_dir():
         raise StoreError(f"{store} exists and is not a directory. Choose another path.")
-    if (store / MANIFEST).is_file():
-        try:
-            content = read_json(store / MANIFEST, MOST_MANIFEST)
-        except NONSENSE:
-            content = {}
-        if content.get("format") == FORMAT:
+    with suppress(*NONSENSE):  # a StoreError, too
+        if read_json(store / MANIFEST, MOST_MANIFEST).get("format") == FORMAT:
             return
-    elif all(OURS.fullmatch(name) for name in os.listdir(store)):
+    if all(OURS.fullmatch(name) for name in os.listdir(store)):
         return
     raise StoreError(
         f"{store} exists and is not a store of overcover, so it is not overwritten. "

@@ -7,14 +7,15 @@ subdomain is a file there; a fingerprint of data and parameters tells other fits
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .._notes import noted, remember
+from .._records import positive
 from .._streams import blocks_of
 from .._validation import check_groups, check_training_data
 from ..cover import Cover
@@ -27,17 +28,9 @@ from ..tables import encode_training
 from . import _directory as directory
 from ._codec import FITTED, check_storable, encode
 from ._model import check_dtype, check_texts, commit, load
-from ._pack import (
-    StoreError,
-    identity_of,
-    new_file,
-    open_pack,
-    read_json,
-    refusing,
-    write_pack,
-)
-from ._rows import mapped_as_float, mapped_used
-from ._shapes import WEIGHTS, check_array, check_machine, check_record
+from ._pack import StoreError, new_file, open_pack, read_json, refusing, write_pack
+from ._rows import as_floats, mapped_used
+from ._shapes import check_machine, check_value
 from ._subdomains import Part, Subdomains, decode_pack, write_subdomain
 
 DRAFT, MOST_DRAFT = "draft.json", 2**12
@@ -67,20 +60,18 @@ class Draft(InMemory):
         """Write a part, whole or not at all."""
         write_pack(self.file(name), *encode(tree, name), self.fingerprint)
 
-    def read(self, name, is_checked=True):
-        """A part with mapped arrays; its checksum may be taken for granted."""
-        path = self.file(name)
-        known = None if is_checked else identity_of(os.stat(path))
-        return decode_pack(path, known=known, draft=self.fingerprint)[0]
+    def read(self, name):
+        """A part with mapped arrays."""
+        return decode_pack(self.file(name), draft=self.fingerprint)[0]
 
-    def result_of(self, stage, fit):
+    def result_of(self, name, fit):
         try:
-            return self.read_result(stage.name, fit)
+            return self.read_result(name, fit)
         except StoreError:  # not there, damaged, or of another fit
             with noted() as notes:
-                value = stage.make(fit)
+                value = super().result_of(name, fit)
             remember(notes)
-            self.write(stage.name, result_record(value, fit, notes))
+            self.write(name, result_record(value, fit, notes))
             return value
 
     def read_result(self, name, fit):
@@ -125,11 +116,8 @@ def is_seeded(fit):
 
 def sizes_of(fit):
     """Sizes that the result of the next stage must agree with."""
-    n_samples, n_features = fit.data.X.shape
-    sizes = {"N": n_samples, "d": n_features, "q": fit.data.Y.shape[1]}
-    if "cover" in fit.results:
-        sizes["K"] = fit.n_subdomains
-    elif "partition" in fit.results:
+    sizes = dict(zip("Nd", fit.data.X.shape)) | {"q": fit.data.Y.shape[1]}
+    if "partition" in fit.results:  # the cover has as many subdomains
         sizes["K"] = len(fit.partition.centers)
     return sizes
 
@@ -140,12 +128,10 @@ def check_result(name, value, sizes):
         machine, weight = value
         check_machine(machine, sizes)
         if weight is not None:
-            check_array(weight, WEIGHTS, sizes, "weights")
+            check_value(weight, positive("N"), sizes, "weights")
         return
-    kinds: dict[str, Any] = {"partition": [Partition], "cover": [Cover]}
-    if type(value) not in kinds.get(name, ROUTERS.values()):
-        raise StoreError(f"It holds no {name}.")
-    check_record(value, dict(sizes), name)
+    kinds = {"partition": Partition, "cover": Cover}
+    check_value(value, kinds.get(name, tuple(ROUTERS.values())), dict(sizes), name)
 
 
 def new_draft(store, fingerprint):
@@ -161,12 +147,9 @@ def find_draft(store, fingerprint):
     for path in Path(store).glob(f"data-*/{DRAFT}"):
         if not is_begun(path.parent):
             continue
-        try:
-            other = fingerprint_in(path.parent)
-        except StoreError:
-            other = None
-        if other == fingerprint:
-            return path.parent
+        with suppress(StoreError):
+            if fingerprint_in(path.parent) == fingerprint:
+                return path.parent
         if directory.manifest_or_empty(store).get("data") != path.parent.name:
             raise StoreError(
                 f"{path.parent} is an unfinished fit of other data, other parameters, "
@@ -180,10 +163,7 @@ def fingerprint_in(folder):
     """The fingerprint of the fit that a folder is a draft of."""
     path = Path(folder) / DRAFT
     with refusing(f"{path} is damaged:"):
-        fingerprint = read_json(path, MOST_DRAFT)["fingerprint"]
-        if not directory.DIGEST.fullmatch(fingerprint):
-            raise StoreError(f"{fingerprint!r} is no fingerprint.")
-    return fingerprint
+        return read_json(path, MOST_DRAFT)["fingerprint"]
 
 
 def is_begun(folder):
@@ -259,13 +239,13 @@ def fit_into(
         known = sample_weight, X_target, dtype, notes, numbers
 
         def fit_rows(folder):
-            runner, rows = Draft(folder, dtype), mapped_as_float(X, scratch)
-            used = rows, y, sample_weight, numbers
-            if isinstance(rows, np.memmap) and _is_plain(y) and len(rows) == len(y):
+            is_mapped = isinstance(X, np.memmap) and X.ndim == 2 and _is_plain(X)
+            rows = as_floats(X, scratch / "rows.npy") if is_mapped else X
+            runner, used = Draft(folder, dtype), (rows, y, sample_weight, numbers)
+            if is_mapped and _is_plain(y) and len(rows) == len(y):
                 # Else the fit would copy the rows that it uses to memory.
-                runner.is_merged = True
+                runner.is_merged, runner.n_given = True, len(rows)
                 used, runner.rows = mapped_used(*used, scratch)
-                runner.n_given = len(rows)
             model._fit(*used[:3], X_target, runner, used[3])
             if runner.rows is not None and sample_weight is not None:
                 # Those of merged rows are relative to the largest.
@@ -313,11 +293,9 @@ def fit_draft(
 
 def adopt(model, loaded):
     """Give a model all that another has learned, and nothing else."""
-    for name in [name for name in vars(model) if FITTED.fullmatch(name)]:
-        delattr(model, name)
-    for name, value in vars(loaded).items():
-        if FITTED.fullmatch(name):
-            setattr(model, name, value)
+    kept = {k: v for k, v in vars(model).items() if not FITTED.fullmatch(k)}
+    vars(model).clear()
+    vars(model).update(vars(loaded) | kept)
     return model
 
 

@@ -3,9 +3,11 @@
 import warnings
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from .._records import NUMBER, positive, whole
 from .._validation import check_count
 from ..alone import as_cover, is_alone
 from ..cover import Cover, CoverShape, check_cover_options
@@ -19,14 +21,7 @@ from ..targets import Scales
 from . import _directory as directory
 from ._codec import check_storable, decode, encode
 from ._pack import StoreError, refusing, write_pack
-from ._shapes import (
-    GROUPS,
-    LENGTH_SCALES,
-    N_OWNED,
-    check_array,
-    check_machine,
-    check_record,
-)
+from ._shapes import check_machine, check_value
 from ._subdomains import MOST_OPEN, Part, Subdomains, decode_pack, write_subdomain
 
 # With less noise, relative to the signal, single precision costs digits that matter.
@@ -37,7 +32,11 @@ APART = ("states_", "cover_", "state_")
 ALONE = ["n_features_in_", "n_outputs_", "_y_ndim"]
 SHARED = [*ALONE, "machine_", "router_", "length_scales_", "n_subdomains_"]
 SHARED += ["n_lenders_", "timings_"]
-NO_NAMES = np.empty(0, dtype=object)
+# What other attributes of a cover must be, counts at least; old stores lack some.
+LEARNED: dict[str, Any] = {"groups_": whole("N"), "borders_": Borders}
+LEARNED |= {"length_scales_": positive("d", np.inf), "promise_": Promise}
+LEARNED |= {"target_": Scales, "input_scales_": InputScales, "weight_unit_": NUMBER}
+COUNTS = {"subdomain_size_": 1, "n_lenders_": 0, "n_samples_tuned_": 1}
 
 
 def save(model, path, dtype=None, notes=None):
@@ -256,19 +255,15 @@ def check_model(tree, n_subdomains):
     sizes = sizes_of(model)
     if sizes["K"] != n_subdomains:
         raise StoreError(f"It is not one of {n_subdomains} subdomains.")
-    check_array(n_owned, N_OWNED, sizes, "n_owned")
+    check_value(n_owned, whole("K", 1), sizes, "n_owned")
     sizes["N"] = sum(n_owned.tolist())
     if model._y_ndim not in (1, 2) or (model._y_ndim == 1 and sizes["q"] > 1):
         raise StoreError("Its outputs are of another shape.")
-    names, n_columns = getattr(model, "feature_names_in_", NO_NAMES), sizes["d"]
-    if hasattr(model, "encoder_"):
-        n_columns = model.n_features_in_
-        with refusing("It encodes tables otherwise:"):
-            if len(model.encoder_.columns_) != n_columns:
-                raise StoreError("there are other columns.")
-            model.encoder_.check(sizes["q"])
-    is_list = isinstance(names, np.ndarray) and names.shape in ((0,), (n_columns,))
-    if not is_list or not all(isinstance(name, str) for name in names):
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and (
+        np.shape(names) != (model.n_features_in_,)
+        or not all(isinstance(name, str) for name in names)
+    ):
         raise StoreError("The names of its columns are not words, one for each.")
     model.notes_ = check_texts(getattr(model, "notes_", []))  # old stores have none
     if not alone:
@@ -279,51 +274,20 @@ def check_model(tree, n_subdomains):
 
 def check_cover(model, sizes):
     """Refuse parameters and attributes that only a cover has, if they do not fit."""
-    check_array(model.length_scales_, LENGTH_SCALES, sizes, "length_scales_")
+    learned = vars(model)
+    for name in [name for name in LEARNED if name in learned]:
+        check_value(learned[name], LEARNED[name], dict(sizes), name)
+    check_value(model.router_, tuple(ROUTERS.values()), dict(sizes), "router_")
     with refusing("It makes no sense:"):
         model._check_options()  # a partition is checked when it is fitted again
         check_count("n_jobs", abs(1 if model.n_jobs is None else model.n_jobs))
-        size = getattr(model, "subdomain_size_", 1)  # old stores have none
-        check_count("subdomain_size_", size)
-        check_count("n_lenders_", model.n_lenders_, 0)
-        if choice := getattr(model, "budget_choice_", ()):
-            check_cover_options(*choice)
-        seconds = [float(value) for value in model.timings_.values()]
-    if not np.isfinite(seconds).all():
-        raise StoreError("Its stages took no number of seconds.")
-    if "target_" in vars(model):  # stores of before it was kept have none
-        with refusing("Its outputs are on another scale:"):
-            if type(model.target_) is not Scales:
-                raise StoreError("it is no record of scales.")
-            check_record(model.target_, dict(sizes), "target")
-            model.target_.check()
-    if "input_scales_" in vars(model):
-        if type(model.input_scales_) is not InputScales:
-            raise StoreError("Its inputs are on another scale: it is no record.")
-        check_record(model.input_scales_, dict(sizes), "input_scales_")
-    if type(model.router_) not in ROUTERS.values():
-        raise StoreError("Its router is of another class.")
-    check_record(model.router_, dict(sizes), "router")
-    check_learning(model, sizes)
-
-
-def check_learning(model, sizes):
-    """Refuse what a model needs to learn on, if it is there and makes no sense."""
-    for name, kind in {"borders_": Borders, "promise_": Promise}.items():
-        value = getattr(model, name, None)
-        if value is not None:
-            if type(value) is not kind:
-                raise StoreError(f"{name} should be a {kind.__name__}.")
-            check_record(value, dict(sizes), name)
-    if hasattr(model, "groups_"):
-        check_array(model.groups_, GROUPS, sizes, "groups_")
-    unit = getattr(model, "weight_unit_", 1.0)
-    if not isinstance(unit, float) or not 0 < unit < np.inf:
-        raise StoreError(f"weight_unit_ should be a positive number, not {unit!r}.")
-    with refusing("It makes no sense:"):
-        n_seen = getattr(model, "n_samples_seen_", sizes["N"])
-        check_count("n_samples_seen_", n_seen, sizes["N"])
-        check_count("n_samples_tuned_", getattr(model, "n_samples_tuned_", 1))
+        counts = COUNTS | {"n_samples_seen_": sizes["N"]}
+        for name in [name for name in counts if name in learned]:
+            check_count(name, learned[name], counts[name])
+        if "budget_choice_" in learned:
+            check_cover_options(*model.budget_choice_)
+        if not np.isfinite([float(value) for value in model.timings_.values()]).all():
+            raise ValueError("its stages took no number of seconds.")
 
 
 def check_texts(notes):
@@ -339,8 +303,10 @@ def sizes_of(model):
     sizes = {letter: getattr(model, name, 1) for letter, name in counts.items()}
     if hasattr(model, "encoder_"):
         with refusing("It encodes tables otherwise:"):
-            if type(model.encoder_) is not TableEncoder:
+            is_encoder = type(model.encoder_) is TableEncoder
+            if not is_encoder or len(model.encoder_.columns_) != sizes["d"]:
                 raise StoreError("there are other columns.")
+            model.encoder_.check(sizes["q"])
             sizes["d"] = len(model.encoder_.inputs)
     if not all(type(n) is int and n > 0 for n in sizes.values()):
         raise StoreError(f"It counts {sizes}.")

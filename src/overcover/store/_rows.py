@@ -24,12 +24,11 @@ def write_npy(path, shape, dtype, blocks):
     return np.load(path, mmap_mode="c")
 
 
-def mapped_as_float(X, folder):
-    """X; if it is mapped and not of floats in C order, a mapped copy in a folder."""
-    is_mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
-    if not is_mapped or (X.dtype in (float, np.float32) and X.flags.c_contiguous):
+def as_floats(X, path, kinds=(np.float64, np.float32)):
+    """Mapped rows, or a mapped copy at a path if they are not such in C order."""
+    if X.dtype in kinds and X.flags.c_contiguous:
         return X
-    return write_npy(Path(folder) / "rows.npy", X.shape, np.float64, blocks_of(X))
+    return write_npy(path, X.shape, np.float64, blocks_of(X))
 
 
 def mapped_used(X, y, weight, groups, folder):

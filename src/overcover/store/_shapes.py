@@ -1,64 +1,68 @@
-"""Records that come from a file must fit each other, the model and its machine."""
+"""Values that come from a file must fit each other, the model and its machine."""
 
 from numbers import Real
-from types import NoneType
 
 import numpy as np
 
 from .. import machines
 from .._linalg import packed_size
-from .._records import MOST, NUMBER, PART_OR_NONE, Array, positive, record_of, whole
+from .._records import MOST, NUMBER, PART, PART_OR_NONE, Array, record_of, whole
 from ._pack import StoreError, refusing
 
 # Letters of sizes that are at least one.
 NOT_EMPTY = "NnrKLGh"
-# Arrays beside the records.
-MEMBERS, N_OWNED, WEIGHTS = whole("n"), whole("K", 1), positive("N")
-LENGTH_SCALES, GROUPS = positive("d", np.inf), whole("N")
 
 
-def check_record(record, sizes, where="record", values=True, parts=None):
-    """Refuse a record whose arrays do not fit each other or `sizes`; adds theirs."""
-    for field, spec in record_of(type(record)).items():
-        value, name = getattr(record, field), f"{where}.{field}"
-        if isinstance(spec, Array):
-            check_array(value, spec, sizes, name, values)
-        elif isinstance(spec, list):
-            if type(value) is not list or not _agrees("K", len(value), sizes):
-                raise StoreError(f"{name} should be a list, one for each subdomain.")
-            for array in value:
-                check_array(array, spec[0], dict(sizes), name)
-        else:
-            kind = (parts or {})[field]
-            allowed = (kind, NoneType) if spec == PART_OR_NONE else (kind,)
-            if type(value) not in allowed:
-                raise StoreError(f"{name} should be a {kind.__name__}.")
-            if value is not None:
-                check_record(value, sizes, name, values, parts)
+def check_value(value, spec, sizes, name, values=True, parts=None):
+    """Refuse what is not as declared: an `Array`, a list of one, `NUMBER`, a record.
+
+    A record is declared by its class, or by several; `parts` has those of its parts.
+    Sizes must agree with `sizes`, which gets those that it lacks.
+    """
+    if isinstance(spec, Array):
+        _check_array(value, spec, sizes, name, values)
+    elif isinstance(spec, list):
+        if type(value) is not list or not _agrees("K", len(value), sizes):
+            raise StoreError(f"{name} should be a list, one for each subdomain.")
+        for array in value:
+            _check_array(array, spec[0], dict(sizes), name)
+    elif spec == NUMBER:
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            raise StoreError(f"{name} should be a positive number.")
+    else:
+        kinds = spec if isinstance(spec, tuple) else (spec,)
+        if type(value) not in kinds:
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise StoreError(f"{name} should be a {names}.")
+        for field, declared in record_of(type(value)).items():
+            item = getattr(value, field)
+            if declared in (PART, PART_OR_NONE):
+                if declared == PART_OR_NONE and item is None:
+                    continue
+                declared = parts[field]
+            check_value(item, declared, sizes, f"{name}.{field}", values, parts)
+        if values and hasattr(value, "check"):
+            with refusing(f"{name} makes no sense."):
+                value.check()
 
 
-def check_array(array, spec: Array, sizes, name, values=True):
-    """Refuse what is not an array as declared; see `check_record`."""
+def _check_array(array, spec, sizes, name, values=True):
     letters, kinds = spec.shape.split(), spec.kinds
     fits = isinstance(array, np.ndarray) and array.dtype.name in kinds
     fits = fits and array.ndim == len(letters)
-    if fits and all(_agrees(*pair, sizes) for pair in zip(letters, array.shape)):
-        if values and array.size:
-            _check_values(array, spec, sizes, name)
+    if not fits or not all(_agrees(*pair, sizes) for pair in zip(letters, array.shape)):
+        needed = [f"{x}={sizes[x]}" if x in sizes else x for x in letters]
+        kind = getattr(array, "dtype", type(array).__name__)
+        raise StoreError(
+            f"{name} should be of shape ({', '.join(needed)}) and "
+            f"{' or '.join(kinds)}, and is {kind} of shape "
+            f"{getattr(array, 'shape', None)}."
+        )
+    if not values or not array.size:
         return
-    needed = [f"{x}={sizes[x]}" if x in sizes else x for x in letters]
-    kind = getattr(array, "dtype", type(array).__name__)
-    raise StoreError(
-        f"{name} should be of shape ({', '.join(needed)}) and {' or '.join(kinds)}, "
-        f"and is {kind} of shape {getattr(array, 'shape', None)}."
-    )
-
-
-def _check_values(array, spec, sizes, name):
-    least, most = spec.least, spec.most
+    least, most, low, high = spec.least, spec.most, array.min(), array.max()
     if isinstance(most, str):
         most = sizes.get(most, MOST) - 1
-    low, high = array.min(), array.max()
     if not (least <= low and high <= most):  # nor is NaN
         raise StoreError(
             f"{name} should hold numbers from {least} to {most}, and holds {low} to "
@@ -72,8 +76,7 @@ def _agrees(letter, size, sizes):
     if size == 0 and letter in NOT_EMPTY:
         return False
     if letter in ("P", "P?"):
-        packed = packed_size(sizes["n"])
-        return size == packed or (letter == "P?" and size == 0)
+        return size == packed_size(sizes["n"]) or (letter == "P?" and size == 0)
     if letter.isdigit():
         return size == int(letter)
     if "+" in letter:
@@ -89,30 +92,18 @@ def check_machine(machine, sizes, is_calibrated=False):
     with refusing("Its machine's parameters make no sense:"):
         sizes |= machine.check_options(sizes["d"], sizes.get("q", 1))
     for name, spec in about.tuned.items():
-        value = getattr(machine, name, None)
-        if spec != NUMBER:
-            check_array(value, spec, sizes, f"machine.{name}")
-        elif not isinstance(value, Real) or not 0 < float(value) < np.inf:
-            raise StoreError(f"machine.{name} should be a positive number.")
+        check_value(getattr(machine, name, None), spec, sizes, f"machine.{name}")
     for name, kind in about.calibrated.items() if is_calibrated else ():
         record = getattr(machine, name, None)
-        if type(record) is not kind:
-            raise StoreError(f"machine.{name} should be a {kind.__name__}.")
-        check_record(record, dict(sizes), f"machine.{name}")
+        check_value(record, kind, dict(sizes), f"machine.{name}")
 
 
 def check_state(machine, members, state, sizes, where, values=True):
     """Refuse the state of a subdomain that is not of this machine."""
-    about, name = machine.description, f"{where}.state"
-    if type(state) is not about.state:
-        raise StoreError(f"{name} should be a {about.state.__name__}.")
-    sizes = dict(sizes)
-    check_record(state, sizes, name, values, about.parts)
-    check_array(members, MEMBERS, sizes, f"{where}.members")
+    about, name, sizes = machine.description, f"{where}.state", dict(sizes)
+    check_value(state, about.state, sizes, name, values, about.parts)
+    check_value(members, whole("n"), sizes, f"{where}.members")
     calibration = getattr(machine, "calibration_", None)
     n_ways = sizes.get("L", np.inf)
     if calibration is not None and calibration.locality.max() >= n_ways:
         raise StoreError(f"{name}.squarings are fewer than the model needs.")
-    if values and hasattr(state, "check"):
-        with refusing(f"{name} makes no sense."):
-            state.check()
