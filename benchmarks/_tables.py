@@ -20,8 +20,9 @@ def made_by(result):
     """The command, commit, seed and machine behind the numbers, in one line."""
     run = result["run"]
     commit = (run["commit"] or "unknown")[:7]
+    clock = "processor seconds, " if run.get("clock") == "processor" else ""
     return (
-        f"`{run['command']}`, commit {commit}, seed {run['seed']}, "
+        f"`{run['command']}`, commit {commit}, seed {run['seed']}, {clock}"
         f"{run['cores']} cores ({run['cpu']})."
     )
 

@@ -56,9 +56,9 @@ class Settings(NamedTuple):
 FULL = Settings(
     is_full=True,
     seeds=(0, 1, 2),
-    mixtures=tuple(range(10)),
+    mixtures=tuple(range(5)),
     n_rows=500,
-    n_repeats=150,
+    n_repeats=100,
     small_sizes=(10, 20, 40, 100),
     n_weighted=120,
     n_full=400,

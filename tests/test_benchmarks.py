@@ -387,9 +387,8 @@ def test_tables_are_encoded_as_well_as_by_a_pipeline(
     benchmark_module, tmp_path, capsys, monkeypatch
 ):
     frames = benchmark_module("frames")
-    names = ["cover, table as it is", "cover, target codes", "LightGBM"]
-    if find_spec("lightgbm") is None:
-        names.pop()
+    names = ["cover, table as it is", "cover, target codes"]
+    names += [name for name in ("LightGBM", "CatBoost") if find_spec(name.lower())]
     makers = frames.contenders(60)
     monkeypatch.setattr(
         frames, "contenders", lambda size: {name: makers[name] for name in names}
