@@ -1,6 +1,6 @@
 """Tables of docs/scaling.md: plans, simulations, large runs; used by `publish.py`."""
 
-from _tables import made_by, table
+from _tables import made_apart, made_by, table
 
 MACHINES = {"gp": "GP", "tgp": "TwinGP"}
 
@@ -184,7 +184,7 @@ def scale_million(result):
         f"({r['gflops_gemm']:.0f} GFLOP/s), the queries "
         f"{100 * r['gemm_share_predict']:.0f} %."
     )
-    return f"{table(head, rows)}\n\n{text} {made_by(result)}"
+    return f"{table(head, rows)}\n\n{text} {made_apart(result)}"
 
 
 def scale_pose(result):
@@ -213,7 +213,7 @@ def scale_pose(result):
         f"{100 * r['gemm_share_all']:.0f} %."
     )
     head = ["stage", "time", "share"]
-    return f"{table(head, rows)}\n\n{text} {made_by(result)}"
+    return f"{table(head, rows)}\n\n{text} {made_apart(result)}"
 
 
 def scale_growth(result):
@@ -233,7 +233,7 @@ def scale_growth(result):
     slopes = [f"{by_stage[stage]['exponent']:.2f}" for stage in stages]
     rows.append(["*exponent*", "", *slopes, ""])
     head = ["rows", "subdomains", "partition", "cover", "machines", "a query", "memory"]
-    return f"{table(head, rows)}\n\n{made_by(result)}"
+    return f"{table(head, rows)}\n\n{made_apart(result)}"
 
 
 def scale_store(result):

@@ -27,6 +27,11 @@ def made_by(result):
     )
 
 
+def made_apart(result):
+    """The same of a large run, which is repeated less often than the others."""
+    return f"A long run of its own, perhaps of an older version: {made_by(result)}"
+
+
 def nn(result):
     rows = [
         [

@@ -56,7 +56,8 @@ class Settings(NamedTuple):
 FULL = Settings(
     is_full=True,
     seeds=(0, 1, 2),
-    mixtures=tuple(range(5)),
+    # Those in which outputs without noise suffer most are among them.
+    mixtures=(0, 2, 4, 5, 8),
     n_rows=500,
     n_repeats=100,
     small_sizes=(10, 20, 40, 100),
