@@ -279,14 +279,27 @@ def test_a_section_that_fails_or_takes_too_long_stops_no_other(
     scripts = {"well": "pass", "ill": "1 / 0", "slow": "import time; time.sleep(60)"}
     for name, text in scripts.items():
         (tmp_path / f"{name}.py").write_text(text)
-    made = {n: driver.Section(f"{tmp_path}/{n}.py", 2) for n in scripts}
+    monkeypatch.setattr(driver.Section, "limit", 2)
+    made = {n: driver.Section(f"{tmp_path}/{n}.py", 1) for n in scripts}
     monkeypatch.setattr(driver, "BESIDE", {"slow": made["slow"], "ill": made["ill"]})
     monkeypatch.setattr(driver, "ALONE", {"well": made["well"]})
     assert driver.main(["--results", str(tmp_path), "--logs", str(tmp_path)]) == 1
     said = capsys.readouterr().out
-    assert "slow        2  over its limit of 2 s" in said
+    assert "over its limit of 2 s" in said
     assert "failed (exit code 1)" in said and "Not done: slow, ill." in said
+    assert "python benchmarks/everything.py --only slow,ill" in said
     assert "ZeroDivisionError" in (tmp_path / "ill.log").read_text()
+
+
+def test_everything_takes_no_more_than_fifty_minutes(driver, monkeypatch, capsys):
+    names = [*driver.BESIDE, *driver.ALONE]
+    assert driver.expected(names, driver.BESIDE | driver.ALONE) <= 50 * 60
+    assert driver.expected(["peers"], driver.ALONE) == driver.ALONE["peers"].seconds
+    # Nothing starts where a result would be missing in the end.
+    monkeypatch.setattr(driver, "refusal", lambda: "not installed: gpboost")
+    with pytest.raises(SystemExit):
+        driver.main([])
+    assert "not installed: gpboost" in capsys.readouterr().err
 
 
 def test_every_section_of_every_benchmark_is_run(driver, benchmark_module):
