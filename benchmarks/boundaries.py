@@ -34,7 +34,7 @@ def boundaries(settings):
     X = rng.uniform(0, 1, (n_train, 2))
     y = waves(X) + 0.1 * rng.normal(size=n_train)
     machine = GP(kernel="rbf", length_scale=0.15, noise=0.02)
-    size = settings.size // 4
+    size = settings.plane_size
     models = {
         **systems.contenders(machine, size),
         "domain decomposition": DomainDecompositionGP(machine, cell_size=size),
@@ -129,7 +129,7 @@ def gap(settings):
     """Two cells on a line: variance of the function at a border far from all rows."""
     rng = np.random.default_rng(_common.SEED)
     options = {"kernel": "rbf", "length_scale": 1.0, "noise": 0.02}
-    half = np.sort(rng.uniform(0, 10, settings.size // 4))
+    half = np.sort(rng.uniform(0, 10, settings.plane_size))
     queries = np.linspace(-10, 10, settings.n_points)[:, None]
     rows = []
     for width in GAPS:

@@ -78,12 +78,11 @@ BESIDE = {
     "posterior": Section("benchmarks/posterior.py", 120),
     "learned": Section("benchmarks/systems.py --section agreement,learned", 100),
     "boundaries": Section("benchmarks/boundaries.py", 100),
+    "precision": Section("benchmarks/precision.py", 110),
     "constants": Section("benchmarks/constants.py", 80),
     "planning": Section("benchmarks/planning.py", 80),
     "frames": Section("benchmarks/frames.py", 80),
-    "rounding": Section("benchmarks/rounding.py", 80),
     "first_use": Section("benchmarks/first_use.py", 60),
-    "faults": Section("benchmarks/faults.py", 30),
 }
 LARGE = {
     "million": Section("benchmarks/scale.py --section million", 1500),

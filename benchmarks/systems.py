@@ -47,9 +47,12 @@ class Settings(NamedTuple):
     n_points: int
     """Points of each line."""
 
+    plane_size: int
+    """Rows of a subdomain in the plane of `boundaries`."""
 
-FULL = Settings(800, 100, 6000, ("kin40k", "protein", "poserlike"), 10, 2001)
-QUICK = Settings(80, 30, 400, ("kin40k",), 2, 801)
+
+FULL = Settings(400, 100, 5000, ("kin40k", "protein", "poserlike"), 10, 2001, 200)
+QUICK = Settings(80, 30, 400, ("kin40k",), 2, 801, 20)
 
 
 def contenders(machine, size, n_jobs=2):

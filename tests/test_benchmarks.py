@@ -78,17 +78,21 @@ def test_gp_sections_run_and_leave_a_record(
     assert "Routers" in capsys.readouterr().out
 
 
-def test_rounding_is_held_against_double_precision(
+def test_single_precision_is_held_against_double(
     benchmark_module, tiny_data, tmp_path, capsys
 ):
-    rounding = benchmark_module("rounding")
-    rounding.main(["--quick", "--results", str(tmp_path)])
-    rows = sections(tmp_path)["rounding_factors"]["rows"]
-    assert [row["data"] for row in rows] == list(rounding.NAMES)
+    precision = benchmark_module("precision")
+    precision.main(["--quick", "--results", str(tmp_path)])
+    written = sections(tmp_path)
+    rows = written["precision_factors"]["rows"]
+    assert [row["data"] for row in rows] == list(precision.NAMES)
     for row in rows:
         assert 0.5 <= row["size_ratio"] <= 1
         assert row["std_relative_max"] < 0.05
-    assert "float64" in capsys.readouterr().out
+    for row in written["precision_store"]["rows"]:
+        assert row["noise"] < 1e-2 or row["std_relative_max"] < 1e-4
+    said = capsys.readouterr().out
+    assert "float64" in said and "Single precision" in said
 
 
 def test_plans_are_held_against_fits(benchmark_module, tmp_path, capsys):
@@ -135,13 +139,6 @@ def test_twin_sections_run_and_leave_a_record(
     for row in written["twin_cover"]["rows"]:
         assert row["rmse_ratio"] < 2.0
     assert "Covariate shift" in capsys.readouterr().out
-
-
-def test_single_precision_is_held_against_double(benchmark_module, tmp_path, capsys):
-    benchmark_module("faults").main(["--quick", "--results", str(tmp_path)])
-    for row in sections(tmp_path)["faults_precision"]["rows"]:
-        assert row["noise"] < 1e-2 or row["std_relative_max"] < 1e-4
-    assert "Single precision" in capsys.readouterr().out
 
 
 def test_the_posterior_is_judged_together_and_tail_by_tail(
