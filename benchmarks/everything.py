@@ -65,20 +65,20 @@ ALONE = {
 # The longest come first, so that both lanes end together.
 BESIDE = {
     "paper": Section(f"{EXPERIMENTS} table,speed,complexity,weighted,human36m", 540),
+    "trust": Section(
+        "benchmarks/trust.py --section outputs,weights,logs,gaps,kernels", 400
+    ),
+    "covers": Section("benchmarks/gp.py", 370),
     "parameters": Section(
         f"{EXPERIMENTS} parameters,readings,lemma,components,balance", 300
     ),
-    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 300),
-    "trust": Section(
-        "benchmarks/trust.py --section outputs,weights,logs,gaps,kernels", 300
-    ),
-    "covers": Section("benchmarks/gp.py", 300),
+    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 280),
     "twin": Section("benchmarks/twin.py", 180),
+    "posterior": Section("benchmarks/posterior.py", 150),
     "pose": Section("benchmarks/pose.py", 150),
-    "posterior": Section("benchmarks/posterior.py", 120),
-    "learned": Section("benchmarks/systems.py --section agreement,learned", 100),
-    "boundaries": Section("benchmarks/boundaries.py", 100),
     "precision": Section("benchmarks/precision.py", 110),
+    "learned": Section("benchmarks/systems.py --section agreement,learned", 100),
+    "boundaries": Section("benchmarks/boundaries.py", 40),
     "constants": Section("benchmarks/constants.py", 80),
     "planning": Section("benchmarks/planning.py", 80),
     "frames": Section("benchmarks/frames.py", 80),

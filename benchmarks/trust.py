@@ -63,7 +63,7 @@ FULL = Settings(
     small_sizes=(10, 20, 40, 100),
     n_weighted=120,
     n_full=400,
-    n_kernel_rows=600,
+    n_kernel_rows=400,
     poses=("demo",),
     n_grid=0,
 )

@@ -181,6 +181,10 @@ def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, cap
     assert jumps["full GP"] < 1e-3 < jumps["cover, p=0, RPC (Local-RPC)"]
     assert jumps["cover, p=.9"] < jumps["cover, p=.9, hard"]
     assert jumps["patchwork kriging"] < jumps["cover, p=0, RPC (Local-RPC)"]
+    tables = benchmark_module("_system_tables")
+    contrast = tables.contrast(written["systems_table"], written["boundaries_jumps"])
+    assert contrast.count("\n| ") == len(tables.FACTS)
+    assert "| - |" not in contrast  # nothing is left unmeasured
     for row in written["boundaries_gap"]["rows"]:
         assert abs(row["patchwork"] - row["two_priors"]) < 1e-6
         assert row["two_priors"] < row["one_prior"]
@@ -429,6 +433,8 @@ def test_a_stream_is_learned(benchmark_module, data_file, tmp_path, capsys):
     benchmark_module("stream").main(["--quick", *sizes, "--results", str(tmp_path)])
     (row,) = sections(tmp_path)["stream"]["rows"]
     assert len(row["batches"]) == 2
+    # The model has twice the rows of its first fit just before the end.
+    assert row["summary"]["n_retuned"] <= 1
     assert row["batches"][-1]["rows"] == 398
     assert row["summary"]["same"] is True
     assert row["summary"]["error_ratio"] < 1.2
