@@ -95,6 +95,16 @@ def systems_learned(result):
     return f"{table(head, rows)}\n\n{made_by(result)}"
 
 
+def special(result):
+    """A jump, and a curve with several outputs for one input."""
+    rows = [
+        [r["method"], number(r["rmse_at_jump"]), f"{r['on_curve']:.0%}"]
+        for r in result["rows"]
+    ]
+    head = ["method", "RMSE with a jump", "predictions on the S-curve"]
+    return f"{table(head, rows)}\n\n{made_by(result)}"
+
+
 # Facts about each method: any number of inputs, machines, and whether its parts can be
 # trained in parallel.
 ANY, TWO = "yes", "no, at most two"
@@ -145,5 +155,6 @@ TABLES = {
     "boundaries": ("boundaries_jumps", boundaries),
     "boundaries-gap": ("boundaries_gap", boundaries_gap),
     "systems-learned": ("systems_learned", systems_learned),
+    "systems-special": ("systems_special", special),
     "systems-agreement": ("systems_agreement", systems_agreement),
 }

@@ -77,7 +77,9 @@ BESIDE = {
     "posterior": Section("benchmarks/posterior.py", 150),
     "pose": Section("benchmarks/pose.py", 150),
     "precision": Section("benchmarks/precision.py", 110),
-    "learned": Section("benchmarks/systems.py --section agreement,learned", 100),
+    "learned": Section(
+        "benchmarks/systems.py --section agreement,learned,special", 100
+    ),
     "boundaries": Section("benchmarks/boundaries.py", 40),
     "constants": Section("benchmarks/constants.py", 80),
     "planning": Section("benchmarks/planning.py", 80),

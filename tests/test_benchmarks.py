@@ -166,7 +166,7 @@ def test_the_posterior_is_judged_together_and_tail_by_tail(
 def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, capsys):
     options = ["--quick", "--results", str(tmp_path)]
     # The section left out needs GPy.
-    benchmark_module("systems").main([*options, "--section", "table,learned"])
+    benchmark_module("systems").main([*options, "--section", "table,learned,special"])
     benchmark_module("boundaries").main(options)
     written = sections(tmp_path)
     errors = {row["method"]: row["rmse"] for row in written["systems_table"]["rows"]}
@@ -176,6 +176,12 @@ def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, cap
         "local",
         "bound",
     }
+    special = {row["method"]: row for row in written["systems_special"]["rows"]}
+    for name in ("mixture of GPs", "tree of GPs"):
+        at_jump = special[name]["rmse_at_jump"]
+        assert at_jump < 0.8 * special["full GP"]["rmse_at_jump"]
+    for name in ("LPR", "TwinGP"):
+        assert special[name]["on_curve"] > 0.9 > special["full GP"]["on_curve"]
     rows = written["boundaries_jumps"]["rows"]
     jumps = {row["method"]: row["mean_jump"] for row in rows}
     assert jumps["full GP"] < 1e-3 < jumps["cover, p=0, RPC (Local-RPC)"]
