@@ -52,7 +52,7 @@ class Settings(NamedTuple):
     """Rows of a subdomain in the plane of `boundaries`."""
 
 
-FULL = Settings(400, 100, 5000, ("kin40k", "protein", "poserlike"), 10, 2001, 200)
+FULL = Settings(400, 100, 4000, ("kin40k", "protein", "poserlike"), 10, 2001, 200)
 QUICK = Settings(80, 30, 400, ("kin40k",), 2, 801, 20)
 
 
