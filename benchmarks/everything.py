@@ -59,7 +59,7 @@ ALONE = {
     "budgets": Section("benchmarks/planning.py --budgets", 60),
     "simulate": Section("benchmarks/simulate.py", 30),
     "compare": Section("benchmarks/compare.py", 100),
-    "stream": Section("benchmarks/stream.py", 150),
+    "stream": Section("benchmarks/stream.py", 200),
     "store": Section("benchmarks/scale.py --section store", 40),
 }
 # The longest come first, so that both lanes end together.
