@@ -72,7 +72,7 @@ BESIDE = {
     "parameters": Section(
         f"{EXPERIMENTS} parameters,readings,lemma,components,balance", 300
     ),
-    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 280),
+    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 340),
     "twin": Section("benchmarks/twin.py", 180),
     "posterior": Section("benchmarks/posterior.py", 150),
     "pose": Section("benchmarks/pose.py", 150),

@@ -214,7 +214,7 @@ def angle_error(data, mean):
 
 
 SETS = {
-    "demo": synthetic(2000, 400),
+    "demo": synthetic(4000, 400),
     "humaneva": synthetic(None, 800),
     "poserlike": rendered_blocks,
 }
