@@ -69,10 +69,10 @@ BESIDE = {
         "benchmarks/trust.py --section outputs,weights,logs,gaps,kernels", 400
     ),
     "covers": Section("benchmarks/gp.py", 370),
+    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 340),
     "parameters": Section(
         f"{EXPERIMENTS} parameters,readings,lemma,components,balance", 300
     ),
-    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 340),
     "twin": Section("benchmarks/twin.py", 180),
     "posterior": Section("benchmarks/posterior.py", 150),
     "pose": Section("benchmarks/pose.py", 150),
