@@ -3,6 +3,9 @@
 import importlib
 import json
 import mmap
+import os
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -296,6 +299,17 @@ def test_a_section_that_fails_or_takes_too_long_stops_no_other(
     assert "failed (exit code 1)" in said and "Not done: slow, ill." in said
     assert "python benchmarks/everything.py --only slow,ill" in said
     assert "ZeroDivisionError" in (tmp_path / "ill.log").read_text()
+
+
+def test_what_runs_beside_other_work_reads_the_processors_clock(driver):
+    code = "import time, _common; "
+    code += "print(time.perf_counter is time.process_time, "
+    code += "_common.describe_run()['clock'])"
+    for options, said in ((driver.ONE_THREAD, "True processor"), ({}, "False wall")):
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | options
+        command = [sys.executable, "-c", code]
+        child = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert child.stdout.strip() == said, child.stderr
 
 
 def test_everything_takes_no_more_than_fifty_minutes(driver, monkeypatch, capsys):
