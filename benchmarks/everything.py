@@ -59,12 +59,12 @@ ALONE = {
     "budgets": Section("benchmarks/planning.py --budgets", 60),
     "simulate": Section("benchmarks/simulate.py", 30),
     "compare": Section("benchmarks/compare.py", 100),
-    "stream": Section("benchmarks/stream.py", 200),
+    "stream": Section("benchmarks/stream.py", 240),
     "store": Section("benchmarks/scale.py --section store", 40),
 }
 # The longest come first, so that both lanes end together.
 BESIDE = {
-    "paper": Section(f"{EXPERIMENTS} table,speed,complexity,weighted,human36m", 540),
+    "paper": Section(f"{EXPERIMENTS} table,speed,complexity,weighted,human36m", 480),
     "trust": Section(
         "benchmarks/trust.py --section outputs,weights,logs,gaps,kernels", 400
     ),
@@ -76,7 +76,7 @@ BESIDE = {
     "twin": Section("benchmarks/twin.py", 180),
     "posterior": Section("benchmarks/posterior.py", 150),
     "pose": Section("benchmarks/pose.py", 150),
-    "precision": Section("benchmarks/precision.py", 110),
+    "precision": Section("benchmarks/precision.py", 100),
     "learned": Section(
         "benchmarks/systems.py --section agreement,learned,special", 100
     ),
