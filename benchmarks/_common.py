@@ -6,20 +6,26 @@ outputs have mean 0 and standard deviation 1 among the training rows.
 
 import argparse
 import ctypes
+import hashlib
 import json
 import os
 import platform
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
+
+if os.environ.get("OVERCOVER_CLOCK") == "processor":
+    # Every module that is imported from here on reads the processor's clock.
+    time.perf_counter = time.process_time
+
 from threadpoolctl import threadpool_limits
 
 from overcover.metrics import interval_coverage
@@ -29,6 +35,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 # What a run depends on: everything but results and pictures, which it writes itself.
 CODE = ("--", ".", ":(exclude)benchmarks/results", ":(exclude)experiments/results")
 CODE += (":(exclude)docs/*.png", ":(exclude)docs/reproduction*")
+MEASURING = ("benchmarks", "experiments")
 PACKAGES = ("overcover", "numpy", "scipy", "scikit-learn", "numba", "lightgbm")
 PACKAGES += ("k-means-constrained",)
 SEED = 0
@@ -173,9 +180,9 @@ def assess(model, X, Y):
 
 def timed(function, *args, **options):
     """The function's result, and its seconds."""
-    start = perf_counter()
+    start = time.perf_counter()
     result = function(*args, **options)
-    return result, perf_counter() - start
+    return result, time.perf_counter() - start
 
 
 def interleaved(tasks, n_repeats, typical=np.median):
@@ -294,13 +301,14 @@ def describe_run(command=None):
         "command": command or " ".join(["python", *sys.argv]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _git("rev-parse", "HEAD"),
-        "source": _git("rev-parse", "HEAD:src/overcover"),
+        "source": code_of("HEAD"),
         "dirty": bool(_git("--no-optional-locks", "status", "--porcelain", *CODE)),
         "seed": SEED,
         "python": platform.python_version(),
         "versions": {name: version(name) for name in PACKAGES},
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
+        "clock": os.environ.get("OVERCOVER_CLOCK", "wall"),
     }
 
 
@@ -315,10 +323,18 @@ def write_json(name, rows, folder=RESULTS, command=None):
 
 
 def source_of(run):
-    """The git tree of src/overcover behind a run; old records name only a commit."""
+    """The code behind a run; old records name only a commit."""
     commit = run.get("commit")
-    known = run.get("source")
-    return known or (commit and _git("rev-parse", f"{commit}:src/overcover"))
+    return run.get("source") or (commit and code_of(commit))
+
+
+def code_of(commit):
+    """One hash of the package, the benchmarks and the experiments of a commit."""
+    files = _git("ls-tree", "-r", commit, "--", "src/overcover", *MEASURING)
+    if files is None:
+        return None
+    lines = [line for line in files.splitlines() if "/results/" not in line]
+    return hashlib.sha1("\n".join(lines).encode()).hexdigest()
 
 
 def _git(*arguments):

@@ -10,8 +10,7 @@ COLUMNS = {
     "coverage_95": "coverage of 95 % intervals",
     "width": "their mean width",
     "fit_cpu_s": "fit, processor s",
-    "fit_s": "fit, s",
-    "us_query": "us per query",
+    "us_query": "processor us per query",
     "peak_mb": "peak memory, MB",
 }
 SHORT = ("rmse", "nlpd", "coverage_95", "width", "fit_cpu_s", "us_query")
@@ -84,10 +83,7 @@ def full(result):
             f"test rows, {sizes['n_outputs']} output{many}.\n\n"
             f"{table(['method', *COLUMNS.values()], rows)}"
         )
-    threads = result["rows"][0]["n_threads"]
-    return "\n\n".join(
-        [*texts, f"{BOLD}Threads of every method: {threads}. {made_by(result)}"]
-    )
+    return "\n\n".join([*texts, f"{BOLD}{made_by(result)}"])
 
 
 def settings(result):

@@ -45,6 +45,6 @@ def rounding(result):
 
 
 TABLES = {
-    "precision": ("faults_precision", precision),
-    "rounding": ("rounding_factors", rounding),
+    "precision": ("precision_store", precision),
+    "rounding": ("precision_factors", rounding),
 }

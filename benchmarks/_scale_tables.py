@@ -1,6 +1,6 @@
 """Tables of docs/scaling.md: plans, simulations, large runs; used by `publish.py`."""
 
-from _tables import made_by, table
+from _tables import made_apart, made_by, table
 
 MACHINES = {"gp": "GP", "tgp": "TwinGP"}
 
@@ -31,23 +31,29 @@ def stream(result):
     (row,) = result["rows"]
     end, batches = row["summary"], row["batches"]
     rows = [
-        [f"{b['rows']:,}", str(b["subdomains"])]
+        [f"{b['rows']:,}", str(b.get("subdomains", "-"))]
         + [f"{span(b['seconds'])}, {size(1e6 * b['megabytes'])}"]
-        + [f"{span(b['query_seconds'])}, {size(1e6 * b['query_megabytes'])}"]
+        + [
+            f"{span(b['query_seconds'])}, {size(1e6 * b['query_megabytes'])}"
+            if "query_seconds" in b
+            else "-"
+        ]
+        + [span(b["retune_seconds"]) if b.get("retune_seconds") else "-"]
         for b in batches
-        if "query_seconds" in b
+        if "query_seconds" in b or b.get("retune_seconds")
     ]
-    head = ["rows", "subdomains", "the batch", "the query after it"]
+    head = ["rows", "subdomains", "the batch", "the query after it", "`retune`"]
     same = "the same" if end["same"] else "other"
     text = (
         f"{end['n_rows']:,} rows of kin40k, {end['n_first']:,} of them fitted, the "
         f"others learned {end['n_batch']:,} at a time, with a query after every "
-        f"{end['n_unasked']}; times, and memory beyond the model. "
+        f"{end['n_unasked']} and `retune` when `advise` says so ({end['n_retuned']} "
+        f"times, {span(end['seconds_retuned'])} in all); times, and memory beyond the "
+        "model. Later batches take "
+        f"{end['later_over_earlier']:.2f} times as long as earlier ones. "
         "Error of test rows in the end: "
         f"{end['error_ratio']:.3f} times that of a fit at once "
-        f"({end['error']:.4f}, {end['error_at_once']:.4f}); "
-        f"{end['error_at_once_alike']:.4f} at once with the hyperparameters of the "
-        f"first fit; {end['retuned_error']:.4f} after `retune`. A fit at once takes "
+        f"({end['error']:.4f}, {end['error_at_once']:.4f}). A fit at once takes "
         f"{span(end['seconds_at_once'])}, {end['batch_cheaper']:.1f} times a batch "
         f"with its share of the queries, and "
         f"{end['single_cheaper']:.0f} times a single row with a prediction after it "
@@ -176,7 +182,7 @@ def scale_million(result):
         f"({r['gflops_gemm']:.0f} GFLOP/s), the queries "
         f"{100 * r['gemm_share_predict']:.0f} %."
     )
-    return f"{table(head, rows)}\n\n{text} {made_by(result)}"
+    return f"{table(head, rows)}\n\n{text} {made_apart(result)}"
 
 
 def scale_pose(result):
@@ -205,7 +211,7 @@ def scale_pose(result):
         f"{100 * r['gemm_share_all']:.0f} %."
     )
     head = ["stage", "time", "share"]
-    return f"{table(head, rows)}\n\n{text} {made_by(result)}"
+    return f"{table(head, rows)}\n\n{text} {made_apart(result)}"
 
 
 def scale_growth(result):
@@ -225,7 +231,7 @@ def scale_growth(result):
     slopes = [f"{by_stage[stage]['exponent']:.2f}" for stage in stages]
     rows.append(["*exponent*", "", *slopes, ""])
     head = ["rows", "subdomains", "partition", "cover", "machines", "a query", "memory"]
-    return f"{table(head, rows)}\n\n{made_by(result)}"
+    return f"{table(head, rows)}\n\n{made_apart(result)}"
 
 
 def scale_store(result):

@@ -20,10 +20,16 @@ def made_by(result):
     """The command, commit, seed and machine behind the numbers, in one line."""
     run = result["run"]
     commit = (run["commit"] or "unknown")[:7]
+    clock = "processor seconds, " if run.get("clock") == "processor" else ""
     return (
-        f"`{run['command']}`, commit {commit}, seed {run['seed']}, "
+        f"`{run['command']}`, commit {commit}, seed {run['seed']}, {clock}"
         f"{run['cores']} cores ({run['cpu']})."
     )
+
+
+def made_apart(result):
+    """The same of a large run, which is repeated less often than the others."""
+    return f"A long run of its own, perhaps of an older version: {made_by(result)}"
 
 
 def nn(result):

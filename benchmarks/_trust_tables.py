@@ -1,6 +1,6 @@
 """Tables of the trials of defaults on unfamiliar data; used by `publish.py`."""
 
-from _tables import made_by, number, table
+from _tables import made_apart, made_by, number, table
 
 
 def share(value):
@@ -8,9 +8,9 @@ def share(value):
     return "-" if value is None else f"{value:.1%}"
 
 
-def finished(head, rows, result):
+def finished(head, rows, result, made=made_by):
     """The table, and the command behind it."""
-    return f"{table(head, rows)}\n\n{made_by(result)}"
+    return f"{table(head, rows)}\n\n{made(result)}"
 
 
 def pairs(result):
@@ -169,7 +169,7 @@ def outliers(result):
     return finished([*head, "coverage", "warning"], rows, result)
 
 
-def pose(result):
+def pose(result, made=made_by):
     """Errors, regrets and coverage of both machines."""
     rows = [
         [
@@ -186,7 +186,12 @@ def pose(result):
     ]
     head = ["data", "machine", "seed", "error", "error, 5 neighbours"]
     head += ["error over the best of a grid", "coverage", "fit, s"]
-    return finished(head, rows, result)
+    return finished(head, rows, result, made)
+
+
+def poses(result):
+    """The same of a large run."""
+    return pose(result, made_apart)
 
 
 def surprises(result):
@@ -212,6 +217,6 @@ TABLES = {
     "trust-weights": ("trust_weights", weights),
     "trust-outliers": ("trust_outliers", outliers),
     "trust-pose": ("trust_pose", pose),
-    "trust-poses": ("trust_poses", pose),
+    "trust-poses": ("trust_poses", poses),
     "trust-surprises": ("trust_surprises", surprises),
 }

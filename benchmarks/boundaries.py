@@ -11,7 +11,7 @@ import numpy as np
 
 import _common
 import systems
-from _common import note, print_table
+from _common import note, print_table, timed
 from overcover import (
     GP,
     DomainDecompositionGP,
@@ -22,16 +22,20 @@ from overcover import (
 N_ROWS = 4000
 
 
+def waves(X):
+    """The function in the plane."""
+    return np.sin(8 * X[:, 0]) * np.cos(6 * X[:, 1])
+
+
 def boundaries(settings):
     """Steps of the predictive mean along lines through a plane."""
     rng = np.random.default_rng(_common.SEED)
     n_train = min(settings.n_train, N_ROWS)
     X = rng.uniform(0, 1, (n_train, 2))
-    y = np.sin(8 * X[:, 0]) * np.cos(6 * X[:, 1]) + 0.1 * rng.normal(size=n_train)
+    y = waves(X) + 0.1 * rng.normal(size=n_train)
     machine = GP(kernel="rbf", length_scale=0.15, noise=0.02)
-    size = settings.size // 4
+    size = settings.plane_size
     models = {
-        "full GP": GP(kernel="rbf", length_scale=0.15, noise=0.02),
         **systems.contenders(machine, size),
         "domain decomposition": DomainDecompositionGP(machine, cell_size=size),
         "domain decomposition, cosine": DomainDecompositionGP(
@@ -47,15 +51,18 @@ def boundaries(settings):
     rows, profiles, exact = [], {}, []
     for label, model in models.items():
         note(f"boundaries: {label}")
-        model.fit(X, y)
+        _, fit_s = timed(model.fit, X, y)
         lines = (
             ends
             if label not in systems.SLOW
-            else ends[: max(1, settings.n_lines // 20)]
+            else ends[: max(1, settings.n_lines // 10)]
         )
-        steps, differences = [], []
+        steps, differences, errors, seconds = [], [], [], 0.0
         for i, (start, stop) in enumerate(lines):
-            predictions = model.predict(start + shares * (stop - start))
+            places = start + shares * (stop - start)
+            predictions, taken = timed(model.predict, places)
+            seconds += taken
+            errors.append(predictions - waves(places))
             # A smooth function is nearly linear over three neighbouring points, so a
             # large second difference is a jump.
             bends = np.abs(np.diff(predictions, 2))
@@ -72,6 +79,9 @@ def boundaries(settings):
                 "mean_jump": float(np.mean(steps)),
                 "in_noise": float(np.mean(steps)) / 0.1,
                 "rms_from_full": float(np.sqrt(np.mean(np.square(differences)))),
+                "rmse": float(np.sqrt(np.mean(np.square(errors)))),
+                "fit_s": fit_s,
+                "us_query": 1e6 * seconds / (len(lines) * len(shares)),
             }
         )
     print_table("Largest jump along a line, mean over lines; noise is 0.1", rows)
@@ -119,7 +129,7 @@ def gap(settings):
     """Two cells on a line: variance of the function at a border far from all rows."""
     rng = np.random.default_rng(_common.SEED)
     options = {"kernel": "rbf", "length_scale": 1.0, "noise": 0.02}
-    half = np.sort(rng.uniform(0, 10, settings.size // 4))
+    half = np.sort(rng.uniform(0, 10, settings.plane_size))
     queries = np.linspace(-10, 10, settings.n_points)[:, None]
     rows = []
     for width in GAPS:

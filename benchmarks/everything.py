@@ -2,10 +2,13 @@
 
     python benchmarks/everything.py [--only peers,trust] [--large] [--quick]
 
-Every section is a command with a time limit and a log of its own. Sections whose
-seconds are published have the computer to themselves; the others only count errors, and
-run two at a time. A section that fails or takes too long does not stop the others. At
-the end come seconds, failures, and whether the results belong together.
+Every section is a command with a time limit and a log of its own. Sections that need
+both cores, or whose seconds on the clock are published, have the computer to
+themselves; the others have one thread, count processor seconds, and run two at a time.
+The driver says beforehand
+how long all will take. A section that fails or takes too long does not stop the others;
+at the end come seconds, failures, and the command that repeats the failed sections.
+Results of both runs belong together if the commit is the same.
 
 ``--large`` runs what takes longer than everything else together instead, ``--quick`` a
 taste of every section on few rows.
@@ -13,11 +16,13 @@ taste of every section on few rows.
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import requires
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,58 +31,66 @@ import publish
 from _common import note, print_table, timed
 
 LANES = 2
+# What runs beside another section leaves it its core, and counts its own time only.
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+ONE_THREAD["OVERCOVER_CLOCK"] = "processor"
 EXPERIMENTS = "-m experiments"
+# A section may take so many times what it takes on two quiet cores, and a minute more.
+PATIENCE = 2.0
 
 
 class Section(NamedTuple):
-    """A command, and the seconds after which it is ended."""
+    """A command, and the seconds that it takes on two quiet cores."""
 
     command: str
-    limit: int
+    seconds: int
+
+    @property
+    def limit(self):
+        """Seconds after which it is ended."""
+        return 60 + PATIENCE * self.seconds
 
 
-# Their seconds are published.
+# Seconds on the clock are published, or both cores are used.
 ALONE = {
-    "peers": Section("benchmarks/rivals.py", 2700),
-    "nn": Section("benchmarks/gp.py --section nn", 300),
-    "partition": Section("benchmarks/partition.py", 180),
-    "twin": Section("benchmarks/twin.py", 360),
-    "systems": Section("benchmarks/systems.py --section table", 300),
-    "planning": Section("benchmarks/planning.py", 240),
-    "budgets": Section("benchmarks/planning.py --budgets", 120),
-    "first_use": Section("benchmarks/first_use.py", 120),
-    "simulate": Section("benchmarks/simulate.py", 60),
-    "compare": Section("benchmarks/compare.py", 300),
-    "frames": Section("benchmarks/frames.py", 180),
-    "rounding": Section("benchmarks/rounding.py", 180),
-    "stream": Section("benchmarks/stream.py", 360),
-    "store": Section("benchmarks/scale.py --section store", 120),
-    "experiments": Section(
-        f"{EXPERIMENTS} table,speed,complexity,weighted,balance,human36m", 600
-    ),
+    "peers": Section("benchmarks/rivals.py", 720),
+    "partition": Section("benchmarks/partition.py", 90),
+    "systems": Section("benchmarks/systems.py --section table", 120),
+    "budgets": Section("benchmarks/planning.py --budgets", 60),
+    "simulate": Section("benchmarks/simulate.py", 30),
+    "compare": Section("benchmarks/compare.py", 100),
+    "stream": Section("benchmarks/stream.py", 240),
+    "store": Section("benchmarks/scale.py --section store", 40),
 }
-# Their errors alone are published, and do not depend on the load.
+# The longest come first, so that both lanes end together.
 BESIDE = {
+    "paper": Section(f"{EXPERIMENTS} table,speed,complexity,weighted,human36m", 480),
     "trust": Section(
-        "benchmarks/trust.py --section outputs,weights,logs,gaps,kernels", 1200
+        "benchmarks/trust.py --section outputs,weights,logs,gaps,kernels", 400
     ),
-    "rows": Section(
-        "benchmarks/trust.py --section small,outliers,surprises,pose", 1200
+    "covers": Section("benchmarks/gp.py", 370),
+    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 340),
+    "parameters": Section(
+        f"{EXPERIMENTS} parameters,readings,lemma,components,balance", 300
     ),
-    "parameters": Section(f"{EXPERIMENTS} parameters,readings,lemma,components", 1200),
-    "covers": Section("benchmarks/gp.py --section routers,overlap,memory", 900),
-    "posterior": Section("benchmarks/posterior.py", 900),
-    "learned": Section("benchmarks/systems.py --section agreement,learned", 900),
-    "constants": Section("benchmarks/constants.py", 900),
-    "faults": Section("benchmarks/faults.py", 900),
-    "pose": Section("benchmarks/pose.py", 900),
-    "boundaries": Section("benchmarks/boundaries.py", 900),
+    "twin": Section("benchmarks/twin.py", 180),
+    "posterior": Section("benchmarks/posterior.py", 150),
+    "pose": Section("benchmarks/pose.py", 150),
+    "precision": Section("benchmarks/precision.py", 100),
+    "learned": Section(
+        "benchmarks/systems.py --section agreement,learned,special", 100
+    ),
+    "boundaries": Section("benchmarks/boundaries.py", 40),
+    "constants": Section("benchmarks/constants.py", 80),
+    "planning": Section("benchmarks/planning.py", 80),
+    "frames": Section("benchmarks/frames.py", 80),
+    "first_use": Section("benchmarks/first_use.py", 60),
 }
 LARGE = {
-    "million": Section("benchmarks/scale.py --section million", 3600),
-    "growth": Section("benchmarks/scale.py --section growth", 3600),
-    "human36m": Section("benchmarks/scale.py --section pose", 2 * 3600),
-    "poses": Section("benchmarks/trust.py --section poses", 2 * 3600),
+    "million": Section("benchmarks/scale.py --section million", 1500),
+    "growth": Section("benchmarks/scale.py --section growth", 1500),
+    "human36m": Section("benchmarks/scale.py --section pose", 3600),
+    "poses": Section("benchmarks/trust.py --section poses", 3600),
 }
 
 
@@ -88,6 +101,7 @@ def run(name, section, logs, options):
         child = subprocess.Popen(
             [sys.executable, *words(section.command, options)],
             cwd=_common.ROOT,
+            env=os.environ | (ONE_THREAD if name in BESIDE else {}),
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -114,8 +128,32 @@ def wait(child, limit):
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-        return f"over its limit of {limit} s"
+        return f"over its limit of {limit:g} s"
     return "done" if code == 0 else f"failed (exit code {code})"
+
+
+def expected(names, known):
+    """Seconds that these sections take together on two quiet cores."""
+    beside = [known[name].seconds for name in names if name in BESIDE]
+    alone = [known[name].seconds for name in names if name not in BESIDE]
+    return sum(alone) + max([sum(beside) / LANES, *beside])
+
+
+def lacking():
+    """Packages of the extra "bench" that are not installed."""
+    lines = [line for line in requires("overcover") or () if '"bench"' in line]
+    names = [re.match(r"[\w.-]+", line)[0] for line in lines]
+    return [name for name in names if _common.version(name) is None]
+
+
+def refusal():
+    """Why published numbers cannot be measured here and now, or None."""
+    if _common.describe_run()["dirty"]:
+        return "the checkout has changes: commit them, or choose --results"
+    if lacking():
+        return f"not installed: {', '.join(lacking())}; or choose --results"
+    _common.data_folder()
+    return None
 
 
 def main(arguments=None):
@@ -137,11 +175,13 @@ def main(arguments=None):
         options.results = Path(tempfile.mkdtemp(prefix="quick-results-"))
     if options.results:
         options.results = options.results.resolve()
-    elif _common.describe_run()["dirty"]:
-        parser.error("the checkout has changes: commit them, or choose --results")
+    elif refusal():
+        parser.error(refusal())
     logs = options.logs or Path(tempfile.mkdtemp(prefix="benchmarks-"))
     logs.mkdir(parents=True, exist_ok=True)
     note(f"logs are in {logs}")
+    if not options.quick:
+        note(f"expected on two quiet cores: {expected(chosen, known) / 60:.0f} minutes")
     beside = [name for name in chosen if name in BESIDE and not options.large]
     with ThreadPoolExecutor(LANES) as lanes:
         # The longest come first in BESIDE, so that both lanes end together.
@@ -152,7 +192,8 @@ def main(arguments=None):
     print_table("Sections", rows)
     failed = [row["section"] for row in rows if row["outcome"] != "done"]
     if failed:
-        print(f"Not done: {', '.join(failed)}. Read {logs}/SECTION.log.")
+        print(f"Not done: {', '.join(failed)}. Read {logs}/SECTION.log, then repeat:")
+        print(f"python benchmarks/everything.py --only {','.join(failed)}")
     if options.results:
         print(f"Results are in {options.results}.")
     else:

@@ -48,9 +48,7 @@ class Settings(NamedTuple):
     """Training rows where one option after the other changes."""
 
 
-FULL = Settings(
-    None, None, 800, 400, 500, 3, 10, (10**4, 10**5, 3 * 10**5), 2, 3, 12_000
-)
+FULL = Settings(None, 2000, 800, 400, 500, 2, 10, (10**4, 10**5), 2, 3, 8000)
 QUICK = Settings(600, 200, 100, 50, 50, 1, 2, (500, 1000), 2, 2, 600)
 
 OVERLAPS = (0.0, 0.5, 0.9, 0.95)
@@ -247,6 +245,7 @@ def varied(name, settings, **options):
 
 def memory(names, settings):
     """Growth of memory during `predict`, beyond queries and result."""
+    settings = settings._replace(n_train=settings.n_varied)
     data = problem(names[0], settings)
     model = cover_of(tuned_machine(names[0], settings), settings)
     model.fit(data.X_train, data.Y_train)

@@ -1,13 +1,12 @@
 """Plans held against fits: seconds, memory and disk, predicted and measured.
 
-    python benchmarks/planning.py [--quick] [--problems 0,1] [--cpu] [--budgets]
+    python benchmarks/planning.py [--quick] [--problems 0,1] [--budgets]
 
 Every problem is planned, from its shape alone, then fitted, in a process of its own so
 that memory is what one fit takes. Seconds are those of ``timings_`` and of a batch of
 queries with standard deviations. Memory is what belongs to the process alone at its
 peak beyond what it held before the fit, rows included where they are in memory; disk is
-what the store takes in the end. Hyperparameters are learned, on one thread. On a
-computer that is not quiet, ``--cpu`` takes processor seconds for those of the clock.
+what the store takes in the end. Hyperparameters are learned, on one thread.
 
 With ``--budgets``, problems are fitted within times of the clock instead: the ratio is
 what ``model.fit(X, y, budget=...)`` took, measuring included, over what it may take.
@@ -18,7 +17,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,9 +48,9 @@ class Problem(NamedTuple):
 
 PROBLEMS = (
     Problem(5_000, 5),
-    Problem(20_000, 20, size=800),
-    Problem(20_000, 20, size=800, into_store=True),
-    Problem(20_000, 10, 3, size=200, overlap=0.75),
+    Problem(10_000, 20, size=800),
+    Problem(10_000, 20, size=800, into_store=True),
+    Problem(10_000, 10, 3, size=200, overlap=0.75),
     Problem(5_000, 20, 6, "tgp", overlap=0.75),
 )
 # Rows, columns, and the seconds that a fit may take.
@@ -120,24 +118,18 @@ def warm_up(problem):
     OverlappingCoverRegressor("gp", **options).fit(X, Y).predict(queries[:50])
 
 
-def count_processor_time():
-    """Let everything here, and in the package, read the processor's clock."""
-    time.perf_counter = _common.perf_counter = time.process_time
-
-
-def in_own_process(problem, cpu):
+def in_own_process(problem):
     """`measure_costs` where no other fit has left its memory."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = [sys.executable, __file__, "--measure", json.dumps(problem), folder]
-        arguments += ["--cpu"] if cpu else []
         done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(problem, cpu=False):
+def compare(problem):
     """A row of the table: what was planned, what was seen, and their ratios."""
     note(str(problem))
-    planned, seen = predict_costs(problem), in_own_process(problem, cpu)
+    planned, seen = predict_costs(problem), in_own_process(problem)
     planned["seconds"], seen["seconds"] = (
         sum(costs[stage] for stage in STAGES) for costs in (planned, seen)
     )
@@ -167,12 +159,9 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="a taste, in seconds")
     parser.add_argument("--results", type=Path, help="folder for the JSON file")
     parser.add_argument("--problems", help="positions in PROBLEMS, all by default")
-    parser.add_argument("--cpu", action="store_true", help="processor time")
     parser.add_argument("--budgets", action="store_true", help="fits within times")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.cpu:
-        count_processor_time()
     if options.measure:
         problem, folder = options.measure
         print(json.dumps(measure_costs(Problem(*json.loads(problem)), folder)))
@@ -191,7 +180,7 @@ def main(arguments=None):
         problems = [problems[int(i)] for i in options.problems.split(",")]
     rows = []
     for problem in problems:
-        rows.append(compare(problem, options.cpu))
+        rows.append(compare(problem))
         if folder:  # as they come: some fits take minutes
             path = _common.write_json("planning", rows, folder)
     shown = [*Problem._fields, "seconds_planned", "seconds_seen", "seconds_ratio"]

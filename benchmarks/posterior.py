@@ -141,22 +141,19 @@ TARGETS = ("identity", "auto")
 BOUNDS = {"positive": (0, np.inf), "bounded": (0, 1), "counts": (0, np.inf)}
 BOUNDS["river"] = (0, np.inf)
 SITE = 5  # of the river
-# Seeds of each case; "auto" fits several small models besides.
-N_FITS = 2
 
 
 def targets(settings):
-    """One row per kind of outputs, number of rows and target."""
-    sizes = settings.n_rows // 20, settings.n_rows // 2
-    cases = [(kind, n_rows) for kind in KINDS for n_rows in sizes]
+    """One row per kind of outputs and target."""
+    kinds, n_rows = list(KINDS), settings.n_rows // 2
     with suppress(FileNotFoundError):
         load_raw("rf1")
-        cases.append(("river", sizes[1]))
-    rows, seeds = [], settings.seeds[:N_FITS]
+        kinds.append("river")
+    rows = []
     with threadpool_limits(1):
-        for kind, n_rows in cases:
+        for kind in kinds:
             for target in TARGETS:
-                fits = [on_scale(kind, n_rows, s, target) for s in seeds]
+                fits = [on_scale(kind, n_rows, s, target) for s in settings.seeds]
                 means = {k: np.mean([fit[k] for fit in fits]) for k in fits[0]}
                 rows.append({"outputs": kind, "n_rows": n_rows, "target": target})
                 rows[-1] |= means

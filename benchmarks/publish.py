@@ -39,18 +39,7 @@ TABLES |= _system_tables.TABLES
 TABLES |= _trust_tables.TABLES | _posterior_tables.TABLES | _peer_tables.TABLES
 # Hours, on a run of their own: `make bench-large`.
 LARGE = ("scale_million", "scale_growth", "scale_pose", "trust_poses")
-PAGES = ("README.md", "docs/how-it-works.md", "docs/routing.md", "docs/choosing.md")
-PAGES += ("docs/methods.md", "docs/pose.md", "docs/store-format.md")
-PAGES += (
-    "docs/scaling.md",
-    "docs/command-line.md",
-    "docs/tables.md",
-    "docs/numerics.md",
-    "docs/trust.md",
-    "docs/posterior.md",
-    "docs/learning-on.md",
-    "docs/peers.md",
-)
+PAGES = ("README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
 
 
 def path_of(name):
@@ -108,9 +97,9 @@ def records(large=False):
 def objection():
     """Why the published results do not belong together, or None.
 
-    They must come from one version of the package, the git tree of src/overcover, and
-    from checkouts without changes. The large ones are runs of their own: their tables
-    name the commit, and may be older.
+    They must come from one version of the package and of what measures it, and from
+    checkouts without changes. The large ones are runs of their own: their tables name
+    the commit, and may be older.
     """
     by_source: dict[str, list[str]] = {}
     changed = []
@@ -125,7 +114,7 @@ def objection():
     parts = []
     if len(by_source) > 1:
         lines = [f"  {source[:12]}: {', '.join(t)}" for source, t in by_source.items()]
-        lines.insert(0, "Results come from different versions of src/overcover:")
+        lines.insert(0, "Results come from different versions of the code:")
         parts.append("\n".join(lines))
     if changed:
         parts.append(f"Results come from changed checkouts: {', '.join(changed)}.")

@@ -57,7 +57,7 @@ class Settings(NamedTuple):
     sizes: tuple = (10_000, 31_623, 100_000, 316_228, 1_000_000)
     n_grown: int = 100_000
     stored_size: int = 800
-    n_stored: int = 36_000
+    n_stored: int = 16_000
     n_trees: int = 500
     gp: GP = GP()
     twin: TwinGP = TwinGP(metric="joint", keep_factors=True)

@@ -30,7 +30,7 @@ from overcover import GP, OverlappingCoverRegressor
 class Problem(NamedTuple):
     """One point on an axis."""
 
-    N: int = 10_000
+    N: int = 5_000
     M: int = 400
     K: int = 1
     """The paper's K', `n_consulted`."""
@@ -39,7 +39,7 @@ class Problem(NamedTuple):
 
 
 AXES = {
-    "N": (5_000, 10_000, 20_000),
+    "N": (2_500, 5_000, 10_000),
     "M": (100, 200, 400, 800),
     "K": (1, 2, 4, 8),
     "d": (2, 8, 32),

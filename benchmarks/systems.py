@@ -1,6 +1,6 @@
 """All methods side by side; agreement with GPy; sparse GPs with their own tuning.
 
-    python benchmarks/systems.py [--section table,agreement,learned] [--quick]
+    python benchmarks/systems.py [--section table,agreement,learned,special] [--quick]
 
 Prints a table per section and writes benchmarks/results/systems_SECTION.json. In the
 table all methods have the same hyperparameters and the same number of rows M. Errors
@@ -25,6 +25,7 @@ from overcover import (
     SparseGP,
     StructuredNeighbors,
     TreeGP,
+    TwinGP,
 )
 from overcover.baselines.committee import RULES
 from overcover.metrics import interval_coverage
@@ -47,9 +48,12 @@ class Settings(NamedTuple):
     n_points: int
     """Points of each line."""
 
+    plane_size: int
+    """Rows of a subdomain in the plane of `boundaries`."""
 
-FULL = Settings(800, 300, 12_000, ("kin40k", "protein", "poserlike"), 20, 2001)
-QUICK = Settings(80, 30, 400, ("kin40k",), 2, 801)
+
+FULL = Settings(400, 100, 4000, ("kin40k", "protein", "poserlike"), 10, 2001, 200)
+QUICK = Settings(80, 30, 400, ("kin40k",), 2, 801, 20)
 
 
 def contenders(machine, size, n_jobs=2):
@@ -57,6 +61,7 @@ def contenders(machine, size, n_jobs=2):
     options = {"n_jobs": n_jobs, "random_state": _common.SEED}
     cover = {"subdomain_size": size, **options}
     systems = {
+        "full GP": GP(machine.kernel, machine.length_scale, machine.noise),
         "cover, p=.9": OverlappingCoverRegressor(machine, **cover),
         "cover, p=0, RPC (Local-RPC)": OverlappingCoverRegressor(
             machine, overlap=0.0, partition="rpc", router="euclidean", **cover
@@ -221,9 +226,84 @@ def learned(settings):
     return rows
 
 
+# -- where a stationary GP is wrong ----------------------------------------------------
+
+N_ROWS, SEEDS = 300, (0, 1, 2)
+
+
+def jump(x):
+    """A smooth function, and a step."""
+    return np.sin(3.0 * x) + 3.0 * (x > 0.3)
+
+
+def s_curve(y):
+    """The input of an output; three outputs share every input in the middle."""
+    return y + 0.3 * np.sin(2 * np.pi * y)
+
+
+def specialists(length_scale, noise, seed):
+    """Methods of one input with the same kernel."""
+    machine = GP("rbf", length_scale, noise)
+    options = {"random_state": seed}
+    return {
+        "full GP": machine,
+        "cover, p=.9": OverlappingCoverRegressor(machine, subdomain_size=50, **options),
+        "mixture of GPs": MixtureGP(machine, expert_size=100, **options),
+        "tree of GPs": TreeGP(machine, **options),
+        "LPR": LocalProbabilisticRegression(machine, 50, **options),
+        "TwinGP": TwinGP(2 * length_scale, 0.1, 0.01, 0.01, n_starts=2, **options),
+    }
+
+
+def special(settings):
+    """Errors at a jump, and shares of predictions on a curve; means of all seeds."""
+    by_method: dict[str, list] = {}
+    for seed in SEEDS:
+        errors, shares = errors_at_jump(seed), shares_on_curve(seed)
+        for method, error in errors.items():
+            by_method.setdefault(method, []).append((error, shares[method]))
+    rows = []
+    for method, pairs in by_method.items():
+        error, share = np.mean(pairs, axis=0)
+        rows.append({"method": method, "rmse_at_jump": error, "on_curve": share})
+    print_table("A jump, and a curve of several outputs", rows)
+    return rows
+
+
+def errors_at_jump(seed):
+    """RMSE of every method; the noise is 0.1."""
+    rng = np.random.default_rng(seed)
+    x, queries = rng.uniform(-2, 2, N_ROWS), rng.uniform(-2, 2, 500)
+    y = jump(x) + 0.1 * rng.normal(size=N_ROWS)
+    return {
+        method: float(_common.rmse(jump(queries), mean))
+        for method, mean in means(specialists(0.7, 0.003, seed), x, y, queries).items()
+    }
+
+
+def means(models, x, y, queries):
+    """The predictions of all models, by name."""
+    return {
+        name: model.fit(x[:, None], y).predict(queries[:, None])
+        for name, model in models.items()
+    }
+
+
+def shares_on_curve(seed):
+    """Shares of predictions near the curve, where it has three outputs."""
+    rng = np.random.default_rng(seed)
+    y, queries = rng.uniform(0, 1, N_ROWS), np.linspace(0.35, 0.65, 100)
+    x = s_curve(y) + 0.01 * rng.normal(size=N_ROWS)
+    return {
+        method: float(np.mean(np.abs(s_curve(mean) - queries) < 0.06))
+        for method, mean in means(specialists(0.1, 0.05, seed), x, y, queries).items()
+    }
+
+
 # -- the command -----------------------------------------------------------------------
 
 SECTIONS = {"table": table, "agreement": agreement, "learned": learned}
+SECTIONS["special"] = special
 
 
 def main(arguments=None):

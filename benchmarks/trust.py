@@ -56,13 +56,14 @@ class Settings(NamedTuple):
 FULL = Settings(
     is_full=True,
     seeds=(0, 1, 2),
-    mixtures=tuple(range(10)),
+    # Those in which outputs without noise suffer most are among them.
+    mixtures=(0, 2, 4, 5, 8),
     n_rows=500,
-    n_repeats=150,
+    n_repeats=100,
     small_sizes=(10, 20, 40, 100),
     n_weighted=120,
     n_full=400,
-    n_kernel_rows=600,
+    n_kernel_rows=400,
     poses=("demo",),
     n_grid=0,
 )

@@ -18,7 +18,7 @@ FIXED = ("rbf", "matern52", "matern32", "matern12")
 FILES = ("kin40k", "protein", "bike", "sarcos_small", "rf1", "poserlike")
 # Corrupted values of a test set, in deviations, would hide all differences.
 LARGEST = 20.0
-N_OUTPUTS = 3  # of a data file, at most
+N_OUTPUTS = 1  # of a data file, at most
 
 
 def kernels(settings):

@@ -10,7 +10,7 @@ N_TEST = 1000
 
 
 def outputs(settings):
-    """A noisy output beside one without noise; ten mixtures, joint against alone."""
+    """A noisy output beside one without noise; mixtures, joint against alone."""
     rows = [pair(settings, seed) for seed in settings.seeds[:2]]
     print_table("A noisy output beside one without noise: R2", rows)
     for seed in settings.mixtures:

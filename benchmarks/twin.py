@@ -47,7 +47,7 @@ class Settings(NamedTuple):
     names: tuple[str, ...] = ("poserlike", "sarcos_small")
 
 
-FULL = Settings((400, 800, 1600), 2000, 60, 6000, 800, 3, 10)
+FULL = Settings((400, 800, 1600), 2000, 60, 6000, 800, 2, 10)
 QUICK = Settings((30, 60), 40, 5, 160, 40, 1, 1, ("poserlike",))
 
 
@@ -183,7 +183,9 @@ def cover(settings):
     """Prediction per query with the same hyperparameters, one thread, and errors."""
     data, machine = pose_problem(settings)
     full = TwinGP(**machine.get_params()).fit(data.X_train, data.Y_train)
-    rows = [cover_row(data, machine, full, size, settings) for size in settings.sizes]
+    # With the largest size, the NN scheme takes a seventh of a second per query.
+    sizes = settings.sizes[:2]
+    rows = [cover_row(data, machine, full, size, settings) for size in sizes]
     print_table("Cover, NN scheme and full model, one thread", rows)
     return rows
 

@@ -68,15 +68,15 @@ class Scale(NamedTuple):
 
 SCALES = {
     "full": Scale(
-        frames=Frames(None, None, 12_000),
+        frames=Frames(None, None, 6000),
         size=800,
-        sizes=(100, 200, 400, 800, 1600),
+        sizes=(100, 200, 400, 800),
         analysed=(400, 800),
         overlaps=(0.0, 0.6, 0.9),
         spreads=(1.0, 2.0),
         n_test=1600,
         n_seeds=1,
-        n_scheme=100,
+        n_scheme=60,
         n_repeats=2,
         n_points=10_000,
         n_runs=10,

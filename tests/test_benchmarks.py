@@ -3,6 +3,9 @@
 import importlib
 import json
 import mmap
+import os
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -78,17 +81,21 @@ def test_gp_sections_run_and_leave_a_record(
     assert "Routers" in capsys.readouterr().out
 
 
-def test_rounding_is_held_against_double_precision(
+def test_single_precision_is_held_against_double(
     benchmark_module, tiny_data, tmp_path, capsys
 ):
-    rounding = benchmark_module("rounding")
-    rounding.main(["--quick", "--results", str(tmp_path)])
-    rows = sections(tmp_path)["rounding_factors"]["rows"]
-    assert [row["data"] for row in rows] == list(rounding.NAMES)
+    precision = benchmark_module("precision")
+    precision.main(["--quick", "--results", str(tmp_path)])
+    written = sections(tmp_path)
+    rows = written["precision_factors"]["rows"]
+    assert [row["data"] for row in rows] == list(precision.NAMES)
     for row in rows:
         assert 0.5 <= row["size_ratio"] <= 1
         assert row["std_relative_max"] < 0.05
-    assert "float64" in capsys.readouterr().out
+    for row in written["precision_store"]["rows"]:
+        assert row["noise"] < 1e-2 or row["std_relative_max"] < 1e-4
+    said = capsys.readouterr().out
+    assert "float64" in said and "Single precision" in said
 
 
 def test_plans_are_held_against_fits(benchmark_module, tmp_path, capsys):
@@ -137,13 +144,6 @@ def test_twin_sections_run_and_leave_a_record(
     assert "Covariate shift" in capsys.readouterr().out
 
 
-def test_single_precision_is_held_against_double(benchmark_module, tmp_path, capsys):
-    benchmark_module("faults").main(["--quick", "--results", str(tmp_path)])
-    for row in sections(tmp_path)["faults_precision"]["rows"]:
-        assert row["noise"] < 1e-2 or row["std_relative_max"] < 1e-4
-    assert "Single precision" in capsys.readouterr().out
-
-
 def test_the_posterior_is_judged_together_and_tail_by_tail(
     benchmark_module, data_file, tmp_path
 ):
@@ -169,7 +169,7 @@ def test_the_posterior_is_judged_together_and_tail_by_tail(
 def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, capsys):
     options = ["--quick", "--results", str(tmp_path)]
     # The section left out needs GPy.
-    benchmark_module("systems").main([*options, "--section", "table,learned"])
+    benchmark_module("systems").main([*options, "--section", "table,learned,special"])
     benchmark_module("boundaries").main(options)
     written = sections(tmp_path)
     errors = {row["method"]: row["rmse"] for row in written["systems_table"]["rows"]}
@@ -179,11 +179,21 @@ def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, cap
         "local",
         "bound",
     }
+    special = {row["method"]: row for row in written["systems_special"]["rows"]}
+    for name in ("mixture of GPs", "tree of GPs"):
+        at_jump = special[name]["rmse_at_jump"]
+        assert at_jump < 0.8 * special["full GP"]["rmse_at_jump"]
+    for name in ("LPR", "TwinGP"):
+        assert special[name]["on_curve"] > 0.9 > special["full GP"]["on_curve"]
     rows = written["boundaries_jumps"]["rows"]
     jumps = {row["method"]: row["mean_jump"] for row in rows}
     assert jumps["full GP"] < 1e-3 < jumps["cover, p=0, RPC (Local-RPC)"]
     assert jumps["cover, p=.9"] < jumps["cover, p=.9, hard"]
     assert jumps["patchwork kriging"] < jumps["cover, p=0, RPC (Local-RPC)"]
+    tables = benchmark_module("_system_tables")
+    contrast = tables.contrast(written["systems_table"], written["boundaries_jumps"])
+    assert contrast.count("\n| ") == len(tables.FACTS)
+    assert "| - |" not in contrast  # nothing is left unmeasured
     for row in written["boundaries_gap"]["rows"]:
         assert abs(row["patchwork"] - row["two_priors"]) < 1e-6
         assert row["two_priors"] < row["one_prior"]
@@ -279,14 +289,38 @@ def test_a_section_that_fails_or_takes_too_long_stops_no_other(
     scripts = {"well": "pass", "ill": "1 / 0", "slow": "import time; time.sleep(60)"}
     for name, text in scripts.items():
         (tmp_path / f"{name}.py").write_text(text)
-    made = {n: driver.Section(f"{tmp_path}/{n}.py", 2) for n in scripts}
+    monkeypatch.setattr(driver.Section, "limit", 2)
+    made = {n: driver.Section(f"{tmp_path}/{n}.py", 1) for n in scripts}
     monkeypatch.setattr(driver, "BESIDE", {"slow": made["slow"], "ill": made["ill"]})
     monkeypatch.setattr(driver, "ALONE", {"well": made["well"]})
     assert driver.main(["--results", str(tmp_path), "--logs", str(tmp_path)]) == 1
     said = capsys.readouterr().out
-    assert "slow        2  over its limit of 2 s" in said
+    assert "over its limit of 2 s" in said
     assert "failed (exit code 1)" in said and "Not done: slow, ill." in said
+    assert "python benchmarks/everything.py --only slow,ill" in said
     assert "ZeroDivisionError" in (tmp_path / "ill.log").read_text()
+
+
+def test_what_runs_beside_other_work_reads_the_processors_clock(driver):
+    code = "import time, _common; "
+    code += "print(time.perf_counter is time.process_time, "
+    code += "_common.describe_run()['clock'])"
+    for options, said in ((driver.ONE_THREAD, "True processor"), ({}, "False wall")):
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | options
+        command = [sys.executable, "-c", code]
+        child = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert child.stdout.strip() == said, child.stderr
+
+
+def test_everything_takes_no_more_than_fifty_minutes(driver, monkeypatch, capsys):
+    names = [*driver.BESIDE, *driver.ALONE]
+    assert driver.expected(names, driver.BESIDE | driver.ALONE) <= 50 * 60
+    assert driver.expected(["peers"], driver.ALONE) == driver.ALONE["peers"].seconds
+    # Nothing starts where a result would be missing in the end.
+    monkeypatch.setattr(driver, "refusal", lambda: "not installed: gpboost")
+    with pytest.raises(SystemExit):
+        driver.main([])
+    assert "not installed: gpboost" in capsys.readouterr().err
 
 
 def test_every_section_of_every_benchmark_is_run(driver, benchmark_module):
@@ -387,9 +421,8 @@ def test_tables_are_encoded_as_well_as_by_a_pipeline(
     benchmark_module, tmp_path, capsys, monkeypatch
 ):
     frames = benchmark_module("frames")
-    names = ["cover, table as it is", "cover, target codes", "LightGBM"]
-    if find_spec("lightgbm") is None:
-        names.pop()
+    names = ["cover, table as it is", "cover, target codes"]
+    names += [name for name in ("LightGBM", "CatBoost") if find_spec(name.lower())]
     makers = frames.contenders(60)
     monkeypatch.setattr(
         frames, "contenders", lambda size: {name: makers[name] for name in names}
@@ -420,6 +453,8 @@ def test_a_stream_is_learned(benchmark_module, data_file, tmp_path, capsys):
     benchmark_module("stream").main(["--quick", *sizes, "--results", str(tmp_path)])
     (row,) = sections(tmp_path)["stream"]["rows"]
     assert len(row["batches"]) == 2
+    # The model has twice the rows of its first fit just before the end.
+    assert row["summary"]["n_retuned"] <= 1
     assert row["batches"][-1]["rows"] == 398
     assert row["summary"]["same"] is True
     assert row["summary"]["error_ratio"] < 1.2

@@ -88,7 +88,7 @@ def test_contenders_run_in_processes_and_become_tables(
     rivals, benchmark_module, files, capsys
 ):
     only = "nearest neighbours,Bayesian ridge"
-    options = ["--quick", "--data", "waves", "--threads", "1", "--results", str(files)]
+    options = ["--quick", "--data", "waves", "--results", str(files)]
     rivals.main([*options, "--only", only])
     record = json.loads((files / "peers.json").read_text())
     for row in record["rows"]:
@@ -103,20 +103,20 @@ def test_contenders_run_in_processes_and_become_tables(
     assert f"| {best} | **{number}** |" in tables.full(record)
     assert "`BayesianRidge` with its defaults." in tables.settings(record)
     assert "Every method ran" in tables.missing(record)
-    assert "waves, 1 threads" in capsys.readouterr().out
+    assert "waves, one thread" in capsys.readouterr().out
 
 
 def test_a_contender_that_is_too_slow_or_fails_says_so(rivals, files):
     settings = rivals.QUICK._replace(n_train=200, budget=1)
     row = rivals.in_own_process("nowhere", "Bayesian ridge", settings, 1)
     assert "There is no nowhere.npz" in row["reason"]
-    # Twenty length scales on 1,000 rows take far more than a second.
+    # Twenty length scales on 800 rows take far more than a second.
     big = np.random.default_rng(0).normal(size=(4000, 20))
     arrays = {"X_train": big, "Y_train": big[:, :1], "X_test": big[:10]}
     np.savez(files / "big.npz", **arrays, Y_test=big[:10, :1])
     settings = rivals.QUICK._replace(n_train=None, budget=1)
     row = rivals.in_own_process("big", "scikit-learn GP", settings, 1)
-    assert row["reason"] == "over its budget of 1 s"
+    assert row["reason"] == "over its budget of 1 processor s"
 
 
 def test_an_unknown_contender_is_refused(rivals, capsys):

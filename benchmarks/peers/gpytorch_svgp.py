@@ -3,7 +3,7 @@
 from .contender import OnePerOutput, Prediction
 
 N_INDUCING, BATCH = 500, 1024
-N_STEPS, MOST_EPOCHS = 1000, 100
+N_STEPS, MOST_EPOCHS = 300, 100
 
 
 class SVGP(OnePerOutput):
@@ -12,7 +12,7 @@ class SVGP(OnePerOutput):
     settings = (
         f"{N_INDUCING} inducing points, batches of {BATCH:,} rows and Adam with a rate "
         "of 0.01, as in the tutorial; an RBF kernel with a length scale for each "
-        f"input; {N_STEPS:,} steps, shared between the outputs, but at most "
+        f"input; {N_STEPS} steps, shared between the outputs, but at most "
         f"{MOST_EPOCHS} passes over the rows; the last quarter of the steps has a "
         "tenth of the rate."
     )

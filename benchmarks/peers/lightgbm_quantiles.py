@@ -4,7 +4,7 @@ import numpy as np
 
 from .contender import OnePerOutput, Prediction, held_out
 
-# The trees of the table of accuracy; of several outputs, half as many for all together.
+# Of one output; of several, half as many again for all together.
 MOST_TREES, PATIENCE = 2000, 50
 TREES = {"num_leaves": 63, "learning_rate": 0.05}
 # An end of the interval has at most a quarter of the trees: ensembles of a quantile
@@ -17,10 +17,10 @@ class LightGBM(OnePerOutput):
     packages = ("lightgbm",)
     settings = (
         f"At most {MOST_TREES:,} trees of 63 leaves and a rate of 0.05, for several "
-        "outputs twice as many divided by their number; settled by early stopping on a "
-        f"tenth of the rows, with a patience of {PATIENCE} trees; one more ensemble of "
-        "at most a quarter of the trees for each end of the interval, by the quantile "
-        "objective, exchanged where they cross."
+        "outputs half as many again divided by their number; settled by early stopping "
+        f"on a tenth of the rows, with a patience of {PATIENCE} trees; one more "
+        "ensemble of at most a quarter of the trees for each end of the interval, by "
+        "the quantile objective, exchanged where they cross."
     )
 
     def fit(self, X, Y):
@@ -45,7 +45,7 @@ class LightGBM(OnePerOutput):
 
 def most_trees(Y):
     """Trees of one output, fewer if there are several."""
-    return min(MOST_TREES, 2 * MOST_TREES // Y.shape[1])
+    return min(MOST_TREES, 3 * MOST_TREES // (2 * Y.shape[1]))
 
 
 def stopped_early(X, y, n_trees, n_threads, seed, **options):

@@ -4,7 +4,7 @@ import numpy as np
 
 from .contender import Contender, Prediction
 
-N_ROWS, MOST_SCALES = 1000, 20
+N_ROWS, MOST_SCALES = 800, 20
 
 
 class SubsetGP(Contender):

@@ -4,7 +4,7 @@ import numpy as np
 
 from .contender import OnePerOutput, Prediction
 
-MOST_TUNED, MOST_RANGES = 5000, 20
+MOST_TUNED, MOST_RANGES = 4000, 20
 
 
 class Vecchia(OnePerOutput):
