@@ -7,7 +7,7 @@ rows of one machine, ``n_queries`` that of a batch of queries.
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from ._compiled import compiled_loosely, read_only
+from ._compiled import compiled, compiled_loosely, read_only
 
 # Values to try on the diagonal, relative to its mean. The first is about the rounding
 # of a kernel matrix with n = 1000; one beyond the last would change the model.
@@ -247,6 +247,22 @@ def _packed_blocks(packed, n):
 
 
 @compiled_loosely
+def _eight_products(a, b, c, d, x, y, n, zero):
+    """Products of four rows with two columns, each over their first n entries."""
+    s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = zero
+    for k in range(n):
+        s0 += a[k] * x[k]
+        t0 += a[k] * y[k]
+        s1 += b[k] * x[k]
+        t1 += b[k] * y[k]
+        s2 += c[k] * x[k]
+        t2 += c[k] * y[k]
+        s3 += d[k] * x[k]
+        t3 += d[k] * y[k]
+    return s0, s1, s2, s3, t0, t1, t2, t3
+
+
+@compiled
 def _few_column_norms_sq(packed, n, block, columns, norms_sq):
     """`packed_column_norms_sq` for few columns, which are the rows of `columns`.
 
@@ -268,16 +284,9 @@ def _few_column_norms_sq(packed, n, block, columns, norms_sq):
             start += (last + 1) * bottom
             for q in range(0, n_columns, 2):
                 x, y = columns[q], columns[min(q + 1, n_columns - 1)]
-                s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = zero
-                for k in range(i + last + 1):  # the rest is zero
-                    s0 += a[k] * x[k]
-                    t0 += a[k] * y[k]
-                    s1 += b[k] * x[k]
-                    t1 += b[k] * y[k]
-                    s2 += c[k] * x[k]
-                    t2 += c[k] * y[k]
-                    s3 += d[k] * x[k]
-                    t3 += d[k] * y[k]
+                s0, s1, s2, s3, t0, t1, t2, t3 = _eight_products(
+                    a, b, c, d, x, y, i + last + 1, zero  # the rest is zero
+                )
                 if last < 1:
                     s1 = t1 = zero
                 if last < 2:
