@@ -153,6 +153,12 @@ def cholesky(A, name="The kernel matrix"):
     )
 
 
+def cholesky_in_place(A, remake):
+    """The L of `cholesky` in the memory of A, which `remake` makes again if need be."""
+    U, info = lapack.dpotrf(A.T, lower=0, clean=1, overwrite_a=1)
+    return U.T if info == 0 else cholesky(remake())[0]
+
+
 def solve_cholesky(L, B):
     """Solve ``L L^T x = b`` for every column of B."""
     x, _ = lapack.dpotrs(L.T, B, lower=0)
@@ -309,6 +315,16 @@ def packed_column_norms_sq(packed, B):
         return norms_sq
     for _, bottom, block in _packed_blocks(packed, n):
         product = block @ B[:bottom]
+        norms_sq += np.einsum("ij,ij->j", product, product)
+    return norms_sq
+
+
+def lower_column_norms_sq(A, B):
+    """`packed_column_norms_sq` of a lower triangular A that is not packed."""
+    norms_sq = np.zeros(B.shape[1])
+    for top in range(0, len(A), 2 * BLOCK):
+        bottom = min(top + 2 * BLOCK, len(A))
+        product = A[top:bottom, :bottom] @ B[:bottom]
         norms_sq += np.einsum("ij,ij->j", product, product)
     return norms_sq
 
