@@ -16,9 +16,9 @@ JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 # Rows per block of a packed triangular factor: small enough that little of the zero
 # half is stored (1 / 12 of the triangle at n = 800), large enough for full GEMM speed.
 BLOCK = 64
-# Up to this many columns a product that reads the factor once beats BLAS (measured at
-# n = 800: twice as fast for 9 columns, equal for 60; in float32 it is never beaten).
-FEW_COLUMNS = 60
+# A product that reads the factor once beats BLAS up to this many columns, or up to this
+# many rows (a third faster at n = 800, equal at n = 3000); in float32 it always does.
+FEW_COLUMNS, FEW_ROWS = 60, 2000
 # This many columns fit in cache beside four rows of the factor.
 CACHED_COLUMNS = 128
 
@@ -306,7 +306,7 @@ def packed_column_norms_sq(packed, B):
     """
     n, n_columns = B.shape
     norms_sq = np.zeros(n_columns)
-    if packed.dtype == np.float32 or n_columns <= FEW_COLUMNS:
+    if packed.dtype == np.float32 or n_columns <= FEW_COLUMNS or n <= FEW_ROWS:
         columns = np.ascontiguousarray(B.T, dtype=packed.dtype)
         for i in range(0, n_columns, CACHED_COLUMNS):
             some = slice(i, i + CACHED_COLUMNS)
