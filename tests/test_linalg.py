@@ -12,8 +12,10 @@ from overcover._linalg import (
     VERY_WIDE,
     add_to_diagonal,
     cholesky,
+    cholesky_in_place,
     inverse_factor,
     inverse_from_cholesky,
+    lower_column_norms_sq,
     pack_lower,
     packed_column_norms_sq,
     packed_size,
@@ -190,3 +192,20 @@ def test_distances_of_rows_with_themselves_are_those_of_two_sets():
     assert_allclose(together, apart, rtol=1e-9)
     assert_array_equal(together, together.T)
     assert together[0, 1] == 0 and np.all(np.diag(together) == 0)
+
+
+def test_cholesky_in_place_is_cholesky_also_where_it_fails_at_first():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(30, 30))
+    A = A @ A.T + np.eye(30)
+    expected, _ = cholesky(A)
+    assert_array_equal(cholesky_in_place(A.copy(), A.copy), expected)
+    ones = np.ones((30, 30))
+    assert_array_equal(cholesky_in_place(ones.copy(), ones.copy), cholesky(ones)[0])
+
+
+@pytest.mark.parametrize("n", [1, 100, 300])
+def test_norms_of_a_lower_triangle_read_nothing_above_it(n):
+    rng = np.random.default_rng(n)
+    A, B = np.tril(rng.normal(size=(n, n))), rng.normal(size=(n, 3))
+    assert_allclose(lower_column_norms_sq(A, B), np.sum((A @ B) ** 2, axis=0))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils import check_random_state
 
-from overcover import GP, OverlappingCoverRegressor, partition
+from overcover import GP, OverlappingCoverRegressor, _neighbors, partition
 from overcover._neighbors import nearest_rows
 from overcover._streams import (
     Rows,
@@ -74,6 +74,19 @@ def test_nearest_rows_are_those_of_sorting(n_neighbors, n_jobs, small_blocks):
     found = nearest_rows(X, queries, n_neighbors, n_jobs, rows, scale)
     near = nearest_by_sorting(X[rows] / scale, queries / scale, n_neighbors)
     assert_array_equal(found, near)
+
+
+@pytest.mark.parametrize("order", ["chance", "nearest in the sample"])
+def test_nearest_of_many_rows_are_those_of_sorting(order):
+    # The guess how near they are is good, or much too near.
+    n, queries = 5000, draw(3, 2, seed=1)
+    X = draw(n, 2)
+    if order != "chance":
+        X = 3.0 + np.abs(X)
+        sample = np.linspace(0, n - 1, _neighbors.SAMPLE).astype(int)
+        X[sample[::5]] = queries[0] + 1e-3 * draw(len(sample[::5]), 2)
+    found = nearest_rows(X, queries, 200)
+    assert_array_equal(found, nearest_by_sorting(X, queries, 200))
 
 
 def test_among_coincident_rows_the_first_are_nearest(small_blocks):

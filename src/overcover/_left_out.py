@@ -18,7 +18,11 @@ MOST_AT_ONCE = 32
 
 def solve_all(A, Y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``L^-1, A^-1 Y, A^-1 1``; only the lower triangle of A, with noise, is read."""
-    L, _ = cholesky(A)
+    return solve_all_by(cholesky(A)[0], Y)
+
+
+def solve_all_by(L, Y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`solve_all` by the Cholesky factor of A, in whose place ``L^-1`` is made."""
     solved = solve_cholesky(L, np.column_stack([Y, np.ones(len(Y))]))
     return inverse_factor(L, overwrite=True), solved[:, :-1].copy(), solved[:, -1]
 
@@ -72,11 +76,19 @@ def leave_blocks_out(L_inv, alpha, alpha_one, Y, weights, rows):
     rest = weights.sum() - weights[rows].sum(axis=1)[:, None]
     sums = np.einsum("bi,bij->bj", weights[rows], Y[rows])
     shift = np.divide(sums, rest, out=np.zeros_like(sums), where=rest > 0)
-    columns = L_inv[rows.min() :].T[rows]  # zeros above
-    inner = columns @ columns.transpose(0, 2, 1)
-    S = _inverses(inner)
+    S = _inverses(_precision_within(L_inv, rows))
     errors = S @ (alpha[rows] + alpha_one[rows][:, :, None] * shift[:, None])
     return errors, np.diagonal(S, axis1=1, axis2=2)
+
+
+def _precision_within(L_inv, rows):
+    """``[A^-1]_BB`` of every block of rows, shape (n_blocks, size, size)."""
+    below = L_inv[rows.min() :]  # zeros above
+    if len(rows) == 1:
+        columns = np.take(below, rows[0], axis=1)
+        return (columns.T @ columns)[None]
+    columns = below.T[rows]
+    return columns @ columns.transpose(0, 2, 1)
 
 
 def _inverses(A):

@@ -16,9 +16,9 @@ JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 # Rows per block of a packed triangular factor: small enough that little of the zero
 # half is stored (1 / 12 of the triangle at n = 800), large enough for full GEMM speed.
 BLOCK = 64
-# Up to this many columns a product that reads the factor once beats BLAS (measured at
-# n = 800: twice as fast for 9 columns, equal for 60; in float32 it is never beaten).
-FEW_COLUMNS = 60
+# A product that reads the factor once beats BLAS up to this many columns, or up to this
+# many rows (a third faster at n = 800, equal at n = 3000); in float32 it always does.
+FEW_COLUMNS, FEW_ROWS = 60, 2000
 # This many columns fit in cache beside four rows of the factor.
 CACHED_COLUMNS = 128
 
@@ -151,6 +151,12 @@ def cholesky(A, name="The kernel matrix"):
         "many near-duplicate rows or the kernel may not be a valid one: raise `noise`, "
         "shorten `length_scale`, or remove duplicates."
     )
+
+
+def cholesky_in_place(A, remake):
+    """The L of `cholesky` in the memory of A, which `remake` makes again if need be."""
+    U, info = lapack.dpotrf(A.T, lower=0, clean=1, overwrite_a=1)
+    return U.T if info == 0 else cholesky(remake())[0]
 
 
 def solve_cholesky(L, B):
@@ -309,7 +315,7 @@ def packed_column_norms_sq(packed, B):
     """
     n, n_columns = B.shape
     norms_sq = np.zeros(n_columns)
-    if packed.dtype == np.float32 or n_columns <= FEW_COLUMNS:
+    if packed.dtype == np.float32 or n_columns <= FEW_COLUMNS or n <= FEW_ROWS:
         columns = np.ascontiguousarray(B.T, dtype=packed.dtype)
         for i in range(0, n_columns, CACHED_COLUMNS):
             some = slice(i, i + CACHED_COLUMNS)
@@ -318,6 +324,16 @@ def packed_column_norms_sq(packed, B):
         return norms_sq
     for _, bottom, block in _packed_blocks(packed, n):
         product = block @ B[:bottom]
+        norms_sq += np.einsum("ij,ij->j", product, product)
+    return norms_sq
+
+
+def lower_column_norms_sq(A, B):
+    """`packed_column_norms_sq` of a lower triangular A that is not packed."""
+    norms_sq = np.zeros(B.shape[1])
+    for top in range(0, len(A), 2 * BLOCK):
+        bottom = min(top + 2 * BLOCK, len(A))
+        product = A[top:bottom, :bottom] @ B[:bottom]
         norms_sq += np.einsum("ij,ij->j", product, product)
     return norms_sq
 

@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 from ._compiled import compiled
 from ._linalg import WIDE
 from ._parallel import run_tasks
-from ._streams import center_of, slices_of
+from ._streams import center_of, rows_per_block, slices_of
 
 # Distances held at once by each worker: 2 MB, so that a block stays in cache.
 BLOCK_ELEMENTS = 2**18
@@ -23,7 +23,10 @@ def block_rows(n_columns: int) -> int:
 
 
 # Entries of a row that are compared with the last one kept, all at once.
-CHUNK = 64
+CHUNK = 32
+# Rows by which `nearest_rows` guesses how near the nearest are. Its blocks are by this
+# factor smaller than those of other streams, so that distances stay in cache.
+SAMPLE, PER_NUMBER = 1024, 8
 
 
 @compiled
@@ -141,6 +144,7 @@ def nearest_rows(
     per query.
     """
     n_rows = len(X) if rows is None else len(rows)
+    n_neighbors = min(n_neighbors, n_rows)
     B = queries / scale
     # Around the mean of the queries, products of near rows do not cancel.
     origin = B.mean(axis=0)
@@ -153,12 +157,35 @@ def nearest_rows(
         # |a|^2 - 2 q.a: the |q|^2 of a query does not change the order of rows.
         return lifted_q @ lifted.T
 
-    shape = len(B), min(n_neighbors, n_rows)
-    ids, scores = np.empty(shape, dtype=np.int32), np.empty(shape)
-    blocks = list(slices_of(n_rows, max(len(B), X.shape[1])))
-    for block, more in zip(blocks, run_tasks(scores_of, zip(blocks), n_jobs)):
-        _nearest_wide(more, ids, scores, block.start)
+    blocks = list(slices_of(n_rows, PER_NUMBER * max(len(B), X.shape[1])))
+
+    def search(n_before, scores):
+        ids = np.tile(np.arange(n_neighbors, dtype=np.int32), (len(B), 1))
+        for block, more in zip(blocks, run_tasks(scores_of, zip(blocks), n_jobs)):
+            _nearest_wide(more, ids, scores, n_before + block.start)
+        return ids - n_before
+
+    ids, bounds = None, _likely_bounds(scores_of, n_rows, n_neighbors, len(B))
+    if bounds is not None:
+        # As if rows of negative numbers had been seen before, all at the bound.
+        ids = search(n_neighbors, np.repeat(bounds[:, None], n_neighbors, axis=1))
+    if ids is None or (ids < 0).any():
+        ids = search(0, np.empty((len(B), n_neighbors)))
     return ids if in_order else np.sort(ids, axis=1)
+
+
+def _likely_bounds(scores_of, n_rows, n_neighbors, n_queries):
+    """Scores that are most likely larger than those of the nearest rows, by a sample.
+
+    Most rows are then passed over at once. None for few rows.
+    """
+    n_sampled = min(SAMPLE, rows_per_block(n_queries))
+    expected = n_neighbors * n_sampled / n_rows
+    rank = int(expected + 4.0 * np.sqrt(expected) + 4.0)
+    if n_rows < 4 * n_sampled or 2 * rank > n_sampled:
+        return None
+    scores = scores_of(np.linspace(0, n_rows - 1, n_sampled).astype(np.intp))
+    return np.partition(scores, rank, axis=1)[:, rank]
 
 
 class BruteIndex:

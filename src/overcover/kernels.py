@@ -98,7 +98,7 @@ def gram_lower(kernel, A):
     """
     if is_object(kernel):
         return kernel(A)
-    K_xx = np.zeros((len(A), len(A)))
+    K_xx = np.empty((len(A), len(A)))
     for top in range(0, len(A), BLOCK):
         bottom = min(top + BLOCK, len(A))
         dist_sq = squared_distances(A[top:bottom], A[:bottom])

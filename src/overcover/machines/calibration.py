@@ -134,14 +134,15 @@ def squarings_for(similarity, n_rows):
     >>> squarings_for(np.full((100, 1), 0.9), 20.0)  # 100 * 0.9**16 is 18.5
     4
     """
-    if np.isinf(n_rows):
-        return -1
-    weights = similarity.copy()
-    for squarings in range(MOST_SQUARINGS):
-        if weights.sum() <= n_rows * weights.shape[1]:
-            return squarings
+    return -1 if np.isinf(n_rows) else _square_until(n_rows, similarity.copy(), 0)
+
+
+def _square_until(n_rows, weights, squarings):
+    """Square weights, in place, until about `n_rows` rows decide; how often in all."""
+    while squarings < MOST_SQUARINGS and weights.sum() > n_rows * weights.shape[1]:
         weights *= weights
-    return MOST_SQUARINGS
+        squarings += 1
+    return squarings
 
 
 def leave_one_out_ratios(similarity, residuals_sq):
@@ -156,11 +157,15 @@ def leave_one_out_ratios(similarity, residuals_sq):
     # Left out means left out: a row has no part in the average either.
     average = (residuals_sq.sum(axis=0) - owned) / max(1, len(residuals_sq) - 1)
     ratios, squarings = [], []
+    weights, n_squared = similarity.copy(), 0
     for n_rows in LOCALITIES:
-        squarings.append(squarings_for(similarity, n_rows))
         scale = average
-        if squarings[-1] >= 0:
-            weights = similarity ** (2.0 ** squarings[-1])
+        if np.isinf(n_rows):
+            squarings.append(-1)
+        else:
+            # Fewer rows than the time before: weights are squared on from there.
+            n_squared = _square_until(n_rows, weights, n_squared)
+            squarings.append(n_squared)
             scale = PRIOR_ROWS * average + weights.T @ residuals_sq
             scale /= PRIOR_ROWS + weights.sum(axis=0)[:, None]
         ratios.append(np.divide(owned, scale, out=np.ones_like(owned), where=scale > 0))

@@ -7,16 +7,17 @@ hyperparameters: one, or one for every output.
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
 from .. import kernels
-from .._left_out import leave_groups_out, solve_all
+from .._left_out import leave_groups_out, solve_all_by
 from .._linalg import (
     add_to_diagonal,
-    cholesky,
+    cholesky_in_place,
     inverse_factor,
+    lower_column_norms_sq,
     pack_lower,
     packed_column_norms_sq,
+    solve_lower,
 )
 from .._records import (
     factor,
@@ -184,6 +185,8 @@ class FittedGroup(NamedTuple):
     ratios: np.ndarray
     squarings: np.ndarray
     L_inv: np.ndarray
+    precision: np.ndarray
+    """The diagonal of ``A^-1``, shape (size,)."""
     left_out: tuple[float, float]
     excess: np.ndarray
     sides: np.ndarray
@@ -199,6 +202,13 @@ def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup
     minus its weighted mean; groups of shape (size,), or None to leave out each row
     alone.
     """
+
+    def noisy(K_xx):
+        return add_to_diagonal(K_xx, noise / weights)
+
+    def remake():
+        return noisy(kernels.gram_lower(kernel, A))
+
     K_xx = kernels.gram_lower(kernel, A)
     own = K_xx[:n_owned, :n_owned]
     own[:] = np.tril(own) + np.tril(own, -1).T
@@ -208,27 +218,36 @@ def fit_group(kernel, A, Y, noise, weights, n_owned, groups=None) -> FittedGroup
     np.fill_diagonal(similarity, 0.0)
     if groups is not None:
         similarity[groups[:, None] == groups[:n_owned]] = 0.0
-    solved = solve_all(add_to_diagonal(K_xx, noise / weights), Y)
+    solved = solve_all_by(cholesky_in_place(noisy(K_xx), remake), Y)
     L_inv, alpha, _ = solved
     errors, variances = leave_groups_out(*solved, Y, weights, groups)
     residuals_sq = errors**2 / variances[:, None]
     ratios, squarings = calibration.leave_one_out_ratios(similarity, residuals_sq)
     reach = calibration.reach_of(variances[:n_owned][are_judged(weights[:n_owned])])
-    least = (
-        variances.min() if groups is None else 1.0 / np.max(np.sum(L_inv**2, axis=0))
-    )
+    precision = np.einsum("ij,ij->j", L_inv, L_inv)
+    least = 1.0 / precision.max()
     prior = kernels.diagonal(kernel, A)
     known = solved, Y, weights, residuals_sq, noise, reach, prior
     excess = gaps.excess_by_steps(blocks, *known)
     sides = calibration.sides_of(errors[:n_owned])
-    parts = alpha, residuals_sq, ratios, squarings, L_inv, (least, reach), excess, sides
+    factors = L_inv, precision, (least, reach)
+    parts = alpha, residuals_sq, ratios, squarings, *factors, excess, sides
     return FittedGroup(*parts, kernel, A, noise)
 
 
 def packed_factor(kernel, A, row_noise, dtype):
     """The packed ``L^-1`` of `fit_group`, made again where it was not kept."""
-    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), row_noise))
-    return pack_lower(inverse_factor(L), dtype)
+    L = factor_of(kernel, A, row_noise)
+    return pack_lower(inverse_factor(L, overwrite=True), dtype)
+
+
+def factor_of(kernel, A, row_noise):
+    """The Cholesky factor L of a kernel matrix with noise."""
+
+    def make():
+        return add_to_diagonal(kernels.gram_lower(kernel, A), row_noise)
+
+    return cholesky_in_place(make(), make)
 
 
 def rounding_of_variance(group, rounded_factor):
@@ -241,18 +260,17 @@ def rounding_of_variance(group, rounded_factor):
     """
     kernel, A, noise = group.kernel, group.A, group.noise
     # Rows here and there, and those that the others explain best.
-    columns_sq = np.einsum("ij,ij->j", group.L_inv, group.L_inv)
     probes = np.linspace(0, len(A) - 1, N_PROBES).astype(int)
-    probes = np.union1d(probes, np.argsort(-columns_sq, kind="stable")[:N_PROBES])
+    crowded = np.argsort(-group.precision, kind="stable")[:N_PROBES]
+    probes = np.union1d(probes, crowded)
     near = kernels.cross(kernel, A, A[probes])
     near[probes, np.arange(len(probes))] = -np.inf
     B = 0.5 * (A[probes] + A[near.argmax(axis=0)])
     K_xq = kernels.cross(kernel, A, B)
-    half = group.L_inv @ K_xq
-    exact = np.einsum("ij,ij->j", half, half)
+    exact = lower_column_norms_sq(group.L_inv, K_xq)
     rounded = packed_column_norms_sq(rounded_factor, K_xq)
     unexplained = np.maximum(kernels.diagonal(kernel, B) - exact, LEAST_VARIANCE)
-    least, reach = 1.0 / columns_sq.max(), group.left_out[1]
+    least, reach = 1.0 / group.precision.max(), group.left_out[1]
     variances = np.maximum(unexplained + noise, least)
     variances = np.minimum(variances, np.maximum(unexplained, reach - noise))
     return np.max(np.abs(rounded - exact) / variances)
@@ -371,11 +389,4 @@ def answer_once(kernel, theta, X, Y, weights, X_query) -> Answer:
 
 def substitute(kernel, A, row_noise, right):
     """``L^-1 right`` for the Cholesky factor L of a kernel matrix with noise."""
-    K_xx = add_to_diagonal(kernels.gram_lower(kernel, A), row_noise)
-    # The transpose is in Fortran order, so LAPACK works in place: K = U^T U, U = L^T.
-    U, info = lapack.dpotrf(K_xx.T, lower=0, clean=0, overwrite_a=1)
-    if info != 0:
-        K_xx = add_to_diagonal(kernels.gram(kernel, A), row_noise)
-        U = cholesky(K_xx)[0].T
-    solved, _ = lapack.dtrtrs(U, right, lower=0, trans=1)
-    return solved
+    return solve_lower(factor_of(kernel, A, row_noise), right)
