@@ -309,7 +309,8 @@ def test_intervals_hold_new_groups_if_groups_are_given():
     assert len(np.unique(groups[grouped.state_.left])) <= twin_gp.MOST_GROUPS
     # A subdomain may lie in one group, without which nothing would be left.
     whole = plain.fit_state(X, Y, groups=np.zeros(300, dtype=int))
-    assert_array_equal(whole.residuals_sq, plain.state_.residuals_sq)
+    # Not bit by bit: alone, a fit may have more threads.
+    assert_allclose(whole.residuals_sq, plain.state_.residuals_sq, rtol=1e-8)
 
 
 def test_at_most_so_many_owned_rows_are_left_out():
