@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 import reference
 from overcover import GP, OverlappingCoverRegressor, tuning
 from overcover._validation import DataWarning
-from overcover.tuning import _judge, _search
+from overcover.tuning import _judge, _search, _serial
 from overcover.tuning._problem import (
     LENGTH_BOUNDS,
     NOISE_BOUNDS,
@@ -346,15 +346,37 @@ def test_rows_in_sequence_are_noticed_and_left_out_in_runs():
     assert tune(X[order], y[order]).run_length_ == 1
 
 
-def test_a_slow_drift_below_the_noise_is_noticed():
-    X, _ = sequence(1200, memory=0.95)
+@pytest.mark.parametrize("memory", [0.0, 0.95])
+@pytest.mark.parametrize("n_samples", [150, 1200])
+def test_a_slow_drift_below_the_noise_is_noticed(n_samples, memory):
+    """Whether the inputs wander, or are at random."""
+    X, _ = sequence(n_samples, memory)
     rng = np.random.default_rng(1)
-    y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=1200)
-    drift = 0.2 * np.sin(np.linspace(0, 9, 1200))
+    y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=n_samples)
+    drift = 0.2 * np.sin(np.linspace(0, 9, n_samples))
     with pytest.warns(DataWarning, match="look like a sequence"):
-        assert tune(X, y + drift).run_length_ >= 64
+        assert tune(X, y + drift).run_length_ >= n_samples // 8
     # Inputs that wander, and independent errors, are no sequence.
     assert tune(X, y).run_length_ == 1
+
+
+def test_slow_waves_are_as_rare_as_is_said_where_errors_are_independent(monkeypatch):
+    """Also where the inputs wander, and errors have long tails."""
+    monkeypatch.setattr(_serial, "RARE", 0.1)
+    n_noticed = 0
+    for seed in range(200):
+        X, _ = sequence(100, memory=0.9, seed=seed)
+        y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(seed).laplace(size=100)
+        theta = np.log([1.0, 10.0, 0.03])
+        problem, start, _ = standardize("rbf", X, y[:, None], None, theta, None)
+        n_noticed += _serial.have_slow_waves(problem, "rbf", start)
+    assert 5 < n_noticed < 35
+
+
+def test_rows_in_order_of_the_output_are_no_sequence():
+    X, y = make_data(150)
+    labels = np.sort(np.digitize(y, [-0.5, 0.5]))
+    assert tune(X[np.argsort(y)], labels).run_length_ == 1
 
 
 def test_independent_rows_are_no_sequence():
