@@ -107,9 +107,11 @@ def growth_of_errors(problem, kernel, theta, lengths):
     means = []
     for rows in near:
         rows, parts = np.sort(rows), []
-        solved, Y, weights = solve_rows(problem, kernel, theta, rows)
+        *solved, Y, weights = solve_rows(problem, kernel, theta, rows)
+        L_inv, alpha, alpha_one = solved
         for length in lengths:
-            errors, variances = leave_groups_out(*solved, Y, weights, rows // length)
+            options = Y, weights, rows // length
+            errors, variances = leave_groups_out(L_inv, alpha, alpha_one, *options)
             z_sq = errors**2 / variances[:, None]
             parts.append(np.median(z_sq, axis=0) + 0.1 * z_sq.mean(axis=0))
         means.append(parts)
@@ -129,7 +131,7 @@ def solve_rows(problem, kernel, theta, rows, others=None):
     Y = Y - np.average(Y, axis=0, weights=weights)
     noise = max(np.exp(theta[-1]), LEAST_NOISE)
     K_xx = add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights)
-    return solve_all(K_xx, Y), Y, weights
+    return *solve_all(K_xx, Y), Y, weights
 
 
 def have_slow_waves(problem, kernel, theta):
@@ -144,8 +146,7 @@ def have_slow_waves(problem, kernel, theta):
     n = len(problem.X)
     rows = np.linspace(0, n - 1, min(n, N_SPREAD)).astype(np.intp)
     waves = np.cos(np.pi * np.outer((rows + 0.5) / n, np.arange(1, N_WAVES + 1)))
-    solved, B, _ = solve_rows(problem, kernel, theta, rows, waves)
-    _, alpha, alpha_one = solved
+    _, alpha, alpha_one, B, _ = solve_rows(problem, kernel, theta, rows, waves)
     P_B = alpha - np.outer(alpha_one, alpha_one @ B) / alpha_one.sum()
     products, q = B.T @ P_B, problem.Y.shape[1]
     by_waves, between = products[q:, :q], products[q:, q:]
