@@ -115,7 +115,7 @@ def run(settings, folder):
     seconds, half = [row["seconds"] for row in batches], len(batches) // 2
     queries = [row["query_seconds"] for row in batches if "query_seconds" in row]
     seconds_each = (sum(seconds) + sum(queries)) / len(batches)
-    retuned = [s for row in batches if (s := row["retune_seconds"]) is not None]
+    tunings = [s for row in batches if (s := row["retune_seconds"]) is not None]
     found, wanted = error_of(model, data), error_of(at_once, data)
     summary = {
         **settings._asdict(),
@@ -134,8 +134,8 @@ def run(settings, folder):
         "single_cheaper": seconds_at_once / float(np.median(singles)),
         "subdomains": model.n_subdomains_,
         "subdomains_at_once": at_once.n_subdomains_,
-        "n_retuned": len(retuned),
-        "seconds_retuned": sum(retuned),
+        "n_retuned": len(tunings),
+        "seconds_retuned": sum(tunings),
     }
     return batches, summary
 

@@ -19,8 +19,8 @@ FIXED = (1.2, [0.8, 40.0], 0.02, 0.01)
 ROUNDING = 1e-8
 # As far as a gradient of 1e-7 and the inverse curvature let minima differ.
 SEARCH = 1e-6
-# A search ends at a step of a thousandth of a deviation. Rounding, which differs between
-# batches of different sizes, may decide whether it takes one step more.
+# A search ends at a step of a thousandth of a deviation. Rounding, which differs with
+# the size of a batch, may decide whether it takes one step more.
 SETTLED = 1e-4
 FAMILY = [
     TwinGP(*FIXED),

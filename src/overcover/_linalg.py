@@ -290,9 +290,9 @@ def _few_column_norms_sq(packed, n, block, columns, norms_sq):
             start += (last + 1) * bottom
             for q in range(0, n_columns, 2):
                 x, y = columns[q], columns[min(q + 1, n_columns - 1)]
-                s0, s1, s2, s3, t0, t1, t2, t3 = _eight_products(
-                    a, b, c, d, x, y, i + last + 1, zero  # the rest is zero
-                )
+                # Beyond the diagonal, the rest is zero.
+                products = _eight_products(a, b, c, d, x, y, i + last + 1, zero)
+                s0, s1, s2, s3, t0, t1, t2, t3 = products
                 if last < 1:
                     s1 = t1 = zero
                 if last < 2:
