@@ -157,7 +157,7 @@ def gap(settings):
             model.fit(X, y)
             border = model.control_points_
             _, std = model.predict(border, return_std=True, noise=False)
-            row[name] = float(std[0] ** 2 / model._amplitude_sq[0])
+            row[name] = float(std[0] ** 2 / model.amplitude_sq_[0])
             difference = model.predict(queries) - full.predict(queries)
             row[f"rms_{name}"] = float(np.sqrt(np.mean(difference**2)))
         rows.append(row)
