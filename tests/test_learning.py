@@ -331,6 +331,24 @@ def test_advice_says_when_there_are_many_more_rows(surface):
     assert not any("hyperparameters were" in str(f) for f in advise(tuned))
 
 
+def test_advice_about_a_stream_fits_no_machines(surface, queries, monkeypatch):
+    X, y = surface
+    machine = GP("rbf", robust=False)
+    model = begun(surface, machine, n_rows=120, overlap=0.2)
+    model.partial_fit(X[120:], y[120:]).partial_fit(X[:100] + 0.01, y[:100] + 1.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(GP, "fit_state", fail)
+        waiting = advise(model)
+    assert ["retune()" in str(finding) for finding in waiting] == [True, True]
+    model.predict(queries)
+    complete = advise(model)
+    assert [f for f in complete if "retune()" in f.text] == waiting
+    # Of the cover, too, and of rows.
+    assert any("are borrowed" in finding.text for finding in complete)
+    model.forget([5])
+    assert any("are borrowed" in finding.text for finding in advise(model, y=y))
+
+
 # -- failures, stores ------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from ._validation import check_observed, check_queries
 from .alone import as_cover, is_alone
 from .consult import panel_of, rounds
 from .explain import names_of_features, remoteness
-from .learning import about_growth
+from .learning import about_growth, ground_of
 from .machines import Prediction
 from .planning.findings import SEVERITIES, Finding, about_cover, about_variance
 from .targets import Outcomes
@@ -106,6 +106,9 @@ def assess(model, X, y):
 def advise(model, X=None, y=None, X_test=None, y_test=None):
     """Findings about a fitted model, its data and its predictions.
 
+    After `partial_fit` or `forget`, ``advise(model)`` fits no machines. Until something
+    else does, such as a prediction, it says only whether `retune` is due.
+
     Parameters
     ----------
     model : OverlappingCoverRegressor or Machine
@@ -133,6 +136,9 @@ def advise(model, X=None, y=None, X_test=None, y_test=None):
 model. GP alone does the same.
     """
     model = as_cover(model, X)
+    has_rows = any(rows is not None for rows in (X, y, X_test, y_test))
+    if ground_of(model) is not None and not has_rows:
+        return most_severe_first([*about_learning(model), *about_growth(model)])
     X = None if X is None else check_queries(model, X).astype(np.float64)
     return findings(model, X, y, assess(model, X_test, y_test))
 

@@ -17,8 +17,8 @@ several batches share the work. (Appending rows to a Cholesky factor would save 
 half of it, but does not work with factors in float32.)
 """
 
-from ._changes import Promise, about_growth
+from ._changes import Promise, about_growth, ground_of
 from ._ground import GROWN, Borders
 from ._methods import LearnsOn
 
-__all__ = ["GROWN", "Borders", "LearnsOn", "Promise", "about_growth"]
+__all__ = ["GROWN", "Borders", "LearnsOn", "Promise", "about_growth", "ground_of"]

@@ -156,11 +156,19 @@ def places_of(ground, rows):
     return np.searchsorted(ground.numbers, rows)
 
 
+def ground_of(model):
+    """The ground that a model is to follow, see `LearnsOn`; None if it does already."""
+    return vars(model).get("_ground")
+
+
 def about_growth(model):
     """A note if hyperparameters were learned from a part of the rows, for `advise`."""
-    n_rows, n_tuned = model.cover_.n_owned.sum(), getattr(model, "n_samples_tuned_", 0)
+    ground, n_tuned = ground_of(model), getattr(model, "n_samples_tuned_", 0)
+    # Its own attributes would fit states; hyperparameters are as they were before.
+    machine = (model if ground is None else ground.model).machine_
+    n_rows = sum(model.cover_.n_owned if ground is None else ground.n_owned)
     shape = n_rows, len(model.length_scales_), model.n_outputs_
-    is_tuned = model.machine_.tuning_cost(*shape) != TuningCost()
+    is_tuned = machine.tuning_cost(*shape) != TuningCost()
     if is_tuned and n_tuned and n_rows >= MANY_MORE * n_tuned:
         yield (
             f"note: The model has {in_words(n_rows)} rows, and its hyperparameters "

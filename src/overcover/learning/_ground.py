@@ -153,8 +153,10 @@ class Ground:
         for name in ("numbers", "X", "Y", "Z", "weights", "groups", "labels"):
             if getattr(self, name) is not None:  # groups may be
                 setattr(self, name, np.concatenate([getattr(self, name), added[name]]))
-        reach_of = np.full(len(self.members), -1.0)
+        reach_of, receivers = np.full(len(self.members), -1.0), set(owners.tolist())
         for k, reaches in enumerate(self.reaches):
+            if k not in receivers and receivers.isdisjoint(reaches):
+                continue
             reach_of[list(reaches)] = list(reaches.values())
             reach = reach_of[owners]
             reach_of[list(reaches)] = -1.0

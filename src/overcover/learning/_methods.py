@@ -10,7 +10,7 @@ from .. import consult
 from .._parallel import one_thread_per_worker
 from .._validation import all_or_nothing
 from ..fitting import InMemory
-from ._changes import batch_of, compare, places_of
+from ._changes import batch_of, compare, ground_of, places_of
 from ._ground import Ground, took
 
 # Attributes of a model that has learned on, or of groups.
@@ -41,7 +41,7 @@ class LearnsOn:
     def __getattr__(self, name):
         if name in FOLLOWING:
             with _settling:
-                if "_ground" in vars(self):
+                if ground_of(self) is not None:
                     self._settle()
         # Its own error, if it is not there, or if a property has failed.
         return object.__getattribute__(self, name)
@@ -53,7 +53,7 @@ class LearnsOn:
 
     def _changing_ground(self):
         """The ground of this model, free to change; and the number of the next row."""
-        ground = vars(self).get("_ground")
+        ground = ground_of(self)
         ground = Ground(self) if ground is None else ground.continued()
         # A runner that merged rows before the fit may not know how many there were.
         seen = int(getattr(self, "n_samples_seen_", 0))
