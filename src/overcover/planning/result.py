@@ -81,7 +81,7 @@ def parse(value, units, noun, examples) -> float:
     else:
         raise ValueError(f"{value!r} is no {noun}. Give one such as {examples}.")
     if not total > 0:
-        raise ValueError(f"{value!r} is too little {noun}: give {examples}, say.")
+        raise ValueError(f"{value!r} is too little for a {noun}. Give {examples}, say.")
     return total
 
 
