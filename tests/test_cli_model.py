@@ -751,7 +751,7 @@ def test_a_fit_within_a_budget_is_that_of_the_size_it_chose(
     fit += ["--budget", "5m"]
     done = CliRunner().invoke(make_app(), fit)
     assert done.exit_code == 0, done.output
-    assert done.stderr.startswith("Planned: 300 x 4 rows, 1 output, GP: 1 subdomains")
+    assert done.stderr.startswith("Planned: 300 x 4 rows, 1 output, GP: 1 subdomain of")
     assert re.search(r"\n +tuning +[\d.]+ s\n", done.stderr)
     assert "Fits in 5 min 0 s" in done.stderr
     assert store.inspect(tmp_path / "m.ocm")["subdomain_size"] == 300

@@ -277,6 +277,19 @@ def test_a_pipeline_is_searched_over_nested_parameters(surface, queries):
     assert search.predict(queries).shape == (len(queries),)
 
 
+def test_a_pipeline_may_hand_tables_from_step_to_step(surface, queries):
+    X, y = surface
+    table = pd.DataFrame(X, columns=["a", "b"])
+    plain = make_pipeline(StandardScaler(), small_cover()).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), small_cover())
+    pipeline.set_output(transform="pandas").fit(table, y)
+    assert list(pipeline[-1].feature_names_in_) == ["a", "b"]
+    rows = pd.DataFrame(queries, columns=table.columns)
+    for options in ({}, {"return_std": True}):
+        answers = plain.predict(queries, **options)
+        assert_allclose(pipeline.predict(rows, **options), answers, rtol=ROUNDING)
+
+
 def test_nested_parameters_reach_the_machines(surface, queries):
     X, y = surface
     nested = small_cover().set_params(machine__noise=0.5, overlap=0.5)

@@ -26,6 +26,7 @@ from overcover.planning import (
     PoorCoverWarning,
     Rates,
     auto_size,
+    choice,
     measure,
 )
 from overcover.planning import rates as timing
@@ -288,7 +289,7 @@ def test_nothing_fits_and_what_is_needed_is_said():
     assert not result.fits
     assert result.binding == "seconds, memory"
     text = str(result)
-    assert "Needed" in text and "of memory" in text and "fit_into" in text
+    assert "fit needs" in text and "of memory" in text and "fit_into" in text
     enough = {
         "seconds": 1.01 * result.needs.seconds,
         "memory": 1.01 * result.needs.memory,
@@ -524,10 +525,17 @@ def test_a_fit_within_a_budget_is_the_fit_of_the_plan(budget, fixed_rates):
     assert model.get_params()["subdomain_size"] == 800  # a parameter stays as it was
 
 
+def test_a_plan_for_a_fit_counts_the_time_of_measuring(fixed_rates, monkeypatch):
+    clock = iter([0.0, 5.0])
+    monkeypatch.setattr(choice.time, "perf_counter", clock.__next__)
+    best = choice.plan_within(OverlappingCoverRegressor(FIXED), (700, 3, 1), 5.0)
+    assert not best.fits and best.exceeded(best.budget) == ["seconds"]
+
+
 def test_a_fit_says_when_its_budget_is_too_little(fixed_rates):
     X, y = rows_of(700, 3, 1)
     model = OverlappingCoverRegressor(FIXED, random_state=0)
-    with pytest.warns(PoorCoverWarning, match="Does not fit in .*Needed:"):
+    with pytest.warns(PoorCoverWarning, match="Does not fit in .*sensible fit needs"):
         model.fit(X, y, budget=1e-4)
-    with pytest.raises(ValueError, match="chooses subdomain_size, which is 100"):
+    with pytest.raises(ValueError, match=r"chooses subdomain_size, .* set to 100"):
         model.set_params(subdomain_size=100).fit(X, y, budget=10)

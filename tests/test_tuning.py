@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -325,6 +326,13 @@ def test_groups_that_cannot_be_held_out_are_refused():
         GP().fit(X, y, groups=np.zeros(len(X)))
     with pytest.raises(ValueError, match="Give one group for each row"):
         GP().fit(X, y, groups=groups[:-1])
+    for missing in (None, np.nan, pd.NA):
+        for names in ([*groups[1:], missing], [*groups[1:].astype(str), missing]):
+            with pytest.raises(ValueError, match="groups has missing values"):
+                GP().fit(X, y, groups=pd.Series(names, dtype=object))
+    mixed = np.array([*groups[1:], "new"], dtype=object)
+    with pytest.raises(ValueError, match="words beside numbers"):
+        GP().fit(X, y, groups=mixed)
 
 
 def sequence(n_samples=1500, memory=0.99, seed=0):

@@ -309,10 +309,19 @@ def check_groups(groups, X):
             f"groups has shape {groups.shape}, X has {n_samples} rows. Give one group "
             "for each row, such as the patient it was measured on."
         )
-    numbers = np.unique(groups, return_inverse=True)[1].ravel()
+    try:
+        values, numbers = np.unique(groups, return_inverse=True)
+        is_complete = bool(np.all(values == values))
+    except TypeError:  # words beside None or numbers have no order
+        is_complete = False
+    if not is_complete:
+        raise ValueError(
+            "groups has missing values, or words beside numbers. Give every row a "
+            "group, of one type; a row that belongs to no other is a group of its own."
+        )
     if numbers.max(initial=0) == 0:
         raise ValueError(
             "groups names one group only, so that none can be held out. Leave groups "
             "out, or give at least two."
         )
-    return numbers
+    return numbers.ravel()

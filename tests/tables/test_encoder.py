@@ -105,7 +105,7 @@ def test_numbers_are_words_if_the_caller_says_so():
     [
         (
             [1.0, 2.0, "many", 4.0],
-            "'a' holds 'many' in row 2.*not a number, and 3 cells",
+            "'a' holds 'many' in row 2.*not a number .bad cells: 1 of 4",
         ),
         ([None, None, None, None], "column 'a' is empty"),
         (["NA", "?", "", None], "column 'a' is empty"),

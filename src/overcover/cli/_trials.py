@@ -83,7 +83,7 @@ def print_scores(X, Y, folds, scores):
     if len(names) > 1:
         units = "NLPD in deviations of the outputs, mean |error| in their own units"
     print_table(
-        f"{count(len(X), 'row')}, {count(X.shape[1], 'input')}, {folds} folds",
+        f"{count(len(X), 'row')}, {count(X.shape[1], 'column')}, {folds} folds",
         ("method", "RMSE", "+-", "|error|", "R2", "NLPD", "95 %", "fit, s", "us/row"),
         [
             (

@@ -120,18 +120,19 @@ def plan_within(model, shape: tuple[int, int, int], budget, into_store=False) ->
     """The best cover within a budget, measuring included; only default p may fall."""
     if model.subdomain_size != DEFAULT_SIZE:
         raise ValueError(
-            f"A budget chooses subdomain_size, which is {model.subdomain_size!r}: give "
-            f"one of them. Without a choice of yours it is {DEFAULT_SIZE}."
+            f"A budget chooses subdomain_size, but it is set to "
+            f"{model.subdomain_size!r}. Leave out budget, or leave subdomain_size at "
+            f"its default, {DEFAULT_SIZE}."
         )
     start, budget = time.perf_counter(), Budget.of(budget)
     options = {"machine": model.machine, "n_jobs": model.n_jobs}
     options["rates"] = measure(make_machine(model.machine), *shape[1:])
     if model.overlap != DEFAULT_OVERLAP:
         options["overlap"] = model.overlap
-    left = max(budget.seconds - (time.perf_counter() - start), LEAST_SECONDS)
-    rest = budget._replace(seconds=left)
+    spent = time.perf_counter() - start
+    rest = budget._replace(seconds=max(budget.seconds - spent, LEAST_SECONDS))
     best = plan(*shape, rest, into_store=into_store, **options)
-    return replace(best, budget=budget)
+    return replace(best, budget=budget, seconds={"measuring": spent, **best.seconds})
 
 
 def _whole(name, value, least=1):

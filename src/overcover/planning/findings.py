@@ -58,9 +58,10 @@ def poor_choices(shape: CoverShape, n_features, n_outputs, machine, in_memory=Tr
     if overlap > 0 and owned < 2 and n_samples > A_FEW:
         yield (
             f"With subdomain_size={size} and overlap={overlap:g} a subdomain owns "
-            f"less than two rows, so {number(n_samples)} need {number(n_subdomains)} "
-            "machines: no fewer than there may be queries. Give a subdomain_size of "
-            f"{int(10 / (1 - overlap))} or more, or a smaller overlap."
+            f"less than two rows, so {number(n_samples)} rows need "
+            f"{number(n_subdomains)} machines: a machine for every query may cost "
+            f"less. Give a subdomain_size of {int(10 / (1 - overlap))} or more, or a "
+            "smaller overlap."
         )
     elif size < SMALL and n_subdomains > MANY:
         yield (

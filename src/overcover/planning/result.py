@@ -81,7 +81,7 @@ def parse(value, units, noun, examples) -> float:
     else:
         raise ValueError(f"{value!r} is no {noun}. Give one such as {examples}.")
     if not total > 0:
-        raise ValueError(f"a budget of the {noun} {value!r} is too little.")
+        raise ValueError(f"{value!r} is too little for a {noun}. Give {examples}, say.")
     return total
 
 
@@ -97,7 +97,8 @@ class Plan:
     subdomain_size, overlap, n_subdomains : int, float, int
         The paper's M, p and K.
     seconds : dict
-        Of the stages tuning, partition, cover, machines, and of the queries.
+        Of the stages tuning, partition, cover, machines, of the queries, and of
+        measuring the computer for the budget of a fit.
     memory, memory_into_store : float
         Bytes at the peak of ``model.fit``, with the rows, without Python's 200 MB; and
         of `overcover.store.fit_into`, with rows mapped from files.
@@ -155,7 +156,8 @@ class Plan:
         head = (
             f"{number(self.n_samples)} x {number(self.n_features)} rows, "
             f"{number(self.n_outputs)} output{'' if self.n_outputs == 1 else 's'}, "
-            f"{self.machine}: {number(self.n_subdomains)} subdomains of "
+            f"{self.machine}: {number(self.n_subdomains)} subdomain"
+            f"{'' if self.n_subdomains == 1 else 's'} of "
             f"{number(self.subdomain_size)} rows, {percent(self.overlap, 0)} borrowed"
         )
         rows = [[stage, duration(time)] for stage, time in self.seconds.items()]
@@ -175,8 +177,8 @@ class Plan:
         if not self.fits:
             exceeded = self.binding.split(", ")
             yield (
-                f"Does not fit in {self.budget.text()}: nothing that makes sense takes "
-                f"less. Needed: {self.needs.text(exceeded)}."
+                f"Does not fit in {self.budget.text()}: the cheapest sensible fit "
+                f"needs {self.needs.text(exceeded)}."
             )
             if "memory" in exceeded and not self.into_store:
                 yield f"Into a store (fit_into): {size_of(self.memory_into_store)}."

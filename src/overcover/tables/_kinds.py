@@ -142,9 +142,8 @@ def kind_and_trouble(column, is_words=False):
         bad = parse(cells, kind_of_most)[1]
         n_bad = int(bad.sum())
         if 2 * n_bad < n_present:
-            others = f" (nor are {n_bad - 1} others)" if n_bad > 1 else ""
             cell = _bad_cell(column, cells, bad, kind_of_most)
-            return None, f"{cell}{others}, and {n_present - n_bad} cells are"
+            return None, f"{cell} (bad cells: {n_bad} of {n_present})"
     strange = strange_cell(cells)
     if strange is None:
         return kind, None
