@@ -172,6 +172,17 @@ def test_columns_are_called_needless_only_if_rows_held_out_are_predicted_as_well
     assert "120 rows held out" in finding.text
 
 
+def test_a_level_of_words_is_not_called_needless_while_the_others_matter():
+    X, y = drifting()
+    words = np.array(["clay", "sand", "silt"])[np.arange(len(y)) % 3]
+    dull = np.array(["up", "down"])[np.random.default_rng(0).integers(0, 2, len(y))]
+    table = pd.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "soil": words, "side": dull})
+    scales = [0.3, 100.0, 1.0, 1000.0, 1000.0, 1000.0, 1000.0]
+    model = fitted(table, y + (words == "clay"), GP(length_scale=scales, noise=0.01))
+    (finding,) = said(advise(model, table, y), "no difference")
+    assert finding.text.startswith("side makes no difference: ")
+
+
 def test_two_columns_that_say_the_same_are_not_both_called_needless():
     X, y = drifting()
     X[:, 2] = X[:, 1]

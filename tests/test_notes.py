@@ -29,6 +29,7 @@ def test_a_fitted_model_keeps_what_it_warned_of():
     with pytest.warns(PoorCoverWarning) as seen:
         model.fit(X, Y)
     assert model.notes_ == [str(warning.message) for warning in seen]
+    assert {warning.filename for warning in seen} == {__file__}  # the caller's line
     assert "less than two rows" in model.notes_[0]
     model.set_params(subdomain_size=60, overlap=0.5).fit(X, Y)
     assert model.notes_ == []

@@ -1,11 +1,14 @@
 """Notes: the warnings of a fit, which the fitted model keeps as `notes_`."""
 
+import inspect
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 
+# Packages whose lines a warning is not about: this one, and what decorates its calls.
+PASSED_THROUGH = {__package__, "contextlib", "sklearn"}
 _current: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
 
@@ -27,10 +30,15 @@ def remember(texts: Iterable[str]) -> None:
         notes += [text for text in dict.fromkeys(texts) if text not in notes]
 
 
-def warn(text: str, category: type[Warning] = UserWarning, stacklevel: int = 2) -> None:
-    """Warn as `warnings.warn` does, and remember it."""
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of the caller's line, however deep in the package, and remember it."""
     remember([text])
-    warnings.warn(text, category, stacklevel=stacklevel + 1)
+    depth, frame = 2, inspect.currentframe()
+    while frame := frame.f_back if frame else None:
+        if frame.f_globals.get("__name__", "").split(".")[0] not in PASSED_THROUGH:
+            break
+        depth += 1
+    warnings.warn(text, category, stacklevel=depth)
 
 
 def keep_notes(fit):

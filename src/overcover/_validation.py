@@ -88,7 +88,7 @@ class DataWarning(UserWarning):
 
 
 def _warn(text, category=DataWarning):
-    notes.warn(text, category, stacklevel=6)
+    notes.warn(text, category)
 
 
 def warn_of_sequence(run_length):

@@ -243,16 +243,23 @@ def about_columns(model, slow, spread):
     """Columns with long length scales that the model can do without, if it is so."""
     columns = np.flatnonzero(slow)
     needless, n_held = find_needless(model, columns[np.argsort(spread[columns])])
-    if not needless:
+    names, chosen = whole_columns(model, np.isin(np.arange(len(slow)), needless))
+    if not any(chosen):
         return
-    names = listed(names_of_features(model), np.isin(np.arange(len(slow)), needless))
-    one = len(needless) == 1
-    make, them, they = ("makes", "it", "it") if one else ("make", "them", "they")
+    make, them = ("makes", "it") if sum(chosen) == 1 else ("make", "them")
     yield (
-        f"note: {names} {make} no difference: {number(n_held)} rows held out were "
-        f"predicted as well without {them}. Left out, a fit is faster. If {they} "
-        "should matter, give shorter length scales."
+        f"note: {listed(names, chosen)} {make} no difference: {number(n_held)} rows "
+        f"held out were predicted as well without {them}. Left out, a fit is faster."
     )
+
+
+def whole_columns(model, is_in):
+    """Names of the columns of a table, and whether all their inputs are in a set."""
+    if not hasattr(model, "encoder_"):
+        return names_of_features(model), is_in
+    columns = model.encoder_.columns_
+    ends = np.cumsum([len(column["inputs"]) for column in columns])[:-1]
+    return [c["name"] for c in columns], [x.all() for x in np.split(is_in, ends)]
 
 
 def about_rows(model):

@@ -234,7 +234,6 @@ class RelativeDensityRatio(BaseEstimator):
                 f"{ess:.2g} equal rows{'' if ess else '; all were set to one'}. Lower "
                 f"alpha={self.alpha} for flatter weights, give more target rows, or "
                 "training rows nearer to them.",
-                stacklevel=3,
             )
         self.weights_ = ratios if ess else np.ones_like(ratios)
         return self
