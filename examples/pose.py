@@ -26,23 +26,26 @@ from overcover.plots import SkeletonDisplay
 from overcover.report import write_report
 
 N_FRAMES, SIZE = 4000, 400
+# Frames that follow each other are alike: runs of so many are held out together.
+RUN = 10
 # The NN scheme takes some 10 ms a query, so it predicts only a few of them.
 N_SCHEME = 40
 MOTIONS = ("walk", "jog", "box", "gesture", "throw_catch")
 
 
-def models():
-    """Label and model; the NN scheme follows later, with the Twin GP's parameters."""
+def models(runs):
+    """Label, model and options of its fit; the NN scheme follows later."""
     options = {"subdomain_size": SIZE, "random_state": 0, "n_jobs": 2, "verbose": 1}
-    yield "5 nearest neighbours", KNeighborsRegressor(5)
-    yield "cover of GPs", OverlappingCoverRegressor("gp", **options)
-    yield "cover of Twin GPs", OverlappingCoverRegressor("tgp", **options)
+    yield "5 nearest neighbours", KNeighborsRegressor(5), {}
+    for label, machine in (("cover of GPs", "gp"), ("cover of Twin GPs", "tgp")):
+        model = OverlappingCoverRegressor(machine, **options)
+        yield label, model, {"groups": runs}
 
 
-def measure(label, model, data, rows=slice(None)):
+def measure(label, model, data, rows=slice(None), **options):
     """Fit, predict, and print one line of the table."""
     started = time.perf_counter()
-    model.fit(data.X_train, data.Y_train)
+    model.fit(data.X_train, data.Y_train, **options)
     fitted = time.perf_counter()
     poses = model.predict(data.X_test[rows])
     us = 1e6 * (time.perf_counter() - fitted) / len(poses)
@@ -83,9 +86,9 @@ def main(folder="demo", n_frames=N_FRAMES):
     data = make_pose("humaneva", n_frames=int(n_frames), n_jobs=2, verbose=1)
     print(data)
     lines = []
-    for label, model in models():
+    for label, model, options in models(np.arange(len(data.X_train)) // RUN):
         print(label, flush=True)
-        poses, line = measure(label, model, data)
+        poses, line = measure(label, model, data, **options)
         lines.append(line)
     twin = model.machine_
     machine = type(twin)(

@@ -230,6 +230,7 @@ def test_constants_are_settled_without_test_rows(
     assert "held out" in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore:The rows look like a sequence")  # frames are one
 def test_pose_runs_and_leaves_a_record(benchmark_module, tmp_path, capsys):
     pose = benchmark_module("pose")
     pose.main(["--quick", "--preset", "humaneva", "--results", str(tmp_path)])

@@ -6,7 +6,7 @@ from .contender import OnePerOutput, Prediction
 
 N_INDUCING = 500
 # A step costs milliseconds for every thousand rows, so both are bounded together.
-MOST_ROWS, N_PASSES = 5000, 500_000
+MOST_ROWS, MOST_STEPS, N_PASSES = 5000, 100, 500_000
 
 
 class SGPR(OnePerOutput):
@@ -24,7 +24,7 @@ class SGPR(OnePerOutput):
         n_outputs = Y.shape[1]
         n_rows = min(MOST_ROWS, 2 * MOST_ROWS // n_outputs)
         rows = np.random.default_rng(self.seed).permutation(len(X))[:n_rows]
-        self.n_steps = max(1, self.n_passes // (n_rows * n_outputs))
+        self.n_steps = min(MOST_STEPS, max(1, self.n_passes // (n_rows * n_outputs)))
         super().fit(X[rows], Y[rows])
 
     def fit_one(self, X, y):
