@@ -48,7 +48,7 @@ class Settings(NamedTuple):
     """Training rows where one option after the other changes."""
 
 
-FULL = Settings(None, 2000, 800, 400, 500, 2, 10, (10**4, 10**5), 2, 3, 8000)
+FULL = Settings(None, None, 800, 400, 500, 2, 10, (10**4, 10**5), 2, 3, 8000)
 QUICK = Settings(600, 200, 100, 50, 50, 1, 2, (500, 1000), 2, 2, 600)
 
 OVERLAPS = (0.0, 0.5, 0.9, 0.95)

@@ -56,15 +56,14 @@ class Settings(NamedTuple):
 FULL = Settings(
     is_full=True,
     seeds=(0, 1, 2),
-    # Those in which outputs without noise suffer most are among them.
-    mixtures=(0, 2, 4, 5, 8),
+    mixtures=tuple(range(10)),
     n_rows=500,
-    n_repeats=100,
+    n_repeats=300,
     small_sizes=(10, 20, 40, 100),
     n_weighted=120,
     n_full=400,
-    n_kernel_rows=400,
-    poses=("demo",),
+    n_kernel_rows=600,
+    poses=("demo", "humaneva"),
     n_grid=0,
 )
 QUICK = Settings(False, (0,), (0,), 60, 2, (10, 20), 40, 40, 60, ("demo",), (), 2)
