@@ -31,7 +31,7 @@ docs: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-# The published numbers and the pages that show them, from one commit: 50 minutes on two
+# The published numbers and the pages that show them, from one commit: half an hour on two
 # quiet cores. `make bench-large` has what takes hours; its tables may be older.
 bench bench-large: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'

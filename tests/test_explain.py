@@ -93,6 +93,12 @@ def test_the_measure_is_that_of_the_router_or_certainty(fitted, queries):
     assert f"Answers ({expected}):" in str(page)
 
 
+def test_the_old_name_of_posterior_variances_works_with_a_warning(model, queries):
+    page = model.explain(queries[0])
+    with pytest.warns(FutureWarning, match="posterior_variances"):
+        assert_array_equal(page.doubts, page.posterior_variances)
+
+
 def test_each_answer_is_that_of_its_machine(model, queries):
     for page, x in zip(model.explain(queries), queries):
         for i, k in enumerate(page.subdomains):

@@ -412,3 +412,11 @@ def test_unknown_options_are_refused_with_the_known_ones():
 def test_an_unknown_partition_is_refused_with_the_known_ones(method):
     with pytest.raises(ValueError, match="'kmeans', 'ab', 'imda', 'rpc', 'two-level'"):
         partition_rows(np.eye(3), 2, method)
+
+
+def test_the_old_word_for_assign_and_balance_warns_and_works():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    labels = EqualSizeKMeans(4, balance="ab", random_state=0).fit(X).labels_
+    with pytest.warns(DeprecationWarning, match='balance="ab"'):
+        old = EqualSizeKMeans(4, balance="assign", random_state=0).fit(X)
+    assert_array_equal(old.labels_, labels)

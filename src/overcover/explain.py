@@ -8,6 +8,7 @@ cover* if
 .. math:: \text{remoteness}(x) = d(x) / \max_{i \in D} d_{D \setminus i}(x_i) > 1 .
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +85,17 @@ class Explanation:
     neighbor_distances: np.ndarray | None = None
     neighbor_targets: np.ndarray | None = None
     neighbor_seen: np.ndarray | None = None
+
+    @property
+    def doubts(self):
+        """Deprecated name of `posterior_variances`."""
+        warnings.warn(
+            "Explanation.doubts is now called posterior_variances. The old name will "
+            "be removed in the next version.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self.posterior_variances
 
     @property
     def outside(self):

@@ -187,13 +187,12 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
         """Partition the rows of X, shape (n_samples, n_features); y is ignored."""
         X = check_rows(self, X, reset=True)
         check_n_clusters(self.n_clusters, len(X))
-        self._check_options()
+        balance = self._check_options()
         rng = check_random_state(self.random_state)
         rows, mean, scale = standardize(X)
         with one_thread_per_worker():
             seeds = kmeans_seeds(rows, self.n_clusters, rng, self.n_jobs)
-            options = self.balance, self.max_iter, self.n_jobs
-            run = equal_size_kmeans(rows, seeds, *options)
+            run = equal_size_kmeans(rows, seeds, balance, self.max_iter, self.n_jobs)
         self.labels_ = run.labels
         self.cluster_centers_ = run.centers * scale + mean
         self.inertia_ = run.inertia * scale**2
@@ -209,8 +208,19 @@ class EqualSizeKMeans(ClusterMixin, BaseEstimator):
         return nearest[:, 0].astype(np.intp)
 
     def _check_options(self):
-        check_choice("balance", self.balance, BALANCES)
+        """Refuse unknown options; returns the present word for `balance`."""
+        balance = self.balance
+        if balance == "assign":
+            balance = "ab"
+            warnings.warn(
+                'balance="assign" is now called balance="ab", as partition="ab" is. '
+                "The old word will go.",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+        check_choice("balance", balance, BALANCES)
         check_count("max_iter", self.max_iter, 1, "20 suits most data.")
+        return balance
 
 
 def check_n_clusters(n_clusters, n_samples):

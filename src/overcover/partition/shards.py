@@ -266,7 +266,7 @@ class TwoLevelKMeans(EqualSizeKMeans):
             return np.empty(0, dtype=np.intp), rows, 0.0, 0
         kmeans = EqualSizeKMeans(
             int(shards.n_clusters[s]),
-            balance=self.balance,
+            balance="ab" if self.balance == "assign" else self.balance,
             max_iter=self.max_iter,
             n_jobs=1,
             random_state=int(shards.seeds[s]),
