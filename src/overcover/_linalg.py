@@ -276,6 +276,8 @@ def _few_column_norms_sq(packed, n, block, columns, norms_sq):
     would first copy A, which costs more than the product with a few columns. The result
     of one column does not depend on the others.
     """
+    # Not `compiled_loosely`: LLVM would add the squares in an order that depends on
+    # what the process has compiled before.
     n_columns, start, zero = len(columns), 0, packed.dtype.type(0)
     for top in range(0, n, block):
         bottom = min(top + block, n)

@@ -317,7 +317,7 @@ def check_groups(groups, X):
     if not is_complete:
         raise ValueError(
             "groups has missing values, or words beside numbers. Give every row a "
-            "group, of one type; a row that belongs to no other is a group of its own."
+            "group, of one type. A row that belongs to no other gets a separate one."
         )
     if numbers.max(initial=0) == 0:
         raise ValueError(
