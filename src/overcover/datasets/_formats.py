@@ -12,7 +12,7 @@ def read_mat(path, keys):
         try:
             arrays = loadmat(path)
         except NotImplementedError:  # how scipy says version 7.3
-            return read_h5(path, keys, "a MATLAB 7.3 file").T
+            return read_h5(path, keys, "a MATLAB 7.3 file")
     names = [name for name in arrays if not name.startswith("__")]
     value = arrays[pick(names, keys, path)]
     while isinstance(value, np.ndarray) and value.dtype == object and value.size == 1:
@@ -21,13 +21,13 @@ def read_mat(path, keys):
 
 
 def read_h5(path, keys, form="an HDF5 file"):
-    """The first of the keys in an HDF5 file."""
+    """The first of the keys in an HDF5 file, with the axes in MATLAB's order."""
     h5py = require("h5py", "data", f"To read {form}")
     with reading(path, form), h5py.File(path, "r") as file:
         value = file[pick(list(file), keys, path)]
         if value.dtype == h5py.ref_dtype and value.size == 1:
             value = file[value[()].item()]  # a cell of MATLAB
-        return np.asarray(value[()])
+        return np.asarray(value[()]).T
 
 
 def read_cdf(path, key):

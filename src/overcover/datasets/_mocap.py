@@ -1,7 +1,6 @@
 """Human motion: joints of HumanEva and Human3.6M, in millimetres and one order."""
 
 import re
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,84 +12,18 @@ from .._validation import check_choice, check_count
 from ..tables import check_path, near_names, read_npy, read_npz
 from ._formats import read_cdf, read_h5, read_mat
 
-# Readers of files by their ending, the preferred form first.
+# Readers of files by their ending, and the key of the joints; the preferred form first.
 HUMAN36M = {
     # As published: S1/MyPoseFeatures/D3_Positions/*.cdf, also turned into *.cdf.mat.
-    ".cdf": lambda file: read_cdf(file, "Pose"),
-    ".mat": lambda file: read_mat(file, "data"),
+    ".cdf": (read_cdf, "Pose"),
+    ".mat": (read_mat, "data"),
     # Of 3d-pose-baseline: S1/MyPoses/3D_positions/*.h5.
-    ".h5": lambda file: read_h5(file, "3D_positions").T,
+    ".h5": (read_h5, "3D_positions"),
 }
 # Of VideoPose3D's MATLAB script: Train/S1/Walking_1.mat; lost frames are NaN.
-HUMANEVA = {".mat": lambda file: read_mat(file, "poses_3d")}
-
-
-class Sequence(NamedTuple):
-    """One recording, not yet read."""
-
-    subject: str
-    action: str
-    read: Callable[[], Any]  # (n_frames, n_joints, 3), or rows of 3 * n_joints
-
-
-def sequences_of(path, readers):
-    """All sequences of an .npz of VideoPose3D, or of a folder of files."""
-    if path.is_dir():
-        return _files(path, readers)
-    if path.suffix.lower() != ".npz":
-        raise ValueError(
-            f"{str(path)!r} is neither an .npz nor a folder. Give the archive, or the "
-            "folder in which the subjects' folders are."
-        )
-    positions = read_npz(path, "positions_3d", pickled=True)
-    if not isinstance(positions, dict) or not all(
-        isinstance(part, dict) for part in positions.values()
-    ):
-        raise ValueError(
-            f"positions_3d in {str(path)!r} is not a dictionary from subject to action "
-            "to joints, as VideoPose3D writes it."
-        )
-    return [
-        Sequence(str(subject), str(action), partial(lambda joints: joints, joints))
-        for subject, actions in positions.items()
-        for action, joints in actions.items()
-    ]
-
-
-def _files(folder, readers):
-    """Sequences of the first form of which there are files in subjects' folders."""
-    for suffix in readers:
-        files = sorted(f for f in folder.rglob(f"*{suffix}") if _subject(folder, f))
-        if files:
-            break
-    else:
-        raise FileNotFoundError(
-            f"{str(folder)!r} holds no folders S1, S2, ... with {', '.join(readers)} "
-            f"files of joints.{near_names('S1', [p.name for p in folder.iterdir()])}"
-        )
-    # Beside the positions a subject has angles, camera views and other features.
-    files = [f for f in files if "." not in _action(f)]
-    places = {"d3_positions", "3d_positions"}
-    inside = [f for f in files if places & {p.lower() for p in f.parts}]
-    files, read = inside or files, readers[suffix]
-    return [Sequence(_subject(folder, f), _action(f), partial(read, f)) for f in files]
-
-
-def _action(file):
-    """The action in the name of a file, as VideoPose3D calls it."""
-    action = file.name.removesuffix(file.suffix).removesuffix(".cdf").replace("_", " ")
-    return action.replace("TakingPhoto", "Photo").replace("WalkingDog", "WalkDog")
-
-
-def _subject(folder, file):
-    """The subject in a path, with the split before it if there is one."""
-    parts = file.relative_to(folder).parts[:-1]
-    for i, part in enumerate(parts):
-        if re.fullmatch(r"S\d+", part):
-            split = i and parts[i - 1] in ("Train", "Validate", "Test")
-            return "/".join(parts[i - 1 : i + 1]) if split else part
-    return None
-
+HUMANEVA = {".mat": (read_mat, "poses_3d")}
+# A folder of a subject, with the split before it if there is one.
+SUBJECT = re.compile(r"(?<![^/])((Train/|Validate/|Test/)?S\d+)/")
 
 UNITS = {"mm": 1.0, "cm": 10.0, "m": 1000.0}
 # A person between crouching and jumping; anything else is a wrong unit.
@@ -152,9 +85,9 @@ def load_humaneva(
     >>> humaneva.joints.shape, humaneva.subject[:1].tolist(), humaneva.joint_names[:2]
     ((5, 15, 3), ['Train/S1'], ['pelvis', 'thorax'])
     """
-    path = check_path(path, sha256, folder=True)
-    sequences = _chosen(path, sequences_of(path, HUMANEVA), subjects, actions)
-    poses = _gather(path, sequences, every, root_relative, features, unit)
+    wanted = {"subject": subjects, "action": actions}
+    options = every, root_relative, features, unit
+    poses = _load(path, sha256, HUMANEVA, wanted, *options)
     if poses.joints.shape[1] == len(HUMANEVA_JOINTS):
         poses.joint_names = list(HUMANEVA_JOINTS)
     return poses
@@ -218,12 +151,9 @@ def load_human36m(
     ((3, 17, 3), [0, 2, 4], 'hip')
     """
     check_choice("joints", joints, ("moving", "all"))
-    path = check_path(path, sha256, folder=True)
-    sequences = sequences_of(path, HUMAN36M)
-    sequences = [s for s in sequences if (s.subject, s.action) != DAMAGED]
-    sequences = _chosen(path, sequences, subjects, actions)
-    only_moving = joints == "moving"
-    poses = _gather(path, sequences, every, root_relative, features, unit, only_moving)
+    wanted = {"subject": subjects, "action": actions}
+    options = every, root_relative, features, unit, joints == "moving"
+    poses = _load(path, sha256, HUMAN36M, wanted, *options)
     n_joints = poses.joints.shape[1]
     if n_joints == len(MOVING):
         poses.joint_names = list(MOVING.values())
@@ -237,26 +167,130 @@ def load_human36m(
     return poses
 
 
-def _chosen(path, sequences, subjects, actions):
+class Sequence(NamedTuple):
+    """One recording."""
+
+    subject: str
+    action: str
+    joints: Any  # (n_frames, n_joints, 3), rows of 3 * n_joints, or a reader of these
+
+
+def _load(
+    path, sha256, forms, wanted, every, root_relative, features, unit, moving=False
+):
+    """Joints of chosen sequences in mm, their origin, and features of the same rows."""
+    path = check_path(path, sha256, folder=True)
+    find = _in_folder if path.is_dir() else _in_archive
+    sequences = _chosen(path, find(path, forms), wanted)
+    check_count("every", every, advice="1 takes all frames.")
+    check_choice("unit", unit, ("auto", *UNITS))
+    if unit == "auto":
+        unit = "mm" if path.is_dir() else "m"
+    parts, frames, rows, n_frames = [], [], [], 0
+    for sequence in sequences:
+        joints = _read_joints(sequence, path)
+        if moving and joints.shape[1] == N_HUMAN36M:
+            joints = joints[:, list(MOVING)]
+        kept = np.arange(0, len(joints), every)
+        # Motion capture writes NaN where it lost a marker.
+        kept = kept[np.isfinite(joints[kept]).all(axis=(1, 2))]
+        parts.append(joints[kept])
+        frames.append(kept)
+        rows.append(n_frames + kept)
+        n_frames += len(joints)
+    counts = sorted({part.shape[1] for part in parts})
+    if len(counts) > 1:
+        raise ValueError(f"Sequences of {str(path)!r} differ in joints: {counts}.")
+    joints = np.concatenate(parts) * UNITS[unit]
+    if not len(joints):
+        raise ValueError(f"No frame of the chosen sequences of {str(path)!r} is whole.")
+    extent = float(np.median(np.ptp(joints, axis=1).max(axis=1)))
+    if not LEAST_EXTENT <= extent <= MOST_EXTENT:
+        raise ValueError(
+            f"With unit={unit!r} the people in {str(path)!r} measure {extent:.3g} mm "
+            "from end to end. Pass the unit of the file: 'mm', 'cm' or 'm'."
+        )
+    lengths = [len(part) for part in parts]
+    poses = Bunch(
+        joints=joints - joints[:, :1] if root_relative else joints,
+        subject=np.repeat([s.subject for s in sequences], lengths),
+        action=np.repeat([s.action for s in sequences], lengths),
+        frame=np.concatenate(frames),
+        joint_names=[f"joint_{j}" for j in range(counts[0])],
+    )
+    poses.target = poses.joints.reshape(len(joints), -1)
+    if features is not None:
+        poses.data = _read_features(features, np.concatenate(rows), n_frames)
+    return poses
+
+
+def _in_archive(path, _):
+    """All sequences of an .npz of VideoPose3D."""
+    if path.suffix.lower() != ".npz":
+        raise ValueError(
+            f"{str(path)!r} is neither an .npz nor a folder. Give the archive, or the "
+            "folder in which the subjects' folders are."
+        )
+    positions = read_npz(path, "positions_3d", pickled=True)
+    try:
+        return [
+            Sequence(str(subject), str(action), joints)
+            for subject, actions in positions.items()
+            for action, joints in actions.items()
+        ]
+    except AttributeError:
+        raise ValueError(
+            f"positions_3d in {str(path)!r} is not a dictionary from subject to action "
+            "to joints, as VideoPose3D writes it."
+        ) from None
+
+
+def _in_folder(folder, forms):
+    """Sequences of the first form of which there are files in subjects' folders."""
+    for suffix, (read, key) in forms.items():
+        sequences = []
+        for file in sorted(folder.rglob(f"*{suffix}")):
+            place = file.relative_to(folder).as_posix()
+            subject = SUBJECT.search(place)
+            # As VideoPose3D calls it.
+            action = file.name.removesuffix(suffix).removesuffix(".cdf")
+            action = action.replace("_", " ").replace("TakingPhoto", "Photo")
+            action = action.replace("WalkingDog", "WalkDog")
+            if subject:
+                joints = partial(read, file, key)
+                sequences.append((place, Sequence(subject[1], action, joints)))
+        if sequences:
+            break
+    else:
+        raise FileNotFoundError(
+            f"{str(folder)!r} holds no folders S1, S2, ... with {', '.join(forms)} "
+            f"files of joints.{near_names('S1', [p.name for p in folder.iterdir()])}"
+        )
+    # Beside the positions a subject has angles, camera views and other features.
+    named = [(place, s) for place, s in sequences if "." not in s.action]
+    inside = re.compile("(^|/)(d3|3d)_positions/", re.IGNORECASE)
+    return [s for place, s in named if inside.search(place)] or [s for _, s in named]
+
+
+def _chosen(path, sequences, choices):
     """Chosen sequences, in an order that does not depend on the form of the file."""
-    for role, wanted, names in (
-        ("subjects", subjects, {s.subject for s in sequences}),
-        ("actions", actions, {s.action for s in sequences}),
-    ):
+    sequences = [s for s in sequences if (s.subject, s.action) != DAMAGED]
+    chosen = sequences
+    for role, wanted in choices.items():
         if isinstance(wanted, str):
-            raise ValueError(f"{role}={wanted!r} must be a list, such as [{wanted!r}].")
+            raise ValueError(
+                f"{role}s={wanted!r} must be a list, such as [{wanted!r}]."
+            )
+        names = {getattr(s, role) for s in sequences}
         for name in wanted or ():
             if not any(_stands_for(name, known) for known in names):
                 raise ValueError(
-                    f"{role} has {name!r}, which {str(path)!r} does not hold."
+                    f"{role}s has {name!r}, which {str(path)!r} does not hold."
                     f"{near_names(name, names)}"
                 )
-    chosen = [
-        s
-        for s in sequences
-        if (subjects is None or s.subject in subjects)
-        and (actions is None or any(_stands_for(a, s.action) for a in actions))
-    ]
+        if wanted is not None:
+            known = {k for k in names if any(_stands_for(name, k) for name in wanted)}
+            chosen = [s for s in chosen if getattr(s, role) in known]
     if not chosen:
         raise ValueError(
             f"{str(path)!r} holds none of these actions of these subjects."
@@ -274,46 +308,10 @@ def _natural(name):
     return [(int(p), "") if p.isdigit() else (-1, p) for p in re.split(r"(\d+)", name)]
 
 
-def _gather(path, sequences, every, root_relative, features, unit, only_moving=False):
-    """Joints of sequences in mm, their origin, and features of the same rows."""
-    check_count("every", every, advice="1 takes all frames.")
-    check_choice("unit", unit, ("auto", *UNITS))
-    if unit == "auto":
-        unit = "mm" if path.is_dir() else "m"
-    parts, frames, rows, n_frames = [], [], [], 0
-    for sequence in sequences:
-        joints = _read_joints(sequence, path)
-        if only_moving and joints.shape[1] == N_HUMAN36M:
-            joints = joints[:, list(MOVING)]
-        kept = np.arange(0, len(joints), every)
-        # Motion capture writes NaN where it lost a marker.
-        kept = kept[np.isfinite(joints[kept]).all(axis=(1, 2))]
-        parts.append(joints[kept])
-        frames.append(kept)
-        rows.append(n_frames + kept)
-        n_frames += len(joints)
-    counts = sorted({part.shape[1] for part in parts})
-    if len(counts) > 1:
-        raise ValueError(f"Sequences of {str(path)!r} differ in joints: {counts}.")
-    joints = np.concatenate(parts) * UNITS[unit]
-    _check_size(joints, path, unit)
-    lengths = [len(part) for part in parts]
-    poses = Bunch(
-        joints=joints - joints[:, :1] if root_relative else joints,
-        subject=np.repeat([s.subject for s in sequences], lengths),
-        action=np.repeat([s.action for s in sequences], lengths),
-        frame=np.concatenate(frames),
-        joint_names=[f"joint_{j}" for j in range(counts[0])],
-    )
-    poses.target = poses.joints.reshape(len(joints), -1)
-    if features is not None:
-        poses.data = _read_features(features, np.concatenate(rows), n_frames)
-    return poses
-
-
 def _read_joints(sequence, path):
     """Joints of one sequence, shape (n_frames, n_joints, 3), float64."""
-    joints = np.asarray(sequence.read())
+    joints = sequence.joints
+    joints = np.asarray(joints() if callable(joints) else joints)
     if joints.ndim == 2 and joints.shape[1] % 3 == 0 and joints.shape[1]:
         joints = joints.reshape(len(joints), -1, 3)
     if joints.dtype.kind not in "iuf" or joints.ndim != 3 or joints.shape[2] != 3:
@@ -323,18 +321,6 @@ def _read_joints(sequence, path):
             "(n_frames, n_joints, 3)."
         )
     return joints.astype(np.float64)
-
-
-def _check_size(joints, path, unit):
-    """Refuse people who are too small or too large to be in this unit."""
-    if not len(joints):
-        raise ValueError(f"No frame of the chosen sequences of {str(path)!r} is whole.")
-    extent = float(np.median(np.ptp(joints, axis=1).max(axis=1)))
-    if not LEAST_EXTENT <= extent <= MOST_EXTENT:
-        raise ValueError(
-            f"With unit={unit!r} the people in {str(path)!r} measure {extent:.3g} mm "
-            "from end to end. Pass the unit of the file: 'mm', 'cm' or 'm'."
-        )
 
 
 def _read_features(features, rows, n_frames):

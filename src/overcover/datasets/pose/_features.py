@@ -11,11 +11,13 @@ Neither depends on place or brightness; the features of an empty image are zero.
 """
 
 import numpy as np
+from scipy.ndimage import binary_erosion
+from scipy.spatial.distance import cdist
+from scipy.special import softmax
 from sklearn.cluster import KMeans
 
 from ..._compiled import compiled
 from ..._parallel import one_thread_per_worker
-from ._silhouette import border_of
 
 N_ORIENTATIONS = 9
 N_POINTS = 100  # sampled along a border
@@ -87,39 +89,27 @@ def hog(images, n_rows, n_columns):
     return features
 
 
-@compiled
 def shape_contexts(image):
     """Shares of the other points by ring and direction, shape (n_points, 60)."""
-    ys, xs = border_of(image)
-    n_points = min(len(ys), N_POINTS)
-    contexts = np.zeros((n_points, N_RINGS * N_DIRECTIONS))
+    inside = image > 0
+    border = np.argwhere(inside & ~binary_erosion(inside))
+    n_points = min(len(border), N_POINTS)
     if n_points < 2:
-        return contexts
-    points = np.empty((n_points, 2))
-    for i in range(n_points):
-        k = i * len(ys) // n_points
-        points[i, 0], points[i, 1] = xs[k], ys[k]
-    total = 0.0
-    for i in range(n_points):
-        for j in range(i):
-            dx, dy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
-            total += np.sqrt(dx * dx + dy * dy)
-    mean = 2.0 * total / (n_points * (n_points - 1))
+        return np.zeros((n_points, N_RINGS * N_DIRECTIONS))
+    points = border[np.arange(n_points) * len(border) // n_points].astype(float)
+    dy, dx = np.moveaxis(points - points[:, None], -1, 0)
+    distances = np.sqrt(dx * dx + dy * dy)
+    distances /= distances.sum() / (n_points * (n_points - 1))
+    i, j = np.nonzero((distances > 0) & (distances < FARTHEST_RING))
     per_ring = N_RINGS / np.log(FARTHEST_RING / NEAREST_RING)
-    for i in range(n_points):
-        for j in range(n_points):
-            if i == j:
-                continue
-            dx, dy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
-            distance = np.sqrt(dx * dx + dy * dy) / mean
-            if distance >= FARTHEST_RING:
-                continue
-            ring = int(max(0.0, np.log(distance / NEAREST_RING) * per_ring))
-            ring = min(ring, N_RINGS - 1)
-            turn = np.arctan2(dy, dx) / (2 * np.pi) + 0.5
-            direction = int(turn * N_DIRECTIONS) % N_DIRECTIONS
-            contexts[i, ring * N_DIRECTIONS + direction] += 1.0 / (n_points - 1)
-    return contexts
+    rings = np.log(distances[i, j] / NEAREST_RING) * per_ring
+    rings = np.clip(rings, 0, N_RINGS - 1).astype(int)
+    turns = np.arctan2(dy[i, j], dx[i, j]) / (2 * np.pi) + 0.5
+    directions = (turns * N_DIRECTIONS).astype(int) % N_DIRECTIONS
+    shape = n_points, N_RINGS, N_DIRECTIONS
+    places = np.ravel_multi_index((i, rings, directions), shape)
+    shares = np.full(len(places), 1.0 / (n_points - 1))
+    return np.bincount(places, shares, np.prod(shape)).reshape(n_points, -1)
 
 
 def learn_codebook(images, random_state):
@@ -138,24 +128,12 @@ def learn_codebook(images, random_state):
     return means.cluster_centers_, float(np.sqrt(means.inertia_ / len(contexts)))
 
 
-@compiled
 def bag_of_shape_contexts(images, words, width):
     """Mean votes of the shape contexts of every image, shape (n_images, n_words)."""
     features = np.zeros((len(images), len(words)), dtype=np.float32)
-    words_t = np.ascontiguousarray(words.T)
-    votes, bag = np.empty(len(words)), np.empty(len(words))
-    for i in range(len(images)):
-        contexts = shape_contexts(images[i])
-        bag[:] = 0.0
-        for p in range(len(contexts)):
-            votes[:] = 0.0
-            for k in range(len(words_t)):
-                # Words innermost: they fill the vector lanes.
-                for w in range(len(votes)):
-                    votes[w] += (contexts[p, k] - words_t[k, w]) ** 2
-            nearest = votes.min()
-            votes[:] = np.exp(-0.5 * (votes - nearest) / (width * width))
-            bag += votes / votes.sum()
-        if len(contexts) > 0:
-            features[i] = bag / len(contexts)
+    for feature, image in zip(features, images):
+        contexts = shape_contexts(image)
+        if len(contexts):
+            votes = cdist(contexts, words, "sqeuclidean") / (-2.0 * width**2)
+            feature[:] = softmax(votes, axis=1).mean(axis=0)
     return features
