@@ -2,29 +2,18 @@
 
 import numpy as np
 
+from .tables import require
+
 # Ink that stands out against every lightness of `light_map`.
 INK, ACCENT, FAINT = "#111111", "#b5121b", "#8a8a8a"
 
 
-def require_matplotlib(caller):
-    """Refuse to draw without matplotlib; say how to get it."""
-    try:
-        import matplotlib  # noqa: F401, is it there?
-    except ImportError as error:
-        raise ImportError(
-            f"{caller} draws with matplotlib, which is not installed. Install the "
-            "extra: pip install 'overcover[plot]'."
-        ) from error
-
-
 def axes_for(ax, caller, *shape, **options):
     """`ax`, or axes of a new figure of pyplot for the display `caller`."""
-    if ax is not None:
-        return ax
-    require_matplotlib(caller)
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(*shape, **options)[1]
+    if ax is None:
+        pyplot = require("matplotlib.pyplot", "plot", caller)
+        ax = pyplot.subplots(*shape, **options)[1]
+    return ax
 
 
 def plain(text):

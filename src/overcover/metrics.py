@@ -68,9 +68,9 @@ def mean_joint_error(
     [5.0, 0.0]
     """
     check_count("n_dims", n_dims, advice="Joints in space have 3.")
-    Y_true = _as_joints(Y_true, "Y_true", n_dims)
-    Y_pred = _as_joints(Y_pred, "Y_pred", n_dims)
-    _check_same_shape(Y_true=Y_true, Y_pred=Y_pred)
+    Y_true = as_joints(Y_true, "Y_true", n_dims)
+    Y_pred = as_joints(Y_pred, "Y_pred", n_dims)
+    check_same_shape(Y_true=Y_true, Y_pred=Y_pred)
     return _mean(joint_distances(Y_true, Y_pred, n_dims), sample_weight, multioutput)
 
 
@@ -182,7 +182,7 @@ joint_error_scorer = make_scorer(mean_joint_error, greater_is_better=False)
 angle_error_scorer = make_scorer(mean_angle_error, greater_is_better=False)
 
 
-def _as_joints(Y, name, n_dims):
+def as_joints(Y, name, n_dims=3):
     """A finite array of shape (n_samples, n_joints, n_dims)."""
     Y = _as_numbers(Y, name)
     if Y.ndim == 2 and Y.shape[1] % n_dims == 0 and Y.shape[1]:
@@ -207,7 +207,7 @@ def _as_columns(**arrays):
             )
         # A column and a vector are the same outputs; two widths are not.
         arrays[name] = Y.reshape(len(Y), -1)
-    _check_same_shape(**arrays)
+    check_same_shape(**arrays)
     return tuple(arrays.values())
 
 
@@ -230,7 +230,7 @@ def _as_numbers(Y, name):
     return check_array(numbers, input_name=name, **options)
 
 
-def _check_same_shape(**arrays):
+def check_same_shape(**arrays):
     shapes = {name: Y.shape for name, Y in arrays.items()}
     if len(set(shapes.values())) > 1:
         text = ", ".join(f"{name} {shape}" for name, shape in shapes.items())

@@ -1,5 +1,7 @@
 """A cover as a picture: its rows, one subdomain, and the rows that subdomains share."""
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.sparse import csr_array
@@ -18,6 +20,7 @@ from .._drawing import (
 )
 from .._validation import check_choice, check_queries
 from ..explain import extent, names_of_features
+from ..tables import near_names
 
 KINDS = ("matrix", "graph", "sizes")
 # Lines from one subdomain of a graph: to the others that share most rows with it.
@@ -109,11 +112,16 @@ class CoverDisplay:
                 for word, share in zip(("first", "second"), shares)
             )
         else:
-            columns = [column_of(model, feature) for feature in features]
-            if len(columns) != 2:
-                raise ValueError(f"features={features!r} must name two columns of X.")
             names = names_of_features(model)
-            points, labels = X[:, columns], tuple(plain(names[i]) for i in columns)
+            known = dict(zip(range(-len(names), 0), names)) | dict(enumerate(names))
+            chosen = [known.get(feature, feature) for feature in features]
+            if missing := [name for name in chosen if name not in names]:
+                near = near_names(missing[0], names)
+                raise ValueError(f"There is no feature {missing[0]!r}.{near}")
+            if len(chosen) != 2:
+                raise ValueError(f"features={features!r} must name two columns of X.")
+            points = X[:, [names.index(name) for name in chosen]]
+            labels = tuple(map(plain, chosen))
         if subdomain is None:
             offsets = model.router_.means - model.router_.means.mean(axis=0)
             subdomain = int(np.argmin(np.sum(offsets**2, axis=1)))
@@ -176,20 +184,6 @@ def owners_of(cover):
     return owners
 
 
-def column_of(model, feature):
-    """Index of a column by name or index."""
-    names = names_of_features(model)
-    if isinstance(feature, str):
-        if feature not in names:
-            raise ValueError(
-                f"There is no feature {feature!r}. There are {', '.join(names[:20])}."
-            )
-        return names.index(feature)
-    if not -len(names) <= feature < len(names):
-        raise ValueError(f"feature {feature} must be below {len(names)}.")
-    return feature
-
-
 class OverlapDisplay:
     """Rows that subdomains share.
 
@@ -241,14 +235,10 @@ class OverlapDisplay:
         cover = model.cover_.compact()
         rows = np.concatenate(cover.members)
         ends = np.cumsum([0, *map(len, cover.members)])
-        n_samples = int(cover.n_owned.sum())
-        held = csr_array(
-            (np.ones(len(rows), dtype=np.int64), rows, ends),
-            shape=(len(cover.members), n_samples),
+        held = csr_array((np.ones(len(rows), dtype=np.int64), rows, ends))
+        display = cls(
+            held @ held.T, cover.n_owned, held.sum(axis=0), model.router_.means
         )
-        holders = np.bincount(rows, minlength=n_samples)
-        shared = (held @ held.T).tocsr()
-        display = cls(shared, cover.n_owned, holders, model.router_.means)
         return display.plot(kind, ax=ax)
 
     def plot(self, kind="matrix", ax=None):
@@ -337,12 +327,13 @@ def similar_first(share):
 def strongest_pairs(shared, sizes, n_lines):
     """Pairs of subdomains with many common rows, and shares of the smaller's rows."""
     strength = {}
-    for i in range(len(sizes)):
-        row = shared[[i]].tocoo()
-        others = row.coords[1] != i
-        columns, counts = row.coords[1][others], row.data[others]
-        for j in np.argsort(-counts, kind="stable")[:n_lines]:
-            k = int(columns[j])
+    for i, (start, end) in enumerate(pairwise(shared.indptr)):
+        columns, counts = shared.indices[start:end], shared.data[start:end]
+        order = np.argsort(-counts, kind="stable")
+        for j in order[columns[order] != i][:n_lines]:
+            k = columns[j]
             strength[min(i, k), max(i, k)] = counts[j] / min(sizes[i], sizes[k])
-    pairs = np.array(sorted(strength), dtype=np.intp).reshape(-1, 2)
-    return pairs, np.array([strength[i, k] for i, k in pairs])
+    pairs = sorted(strength)
+    return np.array(pairs, np.intp).reshape(-1, 2), np.array(
+        [*map(strength.get, pairs)]
+    )

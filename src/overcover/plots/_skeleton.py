@@ -4,6 +4,7 @@ import numpy as np
 
 from .._drawing import ACCENT, INK, axes_for
 from .._validation import check_choice, check_count
+from ..metrics import as_joints, check_same_shape, joint_distances
 
 # How the axes of the data are drawn, the last one upwards.
 UPWARDS = {"x": (1, 2, 0), "y": (2, 0, 1), "z": (0, 1, 2)}
@@ -55,7 +56,7 @@ class SkeletonDisplay:
             )
         self.errors = None
         if predicted is not None:
-            self.errors = np.linalg.norm(predicted - true, axis=2).mean(axis=1)
+            self.errors = joint_distances(true, predicted).mean(axis=1)
 
     @classmethod
     def from_predictions(
@@ -74,20 +75,15 @@ class SkeletonDisplay:
             Rows to draw; None takes `n_frames` of them, evenly spaced.
         n_frames : int, default=4
         """
-        Y = as_joints(Y)
-        check_count("n_frames", n_frames, 1)
+        Y = as_joints(Y, "Y")
+        check_count("n_frames", n_frames)
         if frames is None:
-            count = min(n_frames, len(Y))
-            frames = np.linspace(0, len(Y) - 1, count).round().astype(np.intp)
+            frames = np.linspace(0, len(Y) - 1, min(n_frames, len(Y))).round()
         frames = np.asarray(frames, dtype=np.intp)
         predicted = None
         if Y_predicted is not None:
-            predicted = as_joints(Y_predicted)
-            if predicted.shape != Y.shape:
-                raise ValueError(
-                    f"Y_predicted holds {predicted.shape[:2]} rows and joints, Y "
-                    f"{Y.shape[:2]}. Give predictions for the same rows."
-                )
+            predicted = as_joints(Y_predicted, "Y_predicted")
+            check_same_shape(Y=Y, Y_predicted=predicted)
             predicted = predicted[frames]
         return cls(Y[frames], predicted, bones, frames, up).plot(ax=ax)
 
@@ -104,7 +100,7 @@ class SkeletonDisplay:
         n_frames = len(self.true)
         # Axes in space are square and a pose is tall: let their margins overlap.
         margins = {"left": 0.0, "bottom": 0.06, "right": 1.0, "top": 0.88}
-        options = {"subplot_kw": {"projection": "3d"}, "squeeze": False}
+        options = {"subplot_kw": {"projection": "3d"}}
         options |= {"gridspec_kw": {**margins, "wspace": -0.2}}
         options |= {"figsize": (2.5 * n_frames + 0.8, 4.2)}
         ax = axes_for(ax, "SkeletonDisplay", 1, n_frames, **options)
@@ -116,27 +112,29 @@ class SkeletonDisplay:
         self.figure_ = self.ax_[0].figure
         solid = {"color": INK, "ls": "-", "marker": "o", "lw": 2.2}
         dashed = {"color": ACCENT, "ls": (0, (2.2, 1.2)), "marker": "s", "lw": 1.5}
-        self.true_, self.predicted_ = [], []
+        self.true_ = self._draw(self.true, "true", solid)
+        self.predicted_ = self._draw(self.predicted, "predicted", dashed)
         for i, axes in enumerate(self.ax_):
-            self.true_.append(self._draw(axes, self.true[i], "true", solid))
-            if self.predicted is not None:
-                lines = self._draw(axes, self.predicted[i], "predicted", dashed)
-                self.predicted_.append(lines)
-            self._frame(axes, i, elevation, azimuth)
+            self._frame(axes, i)
+            axes.view_init(elev=elevation, azim=azimuth)
         handles = [lines[0] for lines in (self.true_[0], *self.predicted_[:1]) if lines]
         if handles:
             options = {"loc": "lower center", "ncols": 2, "frameon": False}
             self.figure_.legend(handles=handles, **options)
         return self
 
-    def _draw(self, axes, pose, name, look):
-        pose = pose[:, UPWARDS[self.up]]
-        lines = [axes.plot(*pose[bone].T, ms=3.5, **look)[0] for bone in self.bones]
-        for line in lines[:1]:  # one entry of a legend for all bones
-            line.set_label(name)
-        return lines
+    def _draw(self, poses, name, look):
+        """Lines of the bones of each frame, with a label for the legend."""
+        look = {"ms": 3.5, "label": name, **look}
+        return [
+            [
+                axes.plot(*pose[bone][:, UPWARDS[self.up]].T, **look)[0]
+                for bone in self.bones
+            ]
+            for axes, pose in zip(self.ax_, () if poses is None else poses)
+        ]
 
-    def _frame(self, axes, i, elevation, azimuth):
+    def _frame(self, axes, i):
         """One box for true and predicted, as wide as high as deep; no clutter."""
         poses = [part[i] for part in (self.true, self.predicted) if part is not None]
         joints = np.concatenate(poses)[:, UPWARDS[self.up]]
@@ -149,22 +147,8 @@ class SkeletonDisplay:
             getattr(axes, f"{axis}axis").set_ticklabels([])
             getattr(axes, f"{axis}axis").set_tick_params(length=0)
         axes.set_box_aspect(extent, zoom=1.05)
-        axes.view_init(elev=elevation, azim=azimuth)
         title = f"row {self.frames[i]}"
         if self.errors is not None:
             title += f"\nmean error {self.errors[i]:.3g}"
         axes.set_title(title, y=1.05)
         axes.patch.set_visible(False)
-
-
-def as_joints(Y):
-    """Poses as an array of shape (n_rows, n_joints, 3)."""
-    Y = np.asarray(Y, dtype=np.float64)
-    if Y.ndim == 2 and Y.shape[1] and Y.shape[1] % 3 == 0:
-        return Y.reshape(len(Y), -1, 3)
-    if Y.ndim == 3 and Y.shape[2] == 3:
-        return Y
-    raise ValueError(
-        f"Poses of shape {Y.shape} must have shape (n_rows, n_joints, 3), or (n_rows, "
-        "3 * n_joints) with x, y, z of one joint after the other."
-    )

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._drawing import require_matplotlib
 from .._validation import check_observed, check_queries
 from ..advice import Assessment, Finding, assess, findings, names_of_outputs, with_notes
 from ..alone import as_cover
 from ..explain import names_of_features
 from ..regressor import OverlappingCoverRegressor
+from ..tables import require
 from . import _answers, _model
 from ._page import page
 
@@ -78,7 +78,7 @@ def write_report(
     ...     path.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
     """
-    require_matplotlib("write_report")
+    require("matplotlib", "plot", "write_report")
     subject = make_subject(model, X, y, X_test, y_test, dates)
     sections = [
         ("summary", "Summary", _model.summary(subject)),

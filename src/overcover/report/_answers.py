@@ -5,7 +5,6 @@ import numpy as np
 from .._drawing import FAINT, INK, plain, thinned
 from .._markup import number, percent
 from ..plots import CalibrationDisplay
-from ._model import MOST_COLUMNS, rest_of
 from ._page import new_axes, paragraph, picture, side_by_side, table
 
 PROMISED = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -30,9 +29,8 @@ def sections(subject):
         return
     n_subdomains = subject.model.n_subdomains_
     yield "queries", "Test rows and subdomains", queries(test, n_subdomains)
-    parts = [by_output(test), rest_of(len(test.names), "output")]
-    parts += [observed_against_predicted(test), by_subdomain(test)]
-    yield "errors", "Errors", "\n".join(filter(None, parts))
+    parts = by_output(test), observed_against_predicted(test), by_subdomain(test)
+    yield "errors", "Errors", "\n".join(parts)
     if test.std is not None:
         yield "intervals", "Intervals", intervals(test)
     yield "worst", "The worst predictions", worst(test)
@@ -89,7 +87,7 @@ def queries(test, n_subdomains):
 def by_output(test):
     """Root mean squared error and its relatives, the worst output first."""
     error, r2, held = test.Y - test.mean, test.r2(), test.held()
-    order = np.argsort(r2, kind="stable")[:MOST_COLUMNS]
+    order = np.argsort(r2, kind="stable")
     columns = {
         "output": [test.names[j] for j in order],
         "RMSE": np.sqrt(np.mean(error**2, axis=0))[order],
@@ -99,7 +97,7 @@ def by_output(test):
     }
     if held is not None:
         columns[HOLD] = map(percent, held.mean(axis=0)[order])
-    return table(columns, "Errors by output, the worst first")
+    return table(columns, "Errors by output, the worst first", of="output")
 
 
 def observed_against_predicted(test):

@@ -11,8 +11,6 @@ from ..explain import extent
 from ..plots import CoverDisplay, OverlapDisplay
 from ._page import facts, new_axes, paragraph, picture, side_by_side, table
 
-# Lines of a table of columns; more are summed up in a sentence.
-MOST_COLUMNS = 20
 # A picture of more subdomains than this would be grey.
 MOST_IN_MATRIX = 1500
 
@@ -58,64 +56,56 @@ def show_findings(findings, is_tested):
 
 def data(subject):
     """Ranges of the columns, and how fast outputs change along them."""
-    X, Y, scales = subject.X, subject.Y, subject.model.length_scales_
+    model, X, scales = subject.model, subject.X, subject.model.length_scales_
     spread = X.std(axis=0) / scales
-    lines = []
-    for i in np.argsort(-spread, kind="stable")[:MOST_COLUMNS]:
-        name = subject.features[i]
-        ranges = in_words(scales[i], X[:, i], name in subject.dates)
-        lines.append([name, number(spread[i], 3), *ranges])
-    # The spread stands first: on a phone the rest is out of sight.
-    words = ["least", "mean", "most", "standard deviation"]
-    header = ["input", "spread", "length scale", *words]
-    ranges = [values[:MOST_COLUMNS] for values in statistics(Y)]
-    outputs = {"output": subject.outputs[:MOST_COLUMNS], **dict(zip(words, ranges))}
+    order = np.argsort(-spread, kind="stable")
+    in_days = np.isin(subject.features, list(subject.dates))[order]
+    inputs = {
+        # The spread stands first: on a phone the rest is out of sight.
+        "input": [subject.features[i] for i in order],
+        "spread": [number(s, 3) for s in spread[order]],
+        "length scale": days(scales[order], in_days),
+        **statistics(X[:, order]),
+    }
+    for word in ("least", "mean", "most"):
+        inputs[word] = dates(inputs[word], in_days)
+    inputs["standard deviation"] = days(inputs["standard deviation"], in_days)
     parts = [
-        encoding(subject.model),
         paragraph(
             "The spread of an input is its standard deviation in units of the "
             "machine's length scale: how often the outputs may turn along it. An input "
             "of small spread can still matter, because outputs can follow it steadily; "
             "findings name inputs that make no difference. The widest stand first."
         ),
-        table(dict(zip(header, zip(*lines))), "Inputs"),
-        rest_of(X.shape[1], "input"),
-        table(outputs, "Outputs"),
-        rest_of(Y.shape[1], "output"),
+        table(inputs, "Inputs", of="input"),
+        table(
+            {"output": subject.outputs, **statistics(subject.Y)}, "Outputs", of="output"
+        ),
     ]
-    return "\n".join(filter(None, parts))
-
-
-def encoding(model):
-    """How the columns of a table became inputs; empty where all were numbers."""
-    if not hasattr(model, "encoder_"):
-        return ""
-    names, texts = zip(*model.encoder_.describe())
-    rest = rest_of(len(names), "column")
-    shown = {"column": names[:MOST_COLUMNS], "encoded as": texts[:MOST_COLUMNS]}
-    return table(shown, "Columns of the table", words=True) + rest
+    if hasattr(model, "encoder_"):
+        names, texts = zip(*model.encoder_.describe())
+        columns = {"column": names, "encoded as": texts}
+        parts.insert(0, table(columns, "Columns of the table", True, of="column"))
+    return "\n".join(parts)
 
 
 def statistics(values):
-    """Least, mean, most, standard deviation, along the first axis."""
-    return [function(values, axis=0) for function in (np.min, np.mean, np.max, np.std)]
+    """Of each column."""
+    return {
+        "least": values.min(axis=0),
+        "mean": values.mean(axis=0),
+        "most": values.max(axis=0),
+        "standard deviation": values.std(axis=0),
+    }
 
 
-def in_words(scale, values, is_date=False):
-    """Length scale, least, mean, most and standard deviation of an input."""
-    *places, deviation = statistics(values)
-    if not is_date:
-        return [number(value) for value in (scale, *places, deviation)]
-    dates = [str(np.datetime64(0, "D") + int(np.floor(day))) for day in places]
-    return [f"{number(scale)} days", *dates, f"{number(deviation)} days"]
+def days(values, in_days):
+    return [number(v) + " days" * bool(d) for v, d in zip(values, in_days)]
 
 
-def rest_of(count, word):
-    """A sentence on the rows that a table leaves out; empty where there are none."""
-    rest = count - MOST_COLUMNS
-    if rest <= 0:
-        return ""
-    return paragraph(f"Not shown: {number(rest)} more {word}{'s' if rest > 1 else ''}.")
+def dates(values, in_days):
+    start = np.datetime64(0, "D")
+    return [str(start + int(np.floor(v))) if d else v for v, d in zip(values, in_days)]
 
 
 def cover(subject):
@@ -186,22 +176,16 @@ def settings(subject):
         micro = 1e6 * test.seconds / len(test.Y)
         seconds["predicting the test rows"] = f"{test.seconds:.2f}"
         seconds["the same per row, in microseconds"] = number(micro, 3)
-    versions = {
-        "overcover": __version__,
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
-
-    def columns(first, second, pairs):
-        return {first: pairs, second: map(str, pairs.values())}
-
-    tables = [
-        table(columns("option", "value", options), "Options", words=True),
-        table(columns("what", "value", results), "Found in training", words=True),
-        table(columns("package", "version", versions), "Versions", words=True),
-    ]
-    if seconds:
-        tables.insert(2, table(columns("stage", "seconds", seconds), "Timings"))
-    return "\n".join(tables)
+    versions = {"overcover": __version__, "Python": platform.python_version()}
+    versions |= {"NumPy": np.__version__, "SciPy": scipy.__version__}
+    versions["scikit-learn"] = sklearn.__version__
+    return "\n".join(
+        table({first: pairs, second: map(str, pairs.values())}, caption, words)
+        for first, second, pairs, caption, words in (
+            ("option", "value", options, "Options", True),
+            ("what", "value", results, "Found in training", True),
+            ("stage", "seconds", seconds, "Timings", False),
+            ("package", "version", versions, "Versions", True),
+        )
+        if pairs
+    )

@@ -7,6 +7,9 @@ from string import Template
 
 from .._markup import element, escape, html_table, number
 
+# Lines of a table of columns; more are summed up in a sentence.
+MOST_LINES = 20
+
 
 def page(title, sections):
     """The whole document; sections have an address, a title and a body of HTML."""
@@ -36,17 +39,27 @@ def paragraph(text):
     return element("p", text)
 
 
-def table(columns, caption, words=False):
-    """A table that scrolls, from columns by heading: texts, or numbers."""
+def table(columns, caption, words=False, of=None):
+    """A table that scrolls, from columns by heading: texts, or numbers.
+
+    Of a table `of` inputs or the like, only the first lines are shown.
+    """
+    lines = list(zip(*columns.values()))
+    rest = max(0, len(lines) - MOST_LINES) if of else 0
     cells = (
-        [c if isinstance(c, str) else number(c) for c in x] for x in columns.values()
+        [cell if isinstance(cell, str) else number(cell) for cell in line]
+        for line in lines[: len(lines) - rest]
     )
-    text = html_table(columns, zip(*cells), caption)
+    text = html_table(columns, cells, caption)
     if words:
         text = text.replace("<table>", '<table class="words">', 1)
     # What scrolls must be reachable by keyboard, and have a name.
     label = f'role="region" tabindex="0" aria-label="{escape(caption)}"'
-    return f'<div class="table" {label}>\n{text}\n</div>'
+    text = f'<div class="table" {label}>\n{text}\n</div>'
+    if rest:
+        plural = "s" if rest > 1 else ""
+        text += "\n" + paragraph(f"Not shown: {number(rest)} more {of}{plural}.")
+    return text
 
 
 def facts(pairs):
@@ -68,15 +81,14 @@ def new_axes(height=4.6):
 def picture(figure, alt, caption, is_dense=False):
     """A drawn figure, inside the page; `alt` is for people who do not see it."""
     file = io.BytesIO()
-    if is_dense:  # many points take less space as a bitmap
-        kind = "png"
-        figure.savefig(file, format="png", bbox_inches="tight", dpi=150)
-    else:
-        kind = "svg+xml"
-        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
+    # Many points take less space as a bitmap.
+    options = {"dpi": 150} if is_dense else {"metadata": {"Date": None}}
+    kind = "png" if is_dense else "svg"
+    figure.savefig(file, format=kind, bbox_inches="tight", **options)
     data = base64.b64encode(file.getvalue()).decode("ascii")
+    media = {"png": "image/png", "svg": "image/svg+xml"}[kind]
     return (
-        f'<figure><img src="data:image/{kind};base64,{data}" alt="{escape(alt)}">'
+        f'<figure><img src="data:{media};base64,{data}" alt="{escape(alt)}">'
         f"{element('figcaption', caption)}</figure>"
     )
 
