@@ -36,8 +36,9 @@ def test_numbers_and_lists_in_words():
     assert explain.in_words(np.array([0.5]), np.array([0.1])) == "0.5 +- 0.1"
     assert explain.in_words(np.array([1.0]), None) == "1"
     assert explain.extent([79, 80]) == "79 to 80" and explain.extent([80, 80]) == "80"
-    dates = _model.in_words(30.0, np.array([17531.0, 17533.0]), is_date=True)
-    assert dates == ["30 days", "2017-12-31", "2018-01-01", "2018-01-02", "1 days"]
+    in_days = [True, False]
+    assert _model.dates([17531.5, 2.5], in_days) == ["2017-12-31", 2.5]
+    assert _model.days([30.0, 2.5], in_days) == ["30 days", "2.5"]
     assert advice.worst_of(0.1, advice.OUTSIDE) == "warning"
     assert advice.worst_of(0.001, advice.OUTSIDE) is None
 

@@ -8,11 +8,11 @@ from .tables import require
 INK, ACCENT, FAINT = "#111111", "#b5121b", "#8a8a8a"
 
 
-def axes_for(ax, caller, *shape, **options):
+def axes_for(ax, caller, **options):
     """`ax`, or axes of a new figure of pyplot for the display `caller`."""
     if ax is None:
         pyplot = require("matplotlib.pyplot", "plot", caller)
-        ax = pyplot.subplots(*shape, **options)[1]
+        ax = pyplot.subplots(**options)[1]
     return ax
 
 

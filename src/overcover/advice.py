@@ -1,7 +1,7 @@
 """Advice about a fitted model, its data and its predictions."""
 
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,12 +59,7 @@ class Assessment(NamedTuple):
         """Which observations lie in their interval; None where there are none."""
         if self.std is None:
             return None
-        below, above = self.beyond(coverage)
-        return ~(below | above)
-
-    def beyond(self, coverage=COVERAGE):
-        """Which observations lie below and above their interval, two arrays."""
-        return self.outcomes.beyond(self.Y, coverage)
+        return ~np.logical_or(*self.outcomes.beyond(self.Y, coverage))
 
 
 def assess(model, X, y):
@@ -76,31 +71,17 @@ def assess(model, X, y):
     model = as_cover(model)
     X = check_queries(model, X)
     has_variance = model.machine_.has_variance
-    parts: list[Any] = []
-    seconds, start = 0.0, time.perf_counter()
-    for rows, consultation in rounds(panel_of(model), X, has_variance):
-        prediction = consultation.prediction()
-        seconds += time.perf_counter() - start
-        home = consultation.homes()
-        parts.append((*prediction, home, remoteness(model, X[rows], home)))
-        start = time.perf_counter()
-    means, stds, homes, remote = zip(*parts)
-    std = np.concatenate(stds) if has_variance else None
     start = time.perf_counter()
+    all_rounds = rounds(panel_of(model), X, has_variance)
+    parts = [(*round_.prediction(), round_.homes()) for _, round_ in all_rounds]
+    means, stds, homes = zip(*parts)
+    std = np.concatenate(stds) if has_variance else None
     outcomes = model._outcomes(Prediction(np.concatenate(means), std))
     mean, std = outcomes.moments()
-    seconds += time.perf_counter() - start
-    Y = check_observed(y, mean)
-    return Assessment(
-        Y,
-        mean,
-        std,
-        np.concatenate(homes),
-        np.concatenate(remote),
-        names_of_outputs(y, Y),
-        seconds,
-        outcomes,
-    )
+    seconds = time.perf_counter() - start
+    Y, home = check_observed(y, mean), np.concatenate(homes)
+    far, names = remoteness(model, X, home), names_of_outputs(y, Y)
+    return Assessment(Y, mean, std, home, far, names, seconds, outcomes)
 
 
 def advise(model, X=None, y=None, X_test=None, y_test=None):
@@ -146,8 +127,8 @@ model. GP alone does the same.
 def findings(model, X=None, y=None, assessment=None):
     """`advise` for checked rows, and test rows that are predicted already."""
     about_model = about_variance if is_alone(model) else about_cover
-    texts = [*about_model(model), *about_noise(model), *about_rows(model)]
-    texts += [*about_learning(model), *about_growth(model), *about_scale(model)]
+    subjects = about_model, about_noise, about_rows, about_learning, about_growth
+    texts = [text for about in (*subjects, about_scale) for text in about(model)]
     if X is not None:
         texts += about_inputs(model, X)
     if y is not None:
@@ -267,8 +248,8 @@ def about_rows(model):
     if not model.machine_.is_robust_:
         return
     places = map(model.machine_.contradicted, model.states_)
-    members = [rows[i] for rows, i in zip(model.cover_.members, places)]
-    rows = np.sort(np.concatenate(members))
+    pairs = zip(model.cover_.members, places)
+    rows = np.sort(np.concatenate([members[i] for members, i in pairs]))
     if len(rows):
         yield (
             f"warning: The outputs of {number(len(rows))} rows look like outliers: "
@@ -282,8 +263,7 @@ def about_learning(model):
     promise = getattr(model, "promise_", None)
     if promise is None or promise.n_rows < FEW_LEARNED:
         return
-    gap = STANDARD_ERRORS * np.sqrt(COVERAGE * (1 - COVERAGE) / promise.n_rows)
-    if promise.within < COVERAGE - max(gap, LEAST_GAP):
+    if promise.within < COVERAGE - dishonest_gap(promise.n_rows):
         yield (
             f"warning: Of the last {number(promise.n_rows)} rows that the model has "
             f"learned, 95 % intervals held only {percent(promise.within)} beforehand, "
@@ -337,11 +317,10 @@ def about_answers(model, assessment):
             "first: it may be a wrong measurement."
         )
     yield from about_subdomains(model, assessment, error_sq, spread)
-    held = assessment.held()
-    if held is not None:
+    if assessment.std is not None:
         varied = np.flatnonzero(spread > 0)
-        names = [names[j] for j in varied]
-        yield from about_intervals(held.mean(axis=0)[varied], n_queries, names)
+        observed = assessment.held().mean(axis=0)[varied]
+        yield from about_intervals(observed, n_queries, [names[j] for j in varied])
 
 
 def about_subdomains(model, assessment, error_sq, spread):
@@ -366,8 +345,7 @@ def about_subdomains(model, assessment, error_sq, spread):
 
 def about_intervals(observed, n_queries, names):
     """Intervals that hold more or less than they promise."""
-    error = np.sqrt(COVERAGE * (1 - COVERAGE) / n_queries)
-    gap = max(STANDARD_ERRORS * error, LEAST_GAP)
+    gap = dishonest_gap(n_queries)
     narrow, wide = observed < COVERAGE - gap, observed > COVERAGE + gap
     if narrow.any():
         severity = "problem" if observed.min() < 0.8 else "warning"
@@ -384,10 +362,14 @@ def about_intervals(observed, n_queries, names):
         )
 
 
+def dishonest_gap(n_rows):
+    """The difference of coverages that chance and small faults do not explain."""
+    return max(STANDARD_ERRORS * np.sqrt(COVERAGE * (1 - COVERAGE) / n_rows), LEAST_GAP)
+
+
 def worst_of(share, thresholds):
     """The worst severity whose threshold a share passes; None if it passes none."""
-    passed = [word for word in SEVERITIES if share > thresholds.get(word, np.inf)]
-    return passed[0] if passed else None
+    return next((s for s in SEVERITIES if share > thresholds.get(s, np.inf)), None)
 
 
 def listed(names, chosen, most=5):

@@ -10,6 +10,7 @@ cover* if
 
 import warnings
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -78,13 +79,13 @@ class Explanation:
     measure: str
     means: np.ndarray
     remoteness: float
-    std: np.ndarray | None = None
-    posterior_variances: np.ndarray | None = None
-    stds: np.ndarray | None = None
-    neighbors: np.ndarray | None = None
-    neighbor_distances: np.ndarray | None = None
-    neighbor_targets: np.ndarray | None = None
-    neighbor_seen: np.ndarray | None = None
+    std: Any = None  # this and the next are arrays, or None
+    posterior_variances: Any = None
+    stds: Any = None
+    neighbors: Any = None
+    neighbor_distances: Any = None
+    neighbor_targets: Any = None
+    neighbor_seen: Any = None
 
     @property
     def doubts(self):
@@ -142,7 +143,6 @@ class Explanation:
                 "the query lies outside the cover, where these rows have little "
                 "weight, and the prediction returns to the mean of the subdomain."
             )
-        assert self.neighbor_distances is not None
         if self.neighbor_distances[0] > 1:
             return (
                 "none of them is within a length scale of the query, so many rows "
@@ -161,23 +161,24 @@ class Explanation:
 
     def _answers(self):
         """Header and rows of the table of answers."""
-        parts: Any = self.posterior_variances, self.stds
-        none = [None] * len(self.subdomains)
-        variances, stds = (none if part is None else part for part in parts)
-        answers = map(in_words, self.means, stds)
-        votes = [percent(vote.mean()) for vote in self.votes]
-        measured = map(number, self.distances), map(number, variances)
         header = ["subdomain", "vote", "distance", "posterior variance", "answer"]
-        return header, list(zip(map(str, self.subdomains), votes, *measured, answers))
+        none = repeat(None)
+        return header, zip(
+            map(str, self.subdomains),
+            [percent(vote.mean()) for vote in self.votes],
+            map(number, self.distances),
+            map(number, none if self.std is None else self.posterior_variances),
+            map(in_words, self.means, none if self.std is None else self.stds),
+        )
 
     def _near(self):
         """Header and rows of the table of training rows."""
-        near: Any = self.neighbors, self.neighbor_distances, self.neighbor_targets
-        near += (self.neighbor_seen,)
-        return ["row", "distance", "target", "held by a voter"], [
-            [str(i), number(distance), numbers(target), "yes" if is_held else "no"]
-            for i, distance, target, is_held in zip(*near)
-        ]
+        return ["row", "distance", "target", "held by a voter"], zip(
+            map(str, self.neighbors),
+            map(number, self.neighbor_distances),
+            map(numbers, self.neighbor_targets),
+            np.where(self.neighbor_seen, "yes", "no"),
+        )
 
     def _parts(self):
         """Pairs of a title and a text or a table: what both renderings show."""
@@ -256,32 +257,30 @@ def _pages(model, X, consultation, n_neighbors):
     remote = remoteness(model, X, consultation.homes())
     names = names_of_features(model)
     for q, x in enumerate(X):
-        candidates = np.flatnonzero(route.subdomains[q] >= 0)
-        subdomains, votes = route.subdomains[q, candidates], weights[q, candidates]
-        stds = None if variances is None else np.sqrt(variances[q, candidates])
-        answer = Prediction(answers.mean[q, candidates], stds)
-        means, stds = model._outcomes(answer).moments()
-        optional = {}
-        if std is not None:
-            optional["std"], optional["stds"] = std[q], stds
-            optional["posterior_variances"] = answers.posterior[q, candidates, 0]
+        among = q, np.flatnonzero(route.subdomains[q] >= 0)
+        subdomains, votes = route.subdomains[among], weights[among]
+        stds = None if variances is None else np.sqrt(variances[among])
+        means, stds = model._outcomes(Prediction(answers.mean[among], stds)).moments()
+        neighbors = {}
         if near is not None:
-            rows, optional["neighbor_distances"], targets = (part[q] for part in near)
-            optional["neighbors"], optional["neighbor_targets"] = rows, targets
+            neighbors = {name: part[q] for name, part in near.items()}
             voters = subdomains[votes.max(axis=1) > 0]
             members = np.concatenate([model.cover_.members[k] for k in voters])
-            optional["neighbor_seen"] = np.isin(rows, members)
+            neighbors["neighbor_seen"] = np.isin(neighbors["neighbors"], members)
         yield Explanation(
             query=x,
             names=names,
             mean=mean[q],
+            std=None if std is None else std[q],
             subdomains=subdomains,
             votes=np.broadcast_to(votes, means.shape).copy(),
-            distances=route.distances[q, candidates],
+            distances=route.distances[among],
             measure=measure,
+            posterior_variances=None if std is None else answers.posterior[among][:, 0],
             means=means,
+            stds=stds,
             remoteness=float(remote[q]),
-            **optional,
+            **neighbors,
         )
 
 
@@ -343,10 +342,8 @@ def nearest_rows(model, X, n_neighbors):
     Z = X / model.length_scales_
     # Distance, row, subdomain, and place in it: of the nearest so far.
     nearest = np.empty((4, len(X), 0))
-    for k, (members, n_owned) in enumerate(
-        zip(model.cover_.members, model.cover_.n_owned)
-    ):
-        rows = rows_in_metric(model, k)
+    for k, members in enumerate(model.cover_.members):
+        rows, n_owned = rows_in_metric(model, k), model.cover_.n_owned[k]
         if rows is None:
             return None
         owned = rows[:n_owned]
@@ -362,4 +359,5 @@ def nearest_rows(model, X, n_neighbors):
     for k, where in grouped(owners):
         recalled = model.machine_.recall(model.states_[k])
         targets[where] = model.target_.inverse(recalled.outputs(places[where]))
-    return rows, nearest[0], targets
+    names = "neighbors", "neighbor_distances", "neighbor_targets"
+    return dict(zip(names, (rows, nearest[0], targets)))

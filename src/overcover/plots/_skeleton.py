@@ -100,10 +100,14 @@ class SkeletonDisplay:
         n_frames = len(self.true)
         # Axes in space are square and a pose is tall: let their margins overlap.
         margins = {"left": 0.0, "bottom": 0.06, "right": 1.0, "top": 0.88}
-        options = {"subplot_kw": {"projection": "3d"}}
-        options |= {"gridspec_kw": {**margins, "wspace": -0.2}}
-        options |= {"figsize": (2.5 * n_frames + 0.8, 4.2)}
-        ax = axes_for(ax, "SkeletonDisplay", 1, n_frames, **options)
+        ax = axes_for(
+            ax,
+            "SkeletonDisplay",
+            ncols=n_frames,
+            subplot_kw={"projection": "3d"},
+            gridspec_kw={**margins, "wspace": -0.2},
+            figsize=(2.5 * n_frames + 0.8, 4.2),
+        )
         self.ax_ = np.asarray(ax, dtype=object).ravel()
         if len(self.ax_) != n_frames:
             raise ValueError(
@@ -119,8 +123,8 @@ class SkeletonDisplay:
             axes.view_init(elev=elevation, azim=azimuth)
         handles = [lines[0] for lines in (self.true_[0], *self.predicted_[:1]) if lines]
         if handles:
-            options = {"loc": "lower center", "ncols": 2, "frameon": False}
-            self.figure_.legend(handles=handles, **options)
+            look = {"ncols": 2, "frameon": False}
+            self.figure_.legend(handles=handles, loc="lower center", **look)
         return self
 
     def _draw(self, poses, name, look):

@@ -156,11 +156,12 @@ def intervals(test):
         np.mean(np.subtract(*test.outcomes.interval(level)[::-1]) / deviations(test))
         for level in PROMISED
     ]
+    beyond = [test.outcomes.beyond(test.Y, level) for level in PROMISED]
     columns = {
         "promised": [percent(level, 0) for level in PROMISED],
         "held": [percent(test.held(level).mean()) for level in PROMISED],
-        "below": [percent(test.beyond(level)[0].mean()) for level in PROMISED],
-        "above": [percent(test.beyond(level)[1].mean()) for level in PROMISED],
+        "below": [percent(below.mean()) for below, _ in beyond],
+        "above": [percent(above.mean()) for _, above in beyond],
         f"mean width, {SCALE}": [number(width, 3) for width in widths],
     }
     display = CalibrationDisplay._counted(test.Y, test.outcomes)
