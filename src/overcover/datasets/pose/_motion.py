@@ -25,6 +25,11 @@ GAITS = ("walk", "jog")
 # the right joint. Joints that are not named stay as in the stance, which holds for the
 # whole motion; ankles follow from the rest, so that feet stay level.
 _STANCE = "both_shoulder 3 9 0, both_elbow 14 0 0, both_hip 2 4 6"
+_WALKING = """pelvis 2 0 0, spine 3 0 0, neck -4 0 0, both_shoulder 0 10 0,
+    both_hip 0 2 5"""
+_RUNNING = """pelvis 6 0 0, spine 9 0 0, neck -4 0 0, both_shoulder 0 10 18,
+    both_hip 0 2 5"""
+_SWINGING = "hip", "knee", "ankle", "shoulder", "elbow"
 _GUARD = """spine 8 0 0, neck 6 0 0, both_shoulder 38 12 10, both_elbow 122 0 0,
     left_hip 24 6 8, left_knee 26 0 0, right_hip -4 8 14, right_knee 22 0 0"""
 _SEATED = """pelvis -8 0 0, spine 10 0 0, both_hip 84 8 8, both_knee 86 0 0,
@@ -118,38 +123,24 @@ def _put(angles, pose):
 
 def gait_angles(phase, running):
     """Angles (n_frames, 18, 3) of a stride; at phase 0 the left heel strikes."""
-    angles = np.zeros((len(phase), len(JOINTS), 3))
-    swing = 2 * np.pi * 0.73
-    for side, shift in (("left", 0.0), ("right", np.pi)):
-        leg = phase + shift
-        hip, knee, ankle = (J[f"{side}_{part}"] for part in ("hip", "knee", "ankle"))
-        shoulder, elbow = J[f"{side}_shoulder"], J[f"{side}_elbow"]
+    stance = _put(np.zeros((len(JOINTS), 3)), _RUNNING if running else _WALKING)
+    angles = np.tile(stance, (len(phase), 1, 1))
+    for side, leg in (("left", phase), ("right", phase + np.pi)):
+        ahead, lifted = np.cos(leg), 2 * np.pi * 0.73
         if running:
-            angles[:, hip, 0] = 17 + 33 * np.cos(leg)
-            bend = 84 * _bump(leg, swing, 2.2)
-            angles[:, knee, 0] = 16 + bend + 22 * _bump(leg, 0.9, 3)
-            angles[:, ankle, 0] = 4 + 14 * _bump(leg, 0.9, 3) - 26 * _bump(leg, 3.3, 4)
-            angles[:, shoulder, 0] = -8 - 34 * np.cos(leg)
-            angles[:, elbow, 0] = 88 - 14 * np.cos(leg)
-            angles[:, shoulder, 2] = 18
+            hip, shoulder, elbow = 17 + 33 * ahead, -8 - 34 * ahead, 88 - 14 * ahead
+            knee = 16 + 84 * _bump(leg, lifted, 2.2) + 22 * _bump(leg, 0.9, 3)
+            ankle = 4 + 14 * _bump(leg, 0.9, 3) - 26 * _bump(leg, 3.3, 4)
         else:
-            angles[:, hip, 0] = 6 + 24 * np.cos(leg)
-            bend = 56 * _bump(leg, swing, 2.8)
-            angles[:, knee, 0] = 5 + bend + 13 * _bump(leg, 0.8, 4)
+            hip, shoulder, elbow = 6 + 24 * ahead, 2 - 22 * ahead, 24 - 13 * ahead
+            knee = 5 + 56 * _bump(leg, lifted, 2.8) + 13 * _bump(leg, 0.8, 4)
             push_off = 20 * _bump(leg, 2 * np.pi * 0.62, 6)
-            angles[:, ankle, 0] = 2 + 9 * _bump(leg, 2.5, 3) - push_off
-            angles[:, shoulder, 0] = 2 - 22 * np.cos(leg)
-            angles[:, elbow, 0] = 24 - 13 * np.cos(leg)
-        angles[:, shoulder, 1] = 10
-        angles[:, hip, 1] = 2
-        angles[:, hip, 2] = 5
+            ankle = 2 + 9 * _bump(leg, 2.5, 3) - push_off
+        parts = [J[f"{side}_{part}"] for part in _SWINGING]
+        angles[:, parts, 0] = np.stack([hip, knee, ankle, shoulder, elbow], axis=1)
     twist = (7 if running else 4) * np.cos(phase)
     angles[:, J["pelvis"], 1] = 3 * np.sin(phase)
-    angles[:, J["spine"], 2] = twist
-    angles[:, J["chest"], 2] = 1.4 * twist
-    angles[:, J["spine"], 0] = 9 if running else 3
-    angles[:, J["pelvis"], 0] = 6 if running else 2
-    angles[:, J["neck"], 0] = -4
+    angles[:, J["spine"], 2], angles[:, J["chest"], 2] = twist, 1.4 * twist
     return angles
 
 
