@@ -159,35 +159,30 @@ class Explanation:
             "sides and farther away, some of them with negative weights."
         )
 
-    def _answers(self):
-        """Header and rows of the table of answers."""
+    def _parts(self):
+        """Titles, and texts or tables (header, rows), that both renderings show."""
+        pairs = zip(self.names, self.query)
+        yield "Query", some([f"{name} = {number(x)}" for name, x in pairs], 6)
+        yield "Prediction", in_words(self.mean, self.std)
         header = ["subdomain", "vote", "distance", "posterior variance", "answer"]
         none = repeat(None)
-        return header, zip(
+        answers = zip(
             map(str, self.subdomains),
             [percent(vote.mean()) for vote in self.votes],
             map(number, self.distances),
             map(number, none if self.std is None else self.posterior_variances),
             map(in_words, self.means, none if self.std is None else self.stds),
         )
-
-    def _near(self):
-        """Header and rows of the table of training rows."""
-        return ["row", "distance", "target", "held by a voter"], zip(
-            map(str, self.neighbors),
-            map(number, self.neighbor_distances),
-            map(numbers, self.neighbor_targets),
-            np.where(self.neighbor_seen, "yes", "no"),
-        )
-
-    def _parts(self):
-        """Pairs of a title and a text or a table: what both renderings show."""
-        pairs = zip(self.names, self.query)
-        yield "Query", some([f"{name} = {number(x)}" for name, x in pairs], 6)
-        yield "Prediction", in_words(self.mean, self.std)
-        yield f"Answers ({self.measure})", self._answers()
+        yield f"Answers ({self.measure})", (header, answers)
         if self.neighbors is not None:
-            yield "Nearest training rows (distance in length scales)", self._near()
+            rows = zip(
+                map(str, self.neighbors),
+                map(number, self.neighbor_distances),
+                map(numbers, self.neighbor_targets),
+                np.where(self.neighbor_seen, "yes", "no"),
+            )
+            header = ["row", "distance", "target", "held by a voter"]
+            yield "Nearest training rows (distance in length scales)", (header, rows)
             yield "Neighbours", self.agreement
         yield "Cover", self.verdict
 
@@ -250,7 +245,6 @@ def explain(model, X, n_neighbors=5):
 
 
 def _pages(model, X, consultation, n_neighbors):
-    """An explanation of each query of one round."""
     route, answers, weights, measure = consultation
     mean, std = model._outcomes(consultation.prediction()).moments()
     variances, near = answers.variance, nearest_rows(model, X, n_neighbors)

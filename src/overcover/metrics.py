@@ -1,14 +1,8 @@
-r"""Scores in the units of the problem: joints, angles, intervals.
+"""Scores in the units of the problem: joints, angles, intervals.
 
-- *joint error* of outputs that are points, :math:`\frac{1}{n J} \sum_{ij} \lVert
-  \hat y_{ij} - y_{ij} \rVert_2`, in the units of Y (mm for pose);
-- *angle error* of outputs that turn, :math:`\lvert ((\hat y - y + P/2) \bmod P) - P/2
-  \rvert` with the period :math:`P`, 360 degrees by default;
-- *coverage* and *interval score* of prediction intervals. The mean log density is
-  ``model.log_density(X, y).mean()``.
-
-Scorers for ``scoring=`` are negated, so that greater is better: `joint_error_scorer`,
-`angle_error_scorer`. Memory is that of the errors, one number per joint or output.
+The mean log density is ``model.log_density(X, y).mean()``. Scorers for ``scoring=`` are
+negated, so that greater is better: `joint_error_scorer`, `angle_error_scorer`. Memory
+is that of the errors, one number per joint or output.
 """
 
 from numbers import Real
@@ -39,7 +33,9 @@ def angle_differences(Y_true, Y_pred, period=360.0):
 def mean_joint_error(
     Y_true, Y_pred, *, sample_weight=None, n_dims=3, multioutput="uniform_average"
 ):
-    """Mean distance between true and predicted joints, in the units of Y.
+    r"""Mean distance between true and predicted joints, in the units of Y.
+
+    .. math:: \tfrac{1}{n J} \sum_{ij} \lVert \hat y_{ij} - y_{ij} \rVert_2
 
     Parameters
     ----------
@@ -77,7 +73,9 @@ def mean_joint_error(
 def mean_angle_error(
     Y_true, Y_pred, *, sample_weight=None, period=360.0, multioutput="uniform_average"
 ):
-    """Mean absolute difference of angles, the short way round.
+    r"""Mean absolute difference of angles, the short way round the period :math:`P`.
+
+    .. math:: \lvert ((\hat y - y + P/2) \bmod P) - P/2 \rvert
 
     Parameters
     ----------

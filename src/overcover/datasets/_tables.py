@@ -79,7 +79,6 @@ def load_table(
 
 
 def _parts_of_table(path, target, features, header, delimiter):
-    """Inputs, outputs, and the names of both."""
     parts: list[list[str]] = []
 
     def choose(names):

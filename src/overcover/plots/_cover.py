@@ -140,8 +140,8 @@ class CoverDisplay:
         options = {"layout": "constrained", "figsize": (6.4, 5.6)}
         self.ax_ = axes_for(ax, "CoverDisplay", **options)
         self.figure_ = self.ax_.figure
-        members = self.cover.members[self.subdomain]
         n_owned = self.cover.n_owned[self.subdomain]
+        owned, borrowed = np.split(self.cover.members[self.subdomain], [n_owned])
         # Neighbouring subdomains often have neighbouring numbers: shuffled lightness
         # keeps them apart.
         n_subdomains = len(self.cover.members)
@@ -156,13 +156,11 @@ class CoverDisplay:
             **{**look, **style},
         )
         look = {"s": 15, "fc": "white", "ec": INK, "lw": 0.8, "zorder": 2}
-        label = f"{len(members) - n_owned:,} rows it borrows"
-        borrowed = self.points[members[n_owned:]].T
-        self.borrowed_ = self.ax_.scatter(*borrowed, label=label, **look)
+        look["label"] = f"{len(borrowed):,} rows it borrows"
+        self.borrowed_ = self.ax_.scatter(*self.points[borrowed].T, **look)
         look = {"s": 20, "color": ACCENT, "ec": INK, "lw": 0.5, "zorder": 3}
-        label = f"{n_owned:,} rows it owns"
-        owned = self.points[members[:n_owned]].T
-        self.owned_ = self.ax_.scatter(*owned, marker="D", label=label, **look)
+        look |= {"label": f"{n_owned:,} rows it owns", "marker": "D"}
+        self.owned_ = self.ax_.scatter(*self.points[owned].T, **look)
         self.ax_.set(xlabel=self.labels[0], ylabel=self.labels[1])
         self.ax_.set_title(f"Subdomain {self.subdomain} of {n_subdomains:,}")
         others = [self.rows_] if len(self.shown) else []

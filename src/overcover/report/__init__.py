@@ -28,7 +28,7 @@ class Subject(NamedTuple):
     outputs: list[str]
     assessment: Assessment | None
     findings: list[Finding]
-    dates: frozenset[str]  # features that are days since 1970
+    dates: set[str]  # features that are days since 1970
 
 
 def write_report(
@@ -114,19 +114,12 @@ def make_subject(model, X, y, X_test, y_test, dates) -> Subject:
         rows = model.cover_.among(len(X))
         X, Y, outputs = X[rows], Y[rows], names_of_outputs(y, Y)
         remarks = findings(model, X, Y, assessment)
-    encoder = getattr(model, "encoder_", None)
     if assessment is not None:  # names of test outputs may be missing
         assessment = assessment._replace(names=outputs)
-    return Subject(
-        model,
-        X,
-        Y,
-        names_of_features(model),
-        outputs,
-        assessment,
-        with_notes(model, remarks),
-        frozenset(dates).union(encoder.dates if encoder else ()),
-    )
+    inputs, remarks = names_of_features(model), with_notes(model, remarks)
+    encoded = model.encoder_.dates if hasattr(model, "encoder_") else ()
+    dates = {*dates, *encoded}
+    return Subject(model, X, Y, inputs, outputs, assessment, remarks, dates)
 
 
 def recalled_rows(model):

@@ -101,7 +101,6 @@ def by_output(test):
 
 
 def observed_against_predicted(test):
-    """The outputs with the smallest R², drawn."""
     order = np.argsort(-np.mean(scaled_errors(test) ** 2, axis=0), kind="stable")
     drawings = []
     for j in order[:N_DRAWN]:
@@ -126,7 +125,6 @@ def observed_against_predicted(test):
 
 
 def by_subdomain(test):
-    """Where errors are largest."""
     held, home = test.held(), test.home
     error_sq = np.mean(scaled_errors(test) ** 2, axis=1)
     counts = np.bincount(home)
@@ -151,7 +149,6 @@ def by_subdomain(test):
 
 
 def intervals(test):
-    """Promised and observed coverage of intervals."""
     widths = [
         np.mean(np.subtract(*test.outcomes.interval(level)[::-1]) / deviations(test))
         for level in PROMISED

@@ -16,7 +16,6 @@ MOST_IN_MATRIX = 1500
 
 
 def summary(subject):
-    """A few numbers, and the findings."""
     model, test = subject.model, subject.assessment
     pairs = {
         "Training rows": number(len(subject.X)),
@@ -151,7 +150,6 @@ def cover(subject):
 
 
 def settings(subject):
-    """Options, results of training, seconds, versions."""
     from .. import __version__
 
     model, machine = subject.model, subject.model.machine_

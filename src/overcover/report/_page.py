@@ -35,7 +35,6 @@ def page(title, sections):
 
 
 def paragraph(text):
-    """A paragraph of plain text."""
     return element("p", text)
 
 

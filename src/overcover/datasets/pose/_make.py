@@ -1,5 +1,6 @@
 """`make_pose`: all rows of a pose data set, in memory or in the cache; `PoseData`."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,16 +34,19 @@ class PoseData:
         `outputs` of `make_pose`.
     rows_train, rows_test : Rows
         Arrays `subject`, `motion`, `sequence` and `frame` of each row.
-    joint_names, angle_names : tuple of 21 str, tuple of 18 str
-        Names of the points that `joints` and `skeletons` return, the pelvis first; and
-        of the joints that have angles.
-    bones : tuple of pairs of int
-        Points with a bone between them.
     cameras : tuple of Camera
     settings : dict
         Everything the data depend on.
     scene : Scene
         Generates frames again.
+
+    Attributes
+    ----------
+    joint_names, angle_names : tuple of 21 str, tuple of 18 str
+        Names of the points that `joints` and `skeletons` return, the pelvis first; and
+        of the joints that have angles.
+    bones : tuple of pairs of int
+        Points with a bone between them.
 
     Examples
     --------
@@ -62,12 +66,11 @@ class PoseData:
     Y_test: np.ndarray
     rows_train: Rows
     rows_test: Rows
-    joint_names: tuple[str, ...]
-    angle_names: tuple[str, ...]
-    bones: tuple[tuple[int, int], ...]
     cameras: tuple
     settings: dict[str, Any]
     scene: Scene
+    # The same in all data.
+    joint_names, angle_names, bones = JOINT_NAMES, JOINTS, BONES
 
     def __repr__(self):
         """Preset and shapes."""
@@ -242,9 +245,6 @@ def make_pose(
         **arrays,
         rows_train=scene.rows["train"],
         rows_test=scene.rows["test"],
-        joint_names=JOINT_NAMES,
-        angle_names=JOINTS,
-        bones=BONES,
         cameras=scene.cameras,
         settings=asdict(settings),
         scene=scene,
@@ -252,16 +252,17 @@ def make_pose(
 
 
 def _shapes_of(scene):
-    """Shapes of all arrays, by their names."""
     settings = scene.settings
-    n_cells = np.prod(settings.n_cells).item()
-    width = n_cells * N_ORIENTATIONS if settings.features == "hog" else N_WORDS
+    n_bins = math.prod(settings.n_cells) * N_ORIENTATIONS
+    n_features = settings.n_cameras * (
+        n_bins if settings.features == "hog" else N_WORDS
+    )
     n_outputs = 3 * (len(JOINTS) if settings.outputs == "angles" else len(BONES))
-    shapes = {}
-    for part, where in scene.rows.items():
-        shapes[f"X_{part}"] = (len(where.frame), settings.n_cameras * width)
-        shapes[f"Y_{part}"] = (len(where.frame), n_outputs)
-    return shapes
+    return {
+        f"{letter}_{part}": (len(where.frame), width)
+        for part, where in scene.rows.items()
+        for letter, width in (("X", n_features), ("Y", n_outputs))
+    }
 
 
 def _encoder(scene):

@@ -185,7 +185,6 @@ class Subject(NamedTuple):
 
 
 def make_subject(rng, height, offsets):
-    """A person with this body."""
     return Subject(
         height,
         offsets,
