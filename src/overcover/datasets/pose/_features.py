@@ -28,22 +28,16 @@ MOST_CONTEXTS = 10_000  # from which a codebook is learned
 
 
 @compiled
-def _smooth(image):
-    """Weights (1 4 6 4 1) / 16 along both axes; outside is zero."""
+def _smooth_rows(image):
+    """Weights (1 4 6 4 1) / 16 along rows, outside is zero; transposes the image."""
     height, width = image.shape
-    padded = np.zeros((height + 4, width + 4))
+    smooth, row = np.empty((width, height)), np.zeros(width + 4)
     for y in range(height):
         for x in range(width):
-            padded[y + 2, x + 2] = image[y, x]
-    smooth, row = np.empty((height, width)), np.empty(width + 4)
-    for y in range(height):
-        for x in range(width + 4):
-            near = padded[y + 1, x] + padded[y + 3, x]
-            far = padded[y, x] + padded[y + 4, x]
-            row[x] = 0.375 * padded[y + 2, x] + 0.25 * near + 0.0625 * far
+            row[x + 2] = image[y, x]
         for x in range(width):
             near, far = row[x + 1] + row[x + 3], row[x] + row[x + 4]
-            smooth[y, x] = 0.375 * row[x + 2] + 0.25 * near + 0.0625 * far
+            smooth[x, y] = 0.375 * row[x + 2] + 0.25 * near + 0.0625 * far
     return smooth
 
 
@@ -61,7 +55,7 @@ def hog(images, n_rows, n_columns):
                     left, right = min(left, x), max(right, x + 1)
         if bottom == 0:
             continue
-        smooth = _smooth(images[i])
+        smooth = _smooth_rows(_smooth_rows(images[i]))
         histogram = np.zeros((n_rows, n_columns, N_ORIENTATIONS))
         # Smoothing spreads the border by two pixels, differences by one.
         for y in range(max(1, top - 3), min(height - 1, bottom + 3)):

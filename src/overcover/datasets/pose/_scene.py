@@ -212,13 +212,10 @@ class Scene:
         """Stack ``make(sequence, frames)`` over chosen rows, in their order."""
         check_choice("part", part, ("train", "test"))
         where = self.rows[part]
-        rows = np.atleast_1d(np.arange(len(where.frame))[rows])
-        stack = None
+        frames, sequences = (
+            np.atleast_1d(a[rows]) for a in (where.frame, where.sequence)
+        )
         # Without rows, sequence 0 still gives the shape.
-        for s in np.unique(where.sequence[rows]) if len(rows) else [0]:
-            chosen = np.flatnonzero(where.sequence[rows] == s)
-            values = make(s, where.frame[rows[chosen]])
-            if stack is None:
-                stack = np.empty((len(rows), *values.shape[1:]), values.dtype)
-            stack[chosen] = values
-        return stack
+        found = np.unique(sequences) if len(sequences) else [0]
+        stack = np.concatenate([make(s, frames[sequences == s]) for s in found])
+        return stack[np.argsort(np.argsort(sequences, kind="stable"))]

@@ -93,7 +93,7 @@ def _disc(image, x, y, radius, value):
 
 
 @compiled
-def border_of(image):
+def _border_of(image):
     """Rows and columns of border pixels in reading order: one of 4 neighbours is 0."""
     height, width = image.shape
     ys, xs = np.empty(image.size, np.int64), np.empty(image.size, np.int64)
@@ -114,7 +114,7 @@ def border_of(image):
 @compiled
 def _damage_border(image, state, n_blobs, largest):
     """Erase or add discs around random border pixels."""
-    ys, xs = border_of(image)
+    ys, xs = _border_of(image)
     for _ in range(n_blobs):
         k = int(_next(state) * len(ys))
         radius = 1.0 + _next(state) * (largest - 1.0)
