@@ -114,8 +114,11 @@ def test_features_have_their_names(surface, ax):
     model = OverlappingCoverRegressor(FIXED, subdomain_size=60).fit(frame, y)
     CoverDisplay.from_estimator(model, frame, features=("high", "wide"), ax=ax)
     assert ax.get_xlabel() == "high"
-    with pytest.raises(ValueError, match="no feature 'deep'"):
-        CoverDisplay.from_estimator(model, frame, features=("high", "deep"), ax=ax)
+    CoverDisplay.from_estimator(model, frame, features=(-1, "wide"), ax=ax)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("high", "wide")
+    for missing in ("deep", 2):
+        with pytest.raises(ValueError, match=f"no feature {missing!r}.* 'wide'"):
+            CoverDisplay.from_estimator(model, frame, features=("high", missing), ax=ax)
 
 
 def test_a_cover_needs_the_rows_it_was_made_of(model, surface, ax):

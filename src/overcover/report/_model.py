@@ -56,7 +56,8 @@ def show_findings(findings, is_tested):
 def data(subject):
     """Ranges of the columns, and how fast outputs change along them."""
     model, X, scales = subject.model, subject.X, subject.model.length_scales_
-    spread = X.std(axis=0) / scales
+    ranges = statistics(X)
+    spread = ranges["standard deviation"] / scales
     order = np.argsort(-spread, kind="stable")
     in_days = np.isin(subject.features, list(subject.dates))[order]
     inputs = {
@@ -64,7 +65,7 @@ def data(subject):
         "input": [subject.features[i] for i in order],
         "spread": [number(s, 3) for s in spread[order]],
         "length scale": days(scales[order], in_days),
-        **statistics(X[:, order]),
+        **{word: values[order] for word, values in ranges.items()},
     }
     for word in ("least", "mean", "most"):
         inputs[word] = dates(inputs[word], in_days)
