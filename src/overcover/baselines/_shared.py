@@ -21,20 +21,11 @@ from .._weights import evidence_of
 from ..machines import GP, Prediction, Predictor, TakesMachine, make_machine
 
 
-@dataclass(eq=False, repr=False)
-class WithMachine(
-    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
-):
-    """Parameters that all baselines with a machine have, and how they are checked."""
+class Options:
+    """How parameters are checked: the least of every count, and the words allowed."""
 
-    # The least value of every count, and the words that are allowed.
     counts: ClassVar[dict[str, int]] = {}
     choices: ClassVar[dict[str, tuple]] = {}
-
-    machine: Any = None
-    _: KW_ONLY
-    n_jobs: Any = None
-    random_state: Any = None
 
     def _check_options(self, n_features):
         for name, least in self.counts.items():
@@ -42,6 +33,18 @@ class WithMachine(
             check_count(name, getattr(self, name), least, advice)
         for name, allowed in self.choices.items():
             check_choice(name, getattr(self, name), allowed)
+
+
+@dataclass(eq=False, repr=False)
+class WithMachine(
+    Options, TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
+    """Parameters that all baselines with a machine have."""
+
+    machine: Any = None
+    _: KW_ONLY
+    n_jobs: Any = None
+    random_state: Any = None
 
 
 class GPBaseline(WithMachine):
