@@ -84,9 +84,8 @@ def test_the_reference_has_every_public_name(module):
 NUMBER = r"(?<![\w.^,-])\d[\d,.]*"
 UNITS = r"(?:ns|us|ms|s|h|(?:processor |micro|milli)?(?:seconds?|minutes?|hours?))\b"
 UNITS += r"|(?:[kMGT]i?B|bytes)\b|%|times\b"
-MEASURE = re.compile(
-    rf"{NUMBER}(?: ?(?:{UNITS})|x\b)|(?:RMSE|NLPD|R2|error|coverage|a factor) of {NUMBER}"
-)
+OF = rf"(?:RMSE|NLPD|R2|error|coverage|a factor) of {NUMBER}"
+MEASURE = re.compile(rf"{NUMBER}(?: ?(?:{UNITS})|x\b)|{OF}")
 GENERATED = re.compile(r"<!-- begin: ([\w-]+) -->.*?<!-- end: \1 -->", re.S)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.S)
 # Definitions, settings, and what follows from other numbers; nothing that a benchmark

@@ -145,10 +145,10 @@ class CellsGP(SharedKernelGP):
         K_xq = kernels.cross(kernel, cell.A, Q)
         half = whiten(cell.L, K_xq)
         variance = kernels.diagonal(kernel, Q) - np.einsum("ij,ij->j", half, half)
-        free = half.T @ cell.whitened, variance
-        return (
-            self._shift(j, kernel, Q, K_xq, half, *free) if len(cell.control) else free
-        )
+        mean = half.T @ cell.whitened
+        if not len(cell.control):
+            return mean, variance
+        return self._shift(j, kernel, Q, K_xq, half, mean, variance)
 
     def _check_options(self, n_features):
         super()._check_options(n_features)
