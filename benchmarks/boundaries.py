@@ -1,10 +1,11 @@
 """Jumps of the prediction across borders, for every system: a number and a picture.
 
-    python benchmarks/boundaries.py [--section jumps,gap] [--quick]
+    python benchmarks/boundaries.py [--section jumps,gap,field] [--quick]
 
 Prints a table per section and writes benchmarks/results/boundaries_SECTION.json. The
 section "jumps" draws docs/boundaries.png; "gap" has two cells on a line, whose border
-is far from all rows.
+is far from all rows; "field" draws smooth functions on a line and in a plane, and
+compares methods with equal borders to the full GP and to separate GPs of the cells.
 """
 
 import numpy as np
@@ -173,10 +174,76 @@ def free_variance(x, options):
     return float(1.0 - k @ np.linalg.solve(K, k))
 
 
+# -- draws from the prior --------------------------------------------------------------
+
+# Numbers of inputs in a unit box, and length scales.
+FIELDS = ((1, 0.02), (1, 0.01), (2, 0.1), (2, 0.05))
+FIELD_NOISE, N_WAVES = 0.02, 2000
+# A separate GP of fewer rows would warn.
+LEAST_SIZE = 80
+SEEDS = (0, 1, 2)
+TIED = {"domain_decomposition": DomainDecompositionGP, "patchwork": PatchworkGP}
+
+
+def field(settings):
+    """Squared errors over those of the full GP, for draws from the prior."""
+    sizes = min(settings.n_train, N_ROWS), max(settings.plane_size, LEAST_SIZE)
+    rows = [one_field(*kind, *sizes, seed) for kind in FIELDS for seed in SEEDS]
+    print_table("Squared errors, over those of the full GP", rows)
+    return rows
+
+
+def one_field(d, length_scale, n, size, seed):
+    """One smooth random function of d inputs: errors of all methods at new places."""
+    note(f"field: {d} inputs, length scale {length_scale}, seed {seed}")
+    rng = np.random.default_rng(seed)
+    function = draw_from_prior(rng, d, length_scale)
+    X, Q = rng.uniform(0, 1, (2, n, d))
+    y = function(X) + np.sqrt(FIELD_NOISE) * rng.normal(size=n)
+    options = {"kernel": "rbf", "length_scale": length_scale, "noise": FIELD_NOISE}
+    truth, full = function(Q), GP(**options).fit(X, y).predict(Q)
+    mse = float(np.mean((full - truth) ** 2))
+    row = {"n_inputs": d, "length_scale": length_scale, "seed": seed, "n_train": n}
+    predictions = {}
+    for name, method in TIED.items():
+        model = method(GP(**options), cell_size=size).fit(X, y)
+        predictions[name] = model.predict(Q)
+    row |= {"per_axis": model.n_cells_[0], "n_control": len(model.control_points_)}
+    row["mse_full"] = mse
+    predictions["separate"] = separate(X, y, Q, model.n_cells_, options)
+    for name, mean in predictions.items():
+        row[name] = float(np.mean((mean - truth) ** 2)) / mse
+    return row
+
+
+def draw_from_prior(rng, d, length_scale):
+    """A function of variance one with a Gaussian covariance, as a sum of many waves."""
+    frequencies = rng.normal(size=(d, N_WAVES)) / length_scale
+    phases, amplitudes = rng.uniform(0, 2 * np.pi, N_WAVES), rng.normal(size=N_WAVES)
+    return lambda X: (
+        np.cos(X @ frequencies + phases) @ amplitudes * (2 / N_WAVES) ** 0.5
+    )
+
+
+def separate(X, y, Q, n_cells, options):
+    """Predictions of GPs on the same cells, which do not know of their neighbours."""
+    low, width, counts = X.min(axis=0), np.ptp(X, axis=0), np.array(n_cells)
+
+    def cell_of(P):
+        place = np.clip((P - low) / width * counts, 0, counts - 1).astype(int)
+        return np.ravel_multi_index(tuple(place.T), n_cells)
+
+    own, asked, mean = cell_of(X), cell_of(Q), np.empty(len(Q))
+    for j in np.unique(asked):
+        here = own == j
+        mean[asked == j] = GP(**options).fit(X[here], y[here]).predict(Q[asked == j])
+    return mean
+
+
 def main(arguments=None):
     """Measure jumps."""
     summary, settings = __doc__.splitlines()[0], (systems.FULL, systems.QUICK)
-    sections = {"jumps": boundaries, "gap": gap}
+    sections = {"jumps": boundaries, "gap": gap, "field": field}
     _common.run_sections(summary, "boundaries", sections, settings, arguments)
 
 

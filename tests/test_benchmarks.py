@@ -194,6 +194,10 @@ def test_all_systems_run_side_by_side(benchmark_module, tiny_data, tmp_path, cap
     contrast = tables.contrast(written["systems_table"], written["boundaries_jumps"])
     assert contrast.count("\n| ") == len(tables.FACTS)
     assert "| - |" not in contrast  # nothing is left unmeasured
+    assert len(written["boundaries_field"]["rows"]) == 12
+    for row in written["boundaries_field"]["rows"]:
+        assert row["patchwork"] > 0.9 and row["domain_decomposition"] < row["separate"]
+    assert tables.boundaries_field(written["boundaries_field"]).count("\n| ") == 4
     for row in written["boundaries_gap"]["rows"]:
         assert abs(row["patchwork"] - row["two_priors"]) < 1e-6
         assert row["two_priors"] < row["one_prior"]

@@ -165,3 +165,37 @@ def test_rows_that_occur_twice_count_in_cosines_as_rows_of_weight_two(line):
 def test_an_unknown_extension_is_refused(line):
     with pytest.raises(ValueError, match="extension='prior'"):
         DomainDecompositionGP(MACHINE, extension="prior").fit(*line)
+
+
+def test_two_cells_agree_at_their_control_points(problem):
+    """From either side, and by prediction: to 1e-8."""
+    model, _, y, _ = problem
+    _, sides = model._grid.control_points(model.n_control)
+    kernel, B = model._in_units(model.control_points_, model._grid.low)
+    for b, pair, value in zip(B, sides, model.control_values_):
+        for j in pair:
+            assert_allclose(model._answer(j, kernel, b[None])[0][0], value, atol=1e-8)
+    at_points = model.predict(model.control_points_)
+    assert_allclose(at_points, y.mean() + model.control_values_[:, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize("n_features", [1, 2])
+def test_equal_borders_bring_separate_cells_closer_to_the_full_gp(n_features, rng):
+    """A draw from the prior: less than twice the squared error of the full GP."""
+    X, Q = rng.uniform(0, 12 / n_features, (2, 400, n_features))
+    waves = rng.normal(size=(n_features, 500)) / 1.5
+    phases, amplitudes = rng.uniform(0, 2 * np.pi, 500), rng.normal(size=500)
+
+    def function(P):
+        return np.cos(P @ waves + phases) @ amplitudes * np.sqrt(2 / 500)
+
+    y, truth = function(X) + np.sqrt(NOISE) * rng.normal(size=400), function(Q)
+    model = DomainDecompositionGP(MACHINE, cell_size=100).fit(X, y)
+    own, asked = model._grid.cell_of(X), model._grid.cell_of(Q)
+    separate = np.empty(400)
+    for j in range(4):
+        alone = clone(MACHINE).fit(X[own == j], y[own == j])
+        separate[asked == j] = alone.predict(Q[asked == j])
+    predictions = clone(MACHINE).fit(X, y).predict(Q), model.predict(Q), separate
+    full, tied, apart = (np.mean((mean - truth) ** 2) for mean in predictions)
+    assert full < tied < 2 * full and tied < apart

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import kernels
-from .._linalg import add_to_diagonal, cholesky, solve_lower
+from .._linalg import solve_lower
 from .._parallel import run_tasks
-from .._validation import check_count
 from .._weights import evidence_of
-from ._shared import SharedKernelGP
+from ._shared import SharedKernelGP, factor_of
 
 MOST_FEATURES = 2
 # Patchwork kriging has a dense covariance of all control points.
@@ -62,9 +61,9 @@ class Cell(NamedTuple):
     """A GP on the rows of one cell, and its means at its control points."""
 
     A: np.ndarray  # rows in units of the kernel, shape (size, n_features)
+    noise: np.ndarray  # of each row, shape (size,)
     L: np.ndarray  # Cholesky factor of the kernel matrix with noise, shape (size, size)
     whitened: np.ndarray  # ``L^-1 Y``, shape (size, n_outputs)
-    noise: np.ndarray  # of each row, shape (size,)
     control: np.ndarray  # indices of its control points, shape (n_control,)
     B: np.ndarray  # their positions, shape (n_control, n_features)
     K_xB: np.ndarray  # kernel values, shape (size, n_control)
@@ -72,34 +71,29 @@ class Cell(NamedTuple):
     means: np.ndarray  # posterior mean there, shape (n_control, n_outputs)
 
 
-def ask(cell, kernel, Q):
-    """What a cell's own rows say about queries, before the cells agree.
+def whiten(L, B):
+    """``L^-1 B``; a cell may have no rows, or B no columns."""
+    return solve_lower(L, B) if B.size else B
 
-    Kernel values, and ``L^-1`` times them, shape (size, n_queries); means, shape
-    (n_queries, n_outputs); variances of the function, shape (n_queries,).
-    """
-    K_xq = kernels.cross(kernel, cell.A, Q) if len(cell.A) else np.empty((0, len(Q)))
-    half = solve_lower(cell.L, K_xq) if len(cell.A) else K_xq
-    variance = kernels.diagonal(kernel, Q) - np.einsum("ij,ij->j", half, half)
-    return K_xq, half, half.T @ cell.whitened, variance
+
+def border_covariance(cell, kernel, Q, half):
+    """Posterior covariance of a cell's control points and queries, ``half`` theirs."""
+    return kernels.cross(kernel, cell.B, Q) - cell.half.T @ half
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CellsGP(SharedKernelGP):
-    """Base of methods that `_tie` cells at borders after the fit, and `_answer`."""
+    """Base of methods that `_tie` cells at their borders, and `_shift` their answers.
+
+    `_tie` takes the two cells of each control point; `_shift` changes the mean and the
+    variance (before the amplitude, maybe by output) of queries in a cell with borders.
+    """
 
     cell_size: int = 500
     n_control: int = 5
 
+    counts = {"cell_size": 1, "n_control": 1}
     chunk = 2**14
-
-    def _tie(self, kernel, sides):
-        """Make the cells agree; `sides` are the two cells of each control point."""
-        raise NotImplementedError
-
-    def _answer(self, j, kernel, Q):
-        """Mean of queries in cell j; variance before the amplitude, maybe by output."""
-        raise NotImplementedError
 
     def _fit(self, X, Y, weight):
         _, weights = self._tune(X, Y, weight, self.cell_size)
@@ -122,17 +116,12 @@ class CellsGP(SharedKernelGP):
             """The GP of one cell; without rows it keeps its prior."""
             rows = np.flatnonzero(owner == j)
             control = np.flatnonzero((sides == j).any(axis=1))
-            L, whitened = np.empty((0, 0)), Y[rows]
-            K_xB = half = np.empty((len(rows), len(control)))
-            if len(rows):
-                K = kernels.gram_lower(kernel, A[rows])
-                L, _ = cholesky(add_to_diagonal(K, noises[rows]))
-                whitened = solve_lower(L, Y[rows])
-            if K_xB.size:
-                K_xB = kernels.cross(kernel, A[rows], B[control])
-                half = solve_lower(L, K_xB)
-            known = A[rows], L, whitened, noises[rows], control, B[control]
-            return Cell(*known, K_xB, half, half.T @ whitened)
+            own = A[rows], noises[rows]
+            L = factor_of(kernel, *own) if len(rows) else np.empty((0, 0))
+            K_xB = kernels.cross(kernel, A[rows], B[control])
+            half, whitened = whiten(L, K_xB), whiten(L, Y[rows])
+            border = control, B[control], K_xB, half, half.T @ whitened
+            return Cell(*own, L, whitened, *border)
 
         tasks = ((j,) for j in range(int(np.prod(self.n_cells_))))
         self.cells_ = list(run_tasks(fit_cell, tasks, self.n_jobs))
@@ -145,14 +134,24 @@ class CellsGP(SharedKernelGP):
         mean, latent = np.empty((2, len(X), self.n_outputs_))
         for j in np.unique(owner):
             rows = np.flatnonzero(owner == j)
-            kernel, Q = self._in_units(X[rows], self._grid.low)
-            mean[rows], variances = self._answer(j, kernel, Q)
+            asked = self._in_units(X[rows], self._grid.low)
+            mean[rows], variances = self._answer(j, *asked)
             latent[rows] = variances.reshape(len(rows), -1)
         return mean, np.maximum(latent, LEAST_VARIANCE)
 
+    def _answer(self, j, kernel, Q):
+        """Means and variances of queries in cell j, before the amplitude."""
+        cell = self.cells_[j]
+        K_xq = kernels.cross(kernel, cell.A, Q)
+        half = whiten(cell.L, K_xq)
+        variance = kernels.diagonal(kernel, Q) - np.einsum("ij,ij->j", half, half)
+        mean = half.T @ cell.whitened
+        if not len(cell.control):
+            return mean, variance
+        return self._shift(j, kernel, Q, K_xq, half, mean, variance)
+
     def _check_options(self, n_features):
-        check_count("cell_size", self.cell_size, 1, "500 suits most data.")
-        check_count("n_control", self.n_control, 1, "5 suits most data.")
+        super()._check_options(n_features)
         if n_features > MOST_FEATURES:
             raise ValueError(
                 f"X has {n_features} features, but this method allows at most "

@@ -2,22 +2,42 @@
 
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from .. import combination, kernels, tuning
+from .._linalg import add_to_diagonal, cholesky
 from .._parallel import one_thread_per_worker, run_tasks
-from .._validation import all_or_nothing, check_training_data
+from .._validation import (
+    all_or_nothing,
+    check_choice,
+    check_count,
+    check_training_data,
+)
 from .._weights import evidence_of
 from ..machines import GP, Prediction, Predictor, TakesMachine, make_machine
 
 
+class Options:
+    """How parameters are checked: the least of every count, and the words allowed."""
+
+    counts: ClassVar[dict[str, int]] = {}
+    choices: ClassVar[dict[str, tuple]] = {}
+
+    def _check_options(self, n_features):
+        for name, least in self.counts.items():
+            advice = f"{getattr(type(self), name)} suits most data."
+            check_count(name, getattr(self, name), least, advice)
+        for name, allowed in self.choices.items():
+            check_choice(name, getattr(self, name), allowed)
+
+
 @dataclass(eq=False, repr=False)
 class WithMachine(
-    TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
+    Options, TakesMachine, Predictor, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
     """Parameters that all baselines with a machine have."""
 
@@ -28,7 +48,7 @@ class WithMachine(
 
 
 class GPBaseline(WithMachine):
-    """A baseline that is made of GPs; a subclass gives `_check_options` and `_fit`."""
+    """A baseline that is made of GPs; a subclass gives `_fit`."""
 
     @all_or_nothing
     @one_thread_per_worker()
@@ -58,18 +78,14 @@ class GPBaseline(WithMachine):
 
 
 class SharedKernelGP(GPBaseline):
-    """A baseline whose parts share the hyperparameters of one GP."""
+    """A baseline whose parts share the hyperparameters of one GP.
+
+    A subclass gives `_answers`: for a chunk of queries the means, less the mean output,
+    and the variances of the function before the amplitude, maybe of one column.
+    """
 
     # Queries in a chunk.
     chunk = 2048
-
-    def _answers(self, X):
-        """Means, and variances of the function, for a chunk of queries.
-
-        Less the mean output, and before the amplitude; shapes (n_queries, n_outputs)
-        and the same or (n_queries, 1).
-        """
-        raise NotImplementedError
 
     def _predict_rows(self, X, return_std, noise=True):
         mean, latent = in_chunks(self._answers, X, self.chunk)
@@ -115,13 +131,9 @@ CHUNK_VALUES = 2**22
 class PartsGP(GPBaseline):
     """GPs on some of the rows each: `states_` of one machine, mixed by `_shares`.
 
-    As in a cover, errors of rows left out of their part calibrate all variances: a
-    single part is the full GP.
+    Shares have the shape (n_queries, n_parts), and sum to one. As in a cover, errors of
+    rows left out of their part calibrate all variances: one part is the full GP.
     """
-
-    def _shares(self, X):
-        """What every part has to say at queries, rows that sum to one; (n, n_parts)."""
-        raise NotImplementedError
 
     @property
     def errors_(self):
@@ -168,12 +180,13 @@ class PartsGP(GPBaseline):
         return combination.mixture(shares[:, :, None], means, variances)
 
 
-def log_evidence(L, amplitude_sq, weights, log_noise):
-    """Log marginal likelihood of some rows, summed over outputs, up to a constant.
+def factor_of(kernel, A, noises):
+    """Cholesky factor of the kernel matrix of some rows, with their noise."""
+    return cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noises))[0]
 
-    From the Cholesky factor of their kernel matrix, and the amplitudes that maximise
-    it (see `overcover.tuning.likelihood`).
-    """
+
+def log_evidence(L, amplitude_sq, weights, log_noise):
+    """Log marginal likelihood of some rows at the best amplitudes, up to a constant."""
     n, n_outputs = evidence_of(weights).sum(), len(amplitude_sq)
     value = -0.5 * n * np.log(amplitude_sq).sum() - n_outputs * np.log(np.diag(L)).sum()
     if np.isfinite(log_noise):  # without noise, weights make no difference

@@ -1,7 +1,4 @@
-"""Arithmetic of sparse GPs: inducing points, condensed rows, predictions.
-
-Notation as in `overcover.baselines.sparse_gp`, which has the formulas.
-"""
+"""Arithmetic of sparse GPs, in the letters of `overcover.baselines.sparse_gp`."""
 
 import warnings
 from functools import reduce

@@ -1,19 +1,6 @@
-r"""Committees of Gaussian processes: all experts predict every query.
+"""Committees of Gaussian processes: all experts predict every query.
 
-With :math:`\mu_i, s_i^2` the posterior mean and variance of expert i at a query,
-:math:`s_0^2` the prior variance and weights :math:`\beta_i`,
-
-.. math:: s^{-2} = \sum_i \beta_i s_i^{-2} + \gamma s_0^{-2}, \qquad
-    \mu = s^2 \sum_i \beta_i s_i^{-2} \mu_i ,
-
-- "poe" (product of experts): :math:`\beta_i = 1, \gamma = 0`; overconfident;
-- "gpoe" (generalised): :math:`\beta_i = 1 / K, \gamma = 0`; the prior, far away;
-- "bcm" (Bayesian committee machine): :math:`\beta_i = 1, \gamma = 1 - K`;
-- "rbcm" (robust BCM): :math:`\beta_i = \tfrac12 (\log s_0^2 - \log s_i^2)`, the
-  information of an expert about the query, :math:`\gamma = 1 - \sum_i \beta_i`;
-- "grbcm" (generalised robust): an expert c on random rows, which all others share,
-  replaces the prior. The first has :math:`\beta = 1`, the others :math:`\tfrac12 (\log
-  s_c^2 - \log s_i^2)`. Consistent, at four times the cost.
+docs/methods.md has the rules. Letters: the weight beta of an expert, and the prior.
 """
 
 from dataclasses import dataclass
@@ -23,8 +10,6 @@ import numpy as np
 
 from .. import kernels
 from .._linalg import (
-    add_to_diagonal,
-    cholesky,
     inverse_factor,
     pack_lower,
     packed_column_norms_sq,
@@ -32,10 +17,9 @@ from .._linalg import (
 )
 from .._parallel import run_tasks
 from .._streams import center_of, without_far_cells
-from .._validation import check_choice, check_count
 from .._weights import evidence_of
 from ..partition import partition_rows
-from ._shared import SharedKernelGP
+from ._shared import SharedKernelGP, factor_of
 
 RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
 # Lower limit of posterior variances, relative to the prior's: inverses must exist.
@@ -55,8 +39,8 @@ class Expert(NamedTuple):
 class CommitteeGP(SharedKernelGP):
     """Experts on disjoint clusters, combined by a rule.
 
-    A baseline for comparisons; `overcover.baselines.committee` explains the rules. If
-    you need a committee, choose "grbcm": the others are over- or underconfident.
+    A baseline for comparisons; docs/methods.md explains the rules. If you need a
+    committee, choose "grbcm": the others are over- or underconfident.
 
     Parameters
     ----------
@@ -89,13 +73,10 @@ class CommitteeGP(SharedKernelGP):
     True
     """
 
+    counts, choices = {"expert_size": 1}, {"rule": RULES}
     rule: str = "rbcm"
     expert_size: int = 500
     partition: Any = "kmeans"
-
-    def _check_options(self, n_features):
-        check_choice("rule", self.rule, RULES)
-        check_count("expert_size", self.expert_size, 1, "500 suits most data.")
 
     def _fit(self, X, Y, weight):
         rng, weights = self._tune(X, Y, weight, self.expert_size)
@@ -104,8 +85,7 @@ class CommitteeGP(SharedKernelGP):
 
         def fit_expert(rows):
             kernel, A = self._in_units(X[rows], self._center)
-            K, y = kernels.gram_lower(kernel, A), Y[rows] - self._Y_mean
-            L, _ = cholesky(add_to_diagonal(K, noises[rows]))
+            L, y = factor_of(kernel, A, noises[rows]), Y[rows] - self._Y_mean
             alpha = solve_cholesky(L, y)
             amplitude_sq = np.einsum("ij,ij->j", y, alpha)
             return Expert(A, alpha, pack_lower(inverse_factor(L)), amplitude_sq)

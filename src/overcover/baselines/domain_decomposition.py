@@ -1,32 +1,19 @@
-r"""Domain decomposition: local kriging on a grid, with equal values on common borders.
+"""Domain decomposition: local kriging on a grid, with equal values on common borders.
 
-The method of Park, Huang and Ding (2011); docs/methods.md derives it. With :math:`A = K
-+ \nu I` of a cell's own rows, :math:`h = A^{-1} y`, :math:`e = y^\top h` and kernel
-values :math:`k_b`, two cells i and j agree at a control point b on the value
-
-.. math:: r = \frac{e_j \, k_{ib}^\top h_i + e_i \, k_{jb}^\top h_j}{e_i + e_j} .
-
-Between its control points B, a cell extends the shift by a similarity :math:`\rho`:
-
-.. math:: \mu(x) = k_x^\top h + \delta(x), \qquad
-    \delta(x) = \rho(x, B) \, \rho(B, B)^{-1} (r_B - K_B^\top h), \qquad
-    s^2(x) = k(x, x) - k_x^\top A^{-1} k_x + \delta(x)^2 / e .
-
-It is the cell's posterior covariance, or the cosine between kernel values, which hardly
-falls inside a cell. A cell without rows has no opinion: its neighbour decides r, and
-the kernel is its similarity.
+The method of Park, Huang and Ding (2011), derived in docs/methods.md; its letters are
+those of the code. The similarity that extends a shift is the cell's posterior
+covariance, or the cosine between kernel values, which hardly falls inside a cell. A
+cell without rows has no opinion: its neighbour decides, and the kernel is its
+similarity.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from .. import kernels
 from .._linalg import cholesky, solve_cholesky
-from .._validation import check_choice
-from ._cells import CellsGP, ask
+from ._cells import CellsGP, border_covariance
 
-EXTENSIONS = ("posterior", "cosine")
 # Steps that refine the coefficients of a shift, whose matrix is nearly singular.
 REFINEMENTS = 3
 
@@ -35,9 +22,9 @@ REFINEMENTS = 3
 class DomainDecompositionGP(CellsGP):
     """Local kriging on a regular grid, with equal predictions on common borders.
 
-    A baseline for comparisons, for one or two inputs; it refuses more. See
-    `overcover.baselines.domain_decomposition`. Its variances jump at borders; those of
-    `PatchworkGP` do not. Memory: the factors, ``8 * N * cell_size`` bytes.
+    A baseline for comparisons, for one or two inputs; it refuses more. Its variances
+    jump at borders; those of `PatchworkGP` do not. Memory: the factors,
+    ``8 * N * cell_size`` bytes.
 
     Parameters
     ----------
@@ -67,13 +54,14 @@ class DomainDecompositionGP(CellsGP):
     True
     """
 
+    choices = {"extension": ("posterior", "cosine")}
     extension: str = "posterior"
 
     def _tie(self, kernel, sides):
         self.control_values_ = agreed_values(self.cells_, sides, self.n_outputs_)
-        self._coefficients = [self._shift(kernel, cell) for cell in self.cells_]
+        self._coefficients = [self._coefficients_of(kernel, c) for c in self.cells_]
 
-    def _shift(self, kernel, cell):
+    def _coefficients_of(self, kernel, cell):
         """Coefficients of the shift of a cell, shape (n_control, n_outputs)."""
         shift = self.control_values_[cell.control] - cell.means
         if not len(shift):
@@ -90,22 +78,15 @@ class DomainDecompositionGP(CellsGP):
         if self.extension == "cosine" and len(cell.A):
             unit_B, unit_Q = (unit_columns(K, cell.noise) for K in (cell.K_xB, K_xq))
             return unit_B.T @ unit_Q
-        return kernels.cross(kernel, cell.B, Q) - cell.half.T @ half
+        return border_covariance(cell, kernel, Q, half)
 
-    def _answer(self, j, kernel, Q):
+    def _shift(self, j, kernel, Q, K_xq, half, mean, variance):
         cell = self.cells_[j]
-        K_xq, half, mean, variance = ask(cell, kernel, Q)
-        if not len(cell.control):
-            return mean, variance
         shift = self._similarity(kernel, cell, Q, K_xq, half).T @ self._coefficients[j]
         # Outputs that are zero in the whole cell are not shifted.
         energy = energy_of(cell)
         energy = np.where(energy > 0, energy, np.inf)
         return mean + shift, variance[:, None] + shift**2 / energy
-
-    def _check_options(self, n_features):
-        super()._check_options(n_features)
-        check_choice("extension", self.extension, EXTENSIONS)
 
 
 def energy_of(cell):

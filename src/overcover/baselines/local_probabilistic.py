@@ -1,14 +1,8 @@
-r"""Local probabilistic regression: neighbours of a query, divided by their outputs.
+"""Local probabilistic regression: neighbours of a query, divided by their outputs.
 
-The outputs of the n neighbours fall into k clusters, the *modes*, each with a GP of its
-own mean and amplitude; k is the number up to ``n_modes`` with the largest
-
-.. math:: \sum_{m=1}^{k} \Bigl( \log p_m + n_m \log \tfrac{n_m}{n} - d_Y \log n_m
-    \Bigr),
-
-with :math:`p_m` the marginal likelihood of the :math:`n_m` rows of a mode. The mode
-with the largest :math:`\sum_{i \in m} w_i \, k(q, x_i)` answers. See docs/methods.md;
-Urtasun and Darrell (2008) start a mode from each of the nearest rows instead.
+The outputs fall into clusters, the *modes*, each with a GP of its own mean and
+amplitude; docs/methods.md has the criterion for their number. Urtasun and Darrell
+(2008) start a mode from each of the nearest rows instead.
 """
 
 from dataclasses import dataclass, field
@@ -17,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import kernels
-from .._linalg import add_to_diagonal, cholesky, solve_lower
-from .._validation import check_count
+from .._linalg import solve_lower
 from .._weights import evidence_of
 from ..machines import Answer
-from ._shared import SharedKernelGP, log_evidence
+from ._shared import SharedKernelGP, factor_of, log_evidence
 from .neighborhood import NearestRows
 
 # A mode has at least so many rows, and this share of the neighbours.
@@ -89,12 +82,9 @@ class LocalProbabilisticRegression(NearestRows, SharedKernelGP):
     [1.0]
     """
 
+    counts = {"n_neighbors": 1, "n_modes": 1}
     n_neighbors: int = 200
     n_modes: int = field(default=3, kw_only=True)
-
-    def _check_options(self, n_features):
-        check_count("n_neighbors", self.n_neighbors, 1, "200 suits most data.")
-        check_count("n_modes", self.n_modes, 1, "3 suits most data.")
 
     def _fit(self, X, Y, weights):
         _, weights = self._tune(X, Y, weights, self.n_neighbors)
@@ -132,7 +122,7 @@ def answer_mode(kernel, A, Y, weights, q, noise, output_scale) -> Mode:
     """Fit a GP to the rows of a mode, in units of the kernel, and answer one query."""
     mean = np.average(Y, axis=0, weights=weights)
     K_xq = kernels.cross(kernel, A, q)
-    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noise / weights))
+    L = factor_of(kernel, A, noise / weights)
     z_y, z_q = np.split(solve_lower(L, np.hstack([Y - mean, K_xq])), [len(mean)], 1)
     amplitude_sq = np.einsum("ij,ij->j", z_y, z_y) / evidence_of(weights).sum()
     least = LEAST_AMPLITUDE * output_scale**2 + 1e-300

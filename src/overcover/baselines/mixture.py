@@ -1,15 +1,9 @@
-r"""Mixture of GP experts: a classifier of the inputs gives the weights of experts.
+"""Mixture of GP experts: a classifier of the inputs gives the weights of experts.
 
-With :math:`g_k(x)` the gate and :math:`p_k` the predictive density of expert k, a round
-moves row i towards the expert that explains it best *without it*,
-
-.. math:: r_{ik} \propto g_k(x_i) \, p_k(y_i \mid x_i, \text{the other rows of } k),
-
-all of it ("hard") or in proportion ("soft", by weights), and fits experts and gate
-again until :math:`\sum_i \log \sum_k g_k p_k` no longer grows. The gate is a logistic
-regression: convex, smooth in the query, and right for the linear borders of the first
-partition. The same density, of halves of the rows, chooses how sharp its borders are.
-See docs/methods.md; Rasmussen and Ghahramani (2002) sample assignments instead.
+Every round moves a row towards the expert that explains it best *without it*; see
+docs/methods.md. Rasmussen and Ghahramani (2002) sample assignments instead. The gate is
+a logistic regression: convex, smooth in the query, and right for the linear borders of
+the first partition.
 """
 
 import warnings
@@ -24,12 +18,10 @@ from sklearn.linear_model import LogisticRegression
 from .._linalg import packed_column_norms_sq
 from .._parallel import one_thread_per_worker, run_tasks
 from .._streams import without_far_cells
-from .._validation import check_choice, check_count
 from .._weights import evidence_of
 from ..partition import partition_rows
 from ._shared import PartsGP, own_theta
 
-ASSIGNMENTS = ("hard", "soft")
 # Inverse penalties of the logistic regression, from wide borders to narrow ones.
 SHARPNESSES = (1.0, 100.0, 10000.0)
 # An expert with a smaller share of a row, or of a query, has nothing to do with it.
@@ -140,15 +132,12 @@ class MixtureGP(PartsGP):
     [0.4, 5.7]
     """
 
+    counts = {"expert_size": 1, "n_rounds": 0}
+    choices = {"assignment": ("hard", "soft")}
     expert_size: int = 400
     assignment: str = "hard"
     n_rounds: int = 5
     partition: Any = "kmeans"
-
-    def _check_options(self, n_features):
-        check_count("expert_size", self.expert_size, 1, "400 suits most data.")
-        check_count("n_rounds", self.n_rounds, 0, "5 suits most data.")
-        check_choice("assignment", self.assignment, ASSIGNMENTS)
 
     def _fit(self, X, Y, weights):
         rng, all_weights = self._tune(X, Y, weights, self.expert_size)

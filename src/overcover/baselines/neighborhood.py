@@ -20,7 +20,7 @@ from .._neighbors import BruteIndex
 from .._notes import noted
 from .._parallel import one_thread_per_worker
 from .._validation import all_or_nothing, check_count, check_training_data
-from ..machines import Answer, Prediction, make_machine
+from ..machines import Prediction, make_machine
 from ._shared import WithMachine, in_chunks
 
 # Distances in memory per worker: 8 MB.
@@ -57,7 +57,7 @@ def make_index(rows):
 
 
 class NearestRows(WithMachine):
-    """Rows that are kept as they are; a subclass answers queries from the nearest."""
+    """Rows that are kept as they are; a subclass gives `_answer`, from the nearest."""
 
     n_neighbors: int
 
@@ -66,10 +66,6 @@ class NearestRows(WithMachine):
         self._index = make_index(X / self.length_scales_)
         # Copies, because the user may change X and Y later.
         self._X, self._Y, self._weight = X.copy(), Y.copy(), weight
-
-    def _answer(self, query, X, Y, weight, variance) -> Answer:
-        """The answer of some rows to one query, shape (1, n_features)."""
-        raise NotImplementedError
 
     def _predict_rows(self, X, return_std, noise=True):
         size = min(self.n_neighbors, len(self._X))
@@ -138,6 +134,7 @@ class NeighborhoodRegressor(NearestRows):
     (True, True)
     """
 
+    counts = {"n_neighbors": 1}
     n_neighbors: int = 800
     n_targets: Any = field(default=None, kw_only=True)
 
@@ -157,7 +154,7 @@ class NeighborhoodRegressor(NearestRows):
         X, Y, weight, *_ = check_training_data(
             self, X, y, sample_weight, merge=machine.takes_weights
         )
-        check_count("n_neighbors", self.n_neighbors, 1, "800 suits most data.")
+        self._check_options(X.shape[1])
         if self.n_targets is not None:
             check_count("n_targets", self.n_targets, 1, "800 is the paper's, or None.")
         size = min(self.n_neighbors, len(X))

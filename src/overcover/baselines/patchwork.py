@@ -1,21 +1,13 @@
-r"""Patchwork kriging: local GPs on a grid, conditioned to agree on common borders.
+"""Patchwork kriging: local GPs on a grid, conditioned to agree on common borders.
 
-The method of Park and Apley (2018), see docs/methods.md. With :math:`\mu_j, C_j` the
-posterior mean and covariance of cell j at its control points :math:`B_j`, which
-:math:`P_j` picks, the common values r minimise :math:`\sum_j (r_j - \mu_j)^\top
-C_j^{-1} (r_j - \mu_j)`, with :math:`\Sigma_r^{-1} = \sum_j P_j^\top C_j^{-1} P_j`. A
-query in cell j has, with :math:`c = \operatorname{cov}_j(x, B_j)` and :math:`w =
-C_j^{-1} c`,
-
-.. math:: \mu(x) = \mu_j(x) + w^\top (r_j - \mu_j), \qquad
-    s^2(x) = s_j^2(x) - c^\top w + w^\top [\Sigma_r]_{jj} w .
+The method of Park and Apley (2018), derived in docs/methods.md.
 """
 
 import numpy as np
 
 from .. import kernels
 from .._linalg import add_to_diagonal, cholesky, solve_cholesky
-from ._cells import CellsGP, ask
+from ._cells import CellsGP, border_covariance
 
 # For control points that nearly determine each other.
 CONTROL_JITTER = 1e-10
@@ -24,10 +16,9 @@ CONTROL_JITTER = 1e-10
 class PatchworkGP(CellsGP):
     """Local GPs on a regular grid that are conditioned to agree on their borders.
 
-    A baseline for comparisons, for one or two inputs; it refuses more. See
-    `overcover.baselines.patchwork`. Its variances are continuous too, which those of
-    `DomainDecompositionGP` are not. Memory: the factors, ``8 * N * cell_size`` bytes,
-    and the square of the number of control points.
+    A baseline for comparisons, for one or two inputs; it refuses more. Its variances
+    are continuous too, which those of `DomainDecompositionGP` are not. Memory: the
+    factors, ``8 * N * cell_size`` bytes, and the square of the control points' number.
 
     Parameters
     ----------
@@ -86,12 +77,9 @@ class PatchworkGP(CellsGP):
             self.control_values_ = solve_cholesky(L, weighted)
             self._spread = solve_cholesky(L, np.eye(n_points))
 
-    def _answer(self, j, kernel, Q):
+    def _shift(self, j, kernel, Q, K_xq, half, mean, variance):
         cell = self.cells_[j]
-        _, half, mean, variance = ask(cell, kernel, Q)
-        if not len(cell.control):
-            return mean, variance
-        c = kernels.cross(kernel, cell.B, Q) - cell.half.T @ half
+        c = border_covariance(cell, kernel, Q, half)
         w = solve_cholesky(self._factors[j], c)
         mean += w.T @ (self.control_values_[cell.control] - cell.means)
         spread = self._spread[np.ix_(cell.control, cell.control)]

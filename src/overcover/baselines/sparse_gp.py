@@ -41,7 +41,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import kernels
 from .._numbers import numbers_of
 from .._streams import center_of, without_far_cells
-from .._validation import as_training_shape, check_choice, check_count, check_queries
+from .._validation import as_training_shape, check_choice, check_queries
 from .._weights import evidence_of
 from ..machines import Prediction
 from ..partition import partition_rows
@@ -130,6 +130,8 @@ default="kmeans"
     (True, True)
     """
 
+    counts = {"n_inducing": 1}
+    choices = {"method": METHODS, "tuning": ("local", "bound")}
     method: str = "fic"
     n_inducing: int = 500
     inducing: Any = "kmeans"
@@ -137,9 +139,7 @@ default="kmeans"
     partition: Any = "kmeans"
 
     def _check_options(self, n_features):
-        check_choice("method", self.method, METHODS)
-        check_count("n_inducing", self.n_inducing, 1, "500 suits most data.")
-        check_choice("tuning", self.tuning, ("local", "bound"))
+        super()._check_options(n_features)
         kernel = shared_gp(self.machine).kernel
         if self.tuning == "bound" and kernels.is_object(kernel):
             raise ValueError(

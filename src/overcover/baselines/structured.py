@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .. import combination
 from .._neighbors import BruteIndex
 from .._optimize import minimize_batch
 from .._parallel import one_thread_per_worker
@@ -27,12 +28,10 @@ from .._validation import (
     all_or_nothing,
     are_scales,
     as_training_shape,
-    check_choice,
-    check_count,
     check_queries,
     check_training_data,
 )
-from ._shared import in_chunks
+from ._shared import Options, in_chunks
 
 METHODS = ("knn", "hsic", "kta")
 # Similarities, or offsets of outputs, in memory per worker: 32 MB.
@@ -46,7 +45,7 @@ MARGIN = 0.5
 
 
 @dataclass(eq=False, repr=False)
-class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class StructuredNeighbors(Options, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """An output that agrees with the query's nearest rows, all columns together.
 
     Baselines for comparisons with `overcover.TwinGP`; `overcover.baselines.structured`
@@ -79,6 +78,7 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
     True
     """
 
+    counts, choices = {"n_neighbors": 1}, {"method": METHODS}
     method: str = "knn"
     _: KW_ONLY
     n_neighbors: int = 25
@@ -92,7 +92,7 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def fit(self, X, y):
         """Store the rows, and learn length scales; shapes as in scikit-learn."""
         X, Y, *_ = check_training_data(self, X, y)
-        self._check_options(X.shape[1], Y.shape[1])
+        self._check_options(X.shape[1])
         self._X_mean, self._Y_mean = center_of(X), Y.mean(axis=0)
         X, Y = X - self._X_mean, Y - self._Y_mean
         self._tune(X, Y, check_random_state(self.random_state))
@@ -138,10 +138,9 @@ class StructuredNeighbors(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.input_length_scale_ = best[1] * unit_x
         self.output_length_scale_ = best[2] * unit_y
 
-    def _check_options(self, n_features, n_outputs):
-        check_choice("method", self.method, METHODS)
-        check_count("n_neighbors", self.n_neighbors, 1, "25 suits most data.")
-        for kind, n in (("input", n_features), ("output", n_outputs)):
+    def _check_options(self, n_features):
+        super()._check_options(n_features)
+        for kind, n in (("input", n_features), ("output", self.n_outputs_)):
             name = f"{kind}_length_scale"
             value = getattr(self, name)
             is_auto = isinstance(value, str) and value == "auto"
@@ -167,7 +166,8 @@ def unit(columns, scale):
 def answer(method, A, Z, B):
     """Outputs of queries B from those Z of their neighbours A, in kernel units."""
     dist_sq = np.sum((A - B[:, None]) ** 2, axis=2)
-    start = np.einsum("qi,qio->qo", inverse_square_weights(dist_sq), Z)
+    weights = combination.weights_of("inverse-distance", dist_sq)[..., 0]
+    start = np.einsum("qi,qio->qo", weights, Z)
     if method == "knn":
         return start
     k_x = np.exp(-0.5 * dist_sq)
@@ -185,14 +185,6 @@ def answer(method, A, Z, B):
     low, high = Z.min(axis=1), Z.max(axis=1)
     margin = MARGIN * (high - low)
     return np.clip(points, low - margin, high + margin)
-
-
-def inverse_square_weights(dist_sq):
-    """Weights in proportion to 1 / d^2; rows at distance zero take all the weight."""
-    nearest = dist_sq.min(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        weights = np.where(nearest > 0, nearest / dist_sq, dist_sq == 0)
-    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def pairwise_sq(A):

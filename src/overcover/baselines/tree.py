@@ -1,12 +1,8 @@
-r"""Trees of GPs: the inputs are split where that makes the outputs more probable.
+"""Trees of GPs: the inputs are split where that makes the outputs more probable.
 
-A split sends a row x left or right of a threshold, :math:`v^\top x \le t`. With the
-evidence :math:`E(S)`, the log marginal likelihood of a GP of its own on the rows S less
-:math:`\tfrac12 \log |S|` for each of its numbers, a split of S into L and R needs
-:math:`E(L) + E(R) > E(S)`; a node of more than M rows is split in any case. The best of
-several random splits moves to the best threshold nearby. Trees are mixed with weights
-:math:`\propto \exp(E_T / \text{number of leaves})`: else the best one alone would
-answer. See docs/methods.md; Gramacy and Lee (2008) sample trees instead.
+A split sends a row left or right of a threshold, and needs evidence; docs/methods.md
+has the formulas. The best of several random splits moves to the best threshold nearby.
+Gramacy and Lee (2008) sample trees instead.
 """
 
 from dataclasses import dataclass
@@ -16,14 +12,12 @@ import numpy as np
 from scipy.special import softmax
 
 from .. import kernels
-from .._linalg import add_to_diagonal, cholesky, solve_cholesky
+from .._linalg import solve_cholesky
 from .._parallel import run_tasks
 from .._streams import center_of
-from .._validation import check_choice, check_count
 from .._weights import evidence_of
-from ._shared import PartsGP, log_evidence, own_theta
+from ._shared import PartsGP, factor_of, log_evidence, own_theta
 
-SPLITS = ("axes", "projections")
 # Random splits of a node that are compared, and steps towards the best threshold nearby
 # as shares of the node's rows.
 N_CANDIDATES, STEPS = 12, (1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128)
@@ -166,8 +160,7 @@ class Grower:
 def log_likelihood(kernel, theta, X, Y, weights, least=0.0):
     """Log marginal likelihood at the best amplitudes, summed over outputs."""
     kernel, A = kernels.in_units(kernel, theta, X)
-    noises = np.exp(theta[-1]) / weights
-    L, _ = cholesky(add_to_diagonal(kernels.gram_lower(kernel, A), noises))
+    L = factor_of(kernel, A, np.exp(theta[-1]) / weights)
     Y = Y - np.average(Y, axis=0, weights=weights)
     energy = np.einsum("ij,ij->j", Y, solve_cholesky(L, Y))
     amplitude_sq = np.maximum(energy / evidence_of(weights).sum(), least)
@@ -225,14 +218,11 @@ class TreeGP(PartsGP):
     [0.4, 5.7]
     """
 
+    counts = {"leaf_size": 1, "n_trees": 1}
+    choices = {"splits": ("axes", "projections")}
     leaf_size: int = 400
     splits: str = "axes"
     n_trees: int = 4
-
-    def _check_options(self, n_features):
-        check_count("leaf_size", self.leaf_size, 1, "400 suits most data.")
-        check_count("n_trees", self.n_trees, 1, "4 suits most data.")
-        check_choice("splits", self.splits, SPLITS)
 
     def _fit(self, X, Y, weights):
         rng, _ = self._tune(X, Y, weights, self.leaf_size)
