@@ -1,6 +1,28 @@
-"""Hyperparameters of a sparse GP from its own marginal likelihood; see docs/methods.md.
+r"""Hyperparameters of a sparse GP from its own marginal likelihood.
 
-``theta`` is ``[log length scales..., log noise]``.
+Notation as in `overcover.baselines.sparse_gp`; ``theta`` is ``[log length scales...,
+log noise]``. Let :math:`C = Q + \Lambda`, and :math:`g = \mathrm{diag}(K - Q)`, the
+part that the inducing points miss. With the best amplitude :math:`s_j^2 = y_j^\top
+C^{-1} y_j / n`, the negative log likelihood of all outputs is, up to a constant,
+
+.. math:: F = \tfrac n2 \sum_j \log s_j^2 + \tfrac{d_Y}{2} \log|C| + \tfrac{d_Y}{2}
+    \sum_i (c_i - 1) \log(w_i \Lambda_{ii}), \qquad n = \textstyle\sum_i c_i ,
+
+with :math:`c_i = \min(w_i, 1)` (see `overcover.tuning.likelihood`), where
+:math:`w_i \Lambda_{ii}` is :math:`g_i + \nu` for fic and :math:`\nu` otherwise.
+The variational bound of Titsias (2009), for dtc, sor and nystrom, adds
+:math:`\tfrac{d_Y}{2 \nu} \sum_i w_i g_i`, a penalty for the missing part: :math:`F` is
+then never below that of the full GP.
+
+Its gradient needs no n x n matrix. With :math:`S = \partial F / \partial C = \tfrac12
+(d_Y C^{-1} - R R^\top)`, :math:`R = C^{-1} Y / s`, :math:`h = \partial F / \partial g`
+and :math:`T = K_{mm}^{-1} K_{mn}`,
+
+.. math:: dF = 2 \langle (S - \mathrm{diag}\,h) T^\top, dK_{nm} \rangle - \langle T (S -
+    \mathrm{diag}\,h) T^\top, dK_{mm} \rangle + \text{terms of the noise},
+
+and by Woodbury :math:`C^{-1} V^\top = \Lambda^{-1} V^\top B^{-1}`, so all terms are
+sums over chunks of V.
 """
 
 import numpy as np

@@ -1,6 +1,19 @@
-"""Committees of Gaussian processes: all experts predict every query.
+r"""Committees of Gaussian processes: all experts predict every query.
 
-docs/methods.md has the rules. Letters: the weight beta of an expert, and the prior.
+With :math:`\mu_i, s_i^2` the posterior mean and variance of expert i at a query,
+:math:`s_0^2` the prior variance and weights :math:`\beta_i`,
+
+.. math:: s^{-2} = \sum_i \beta_i s_i^{-2} + \gamma s_0^{-2}, \qquad
+    \mu = s^2 \sum_i \beta_i s_i^{-2} \mu_i ,
+
+- "poe" (product of experts): :math:`\beta_i = 1, \gamma = 0`; overconfident;
+- "gpoe" (generalised): :math:`\beta_i = 1 / K, \gamma = 0`; the prior, far away;
+- "bcm" (Bayesian committee machine): :math:`\beta_i = 1, \gamma = 1 - K`;
+- "rbcm" (robust BCM): :math:`\beta_i = \tfrac12 (\log s_0^2 - \log s_i^2)`, the
+  information of an expert about the query, :math:`\gamma = 1 - \sum_i \beta_i`;
+- "grbcm" (generalised robust): an expert c on random rows, which all others share,
+  replaces the prior. The first has :math:`\beta = 1`, the others :math:`\tfrac12 (\log
+  s_c^2 - \log s_i^2)`. Consistent, at four times the cost.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,20 @@
-"""Domain decomposition: local kriging on a grid, with equal values on common borders.
+r"""Domain decomposition: local kriging on a grid, with equal values on common borders.
 
-The method of Park, Huang and Ding (2011), derived in docs/methods.md; its letters are
-those of the code. The similarity that extends a shift is the cell's posterior
-covariance, or the cosine between kernel values, which hardly falls inside a cell. A
-cell without rows has no opinion: its neighbour decides, and the kernel is its
-similarity.
+The method of Park, Huang and Ding (2011); docs/methods.md derives it. With :math:`A = K
++ \nu I` of a cell's own rows, :math:`h = A^{-1} y`, :math:`e = y^\top h` and kernel
+values :math:`k_b`, two cells i and j agree at a control point b on the value
+
+.. math:: r = \frac{e_j \, k_{ib}^\top h_i + e_i \, k_{jb}^\top h_j}{e_i + e_j} .
+
+Between its control points B, a cell extends the shift by a similarity :math:`\rho`:
+
+.. math:: \mu(x) = k_x^\top h + \delta(x), \qquad
+    \delta(x) = \rho(x, B) \, \rho(B, B)^{-1} (r_B - K_B^\top h), \qquad
+    s^2(x) = k(x, x) - k_x^\top A^{-1} k_x + \delta(x)^2 / e .
+
+It is the cell's posterior covariance, or the cosine between kernel values, which hardly
+falls inside a cell. A cell without rows has no opinion: its neighbour decides r, and
+the kernel is its similarity.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,14 @@
-"""Local probabilistic regression: neighbours of a query, divided by their outputs.
+r"""Local probabilistic regression: neighbours of a query, divided by their outputs.
 
-The outputs fall into clusters, the *modes*, each with a GP of its own mean and
-amplitude; docs/methods.md has the criterion for their number. Urtasun and Darrell
-(2008) start a mode from each of the nearest rows instead.
+The outputs of the n neighbours fall into k clusters, the *modes*, each with a GP of its
+own mean and amplitude; k is the number up to ``n_modes`` with the largest
+
+.. math:: \sum_{m=1}^{k} \Bigl( \log p_m + n_m \log \tfrac{n_m}{n} - d_Y \log n_m
+    \Bigr),
+
+with :math:`p_m` the marginal likelihood of the :math:`n_m` rows of a mode. The mode
+with the largest :math:`\sum_{i \in m} w_i \, k(q, x_i)` answers. See docs/methods.md;
+Urtasun and Darrell (2008) start a mode from each of the nearest rows instead.
 """
 
 from dataclasses import dataclass, field

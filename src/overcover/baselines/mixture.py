@@ -1,9 +1,15 @@
-"""Mixture of GP experts: a classifier of the inputs gives the weights of experts.
+r"""Mixture of GP experts: a classifier of the inputs gives the weights of experts.
 
-Every round moves a row towards the expert that explains it best *without it*; see
-docs/methods.md. Rasmussen and Ghahramani (2002) sample assignments instead. The gate is
-a logistic regression: convex, smooth in the query, and right for the linear borders of
-the first partition.
+With :math:`g_k(x)` the gate and :math:`p_k` the predictive density of expert k, a round
+moves row i towards the expert that explains it best *without it*,
+
+.. math:: r_{ik} \propto g_k(x_i) \, p_k(y_i \mid x_i, \text{the other rows of } k),
+
+all of it ("hard") or in proportion ("soft", by weights), and fits experts and gate
+again until :math:`\sum_i \log \sum_k g_k p_k` no longer grows. The gate is a logistic
+regression: convex, smooth in the query, and right for the linear borders of the first
+partition. The same density, of halves of the rows, chooses how sharp its borders are.
+See docs/methods.md; Rasmussen and Ghahramani (2002) sample assignments instead.
 """
 
 import warnings

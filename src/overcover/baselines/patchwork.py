@@ -1,6 +1,14 @@
-"""Patchwork kriging: local GPs on a grid, conditioned to agree on common borders.
+r"""Patchwork kriging: local GPs on a grid, conditioned to agree on common borders.
 
-The method of Park and Apley (2018), derived in docs/methods.md.
+The method of Park and Apley (2018), see docs/methods.md. With :math:`\mu_j, C_j` the
+posterior mean and covariance of cell j at its control points :math:`B_j`, which
+:math:`P_j` picks, the common values r minimise :math:`\sum_j (r_j - \mu_j)^\top
+C_j^{-1} (r_j - \mu_j)`, with :math:`\Sigma_r^{-1} = \sum_j P_j^\top C_j^{-1} P_j`. A
+query in cell j has, with :math:`c = \operatorname{cov}_j(x, B_j)` and :math:`w =
+C_j^{-1} c`,
+
+.. math:: \mu(x) = \mu_j(x) + w^\top (r_j - \mu_j), \qquad
+    s^2(x) = s_j^2(x) - c^\top w + w^\top [\Sigma_r]_{jj} w .
 """
 
 import numpy as np

@@ -1,8 +1,12 @@
-"""Trees of GPs: the inputs are split where that makes the outputs more probable.
+r"""Trees of GPs: the inputs are split where that makes the outputs more probable.
 
-A split sends a row left or right of a threshold, and needs evidence; docs/methods.md
-has the formulas. The best of several random splits moves to the best threshold nearby.
-Gramacy and Lee (2008) sample trees instead.
+A split sends a row x left or right of a threshold, :math:`v^\top x \le t`. With the
+evidence :math:`E(S)`, the log marginal likelihood of a GP of its own on the rows S less
+:math:`\tfrac12 \log |S|` for each of its numbers, a split of S into L and R needs
+:math:`E(L) + E(R) > E(S)`; a node of more than M rows is split in any case. The best of
+several random splits moves to the best threshold nearby. Trees are mixed with weights
+:math:`\propto \exp(E_T / \text{number of leaves})`: else the best one alone would
+answer. See docs/methods.md; Gramacy and Lee (2008) sample trees instead.
 """
 
 from dataclasses import dataclass
