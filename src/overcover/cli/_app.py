@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from .. import __version__, store
 from .._interrupts import as_exceptions
 from ..cover import DEFAULT_SIZE
-from ..tables import Spelling
+from ..tables import Spelling, UnknownForm
 from ..targets import CHOICES, check_target
 from ._errors import Cannot, Mistake, code_and_word
 from ._show import say, warnings_as_notes
@@ -64,7 +64,9 @@ def code_and_text(error):
         text = f"{file}{error.strerror or text}"
     if isinstance(error, MemoryError):
         text = f"not enough memory. {text}"
-    return 1, f"error: {text}"
+    # No error of the system: the argument names no file that can be one.
+    is_usage = isinstance(error, OSError) and error.errno is None
+    return 2 if is_usage or isinstance(error, UnknownForm) else 1, f"error: {text}"
 
 
 app = typer.Typer(

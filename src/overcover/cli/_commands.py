@@ -13,7 +13,7 @@ from ..advice import assess, findings, with_notes
 from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
 from ..explain import names_of_features
 from ..machines import NAMED
-from ..tables import TableEncoder, writing_table
+from ..tables import TableEncoder, open_table, writing_table
 from ..targets import AUTO, CHOICES
 from . import _app as option
 from ._app import app
@@ -22,13 +22,15 @@ from ._errors import Mistake, check_output
 from ._fit import fit_table
 from ._show import bar, count, is_watched, print_json, print_remarks, print_table, say
 from ._stored import (
+    ROWS_AT_A_TIME,
     Aside,
     Wanted,
     answers,
     facts_of,
+    frames_of,
+    match_columns,
     open_model,
     read_observed,
-    rows_of,
 )
 
 
@@ -181,23 +183,25 @@ def predict(
         )
     stored = open_model(model, jobs)
     spelling = option.spelling(decimal, dates)
-    chunks = rows_of(stored, data, keep, True, spelling)
-    kept = split_names(keep, chunks.columns)
+    wanted = Wanted(std, noise, interval, tuple(dict.fromkeys(quantile or ())))
     n_rows = done = 0
     aside = Aside(Counter(), [], [])
-    with (
-        writing_table(out) as write,
-        bar("predicting", chunks.total, as_share=True) as advance,
-    ):
-        wanted = Wanted(std, noise, interval, tuple(dict.fromkeys(quantile or ())))
-        options = kept, wanted, missing, aside, spelling
-        for frame in answers(stored, chunks.frames, *options):
-            write(frame)
-            n_rows += len(frame)
-            advance(chunks.done() - done)
-            done = chunks.done()
+    with open_table(data) as table:
+        match_columns(stored, table)
+        kept = split_names(keep, table.columns)
+        frames = frames_of(stored, table, ROWS_AT_A_TIME, kept, kept, spelling)
+        with (
+            writing_table(out) as write,
+            bar("predicting", table.total, as_share=True) as advance,
+        ):
+            options = kept, wanted, missing, aside, spelling
+            for frame in answers(stored, frames, *options):
+                write(frame)
+                n_rows += len(frame)
+                advance(table.done - done)
+                done = table.done
     if as_json:
-        unused = [n for n in chunks.columns if n not in {*stored.kinds, *kept}]
+        unused = [n for n in table.columns if n not in {*stored.kinds, *kept}]
         answer = {"rows": n_rows, "columns": list(frame.columns), "unused": unused}
         answer |= {"unknown": dict(aside.unknown), "empty": sum(aside.rows)}
         print_json(answer | {"out": out})

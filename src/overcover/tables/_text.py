@@ -19,7 +19,7 @@ class Rows:
     """Text of a table, row by row, without empty lines; pandas can read it."""
 
     def __init__(self, file, separator="auto", otherwise=None, header=True):
-        self.lines, self.n_lines = iter(file), 0
+        self.lines, self.n_lines = self._numbered(file), 0
         self.separator = separator
         first_row, cells = self._first_row(otherwise)
         if not cells:
@@ -38,9 +38,22 @@ class Rows:
         first = [] if is_header else [first_row]
         self._rest = chain(first, self._counted(len(first)))
 
+    def _numbered(self, file):
+        for line in file:
+            self.n_lines += 1
+            if not line.isascii():
+                try:
+                    line.encode()
+                except UnicodeEncodeError:  # bytes that could not be decoded
+                    raise TableError(
+                        f"it is no text in UTF-8, first in line {self.n_lines}. Save "
+                        "it in that encoding, or convert it, for instance from "
+                        "Latin-1: iconv -f LATIN1 -t UTF-8."
+                    ) from None
+            yield line
+
     def _first_row(self, otherwise):
         for line in self.lines:
-            self.n_lines += 1
             line = line.removeprefix(MARK)
             if not line.strip():
                 continue
@@ -54,19 +67,11 @@ class Rows:
         """Text and cells of the row that begins with a line; quotes may hold more."""
         if self.separator is None:
             return line, line.split()
-        taken = [line]
-
-        def more():
-            for line in self.lines:
-                self.n_lines += 1
-                taken.append(line)
-                yield line
-
-        reader = csv.reader(
-            chain([line], more()), delimiter=self.separator, skipinitialspace=True
-        )
+        taken: list[str] = []
+        lines = (taken.append(line) or line for line in chain([line], self.lines))
+        options = {"delimiter": self.separator, "skipinitialspace": True}
         try:
-            cells = next(reader)
+            cells = next(csv.reader(lines, **options))
         except csv.Error as error:
             raise TableError(f"line {self.n_lines}: {error}.") from error
         return "".join(taken), cells
@@ -75,7 +80,6 @@ class Rows:
         separator, n_cells = self.separator, len(self.names)
         n_between = n_cells - 1 if n_cells > 1 and separator is not None else -1
         for line in self.lines:
-            self.n_lines += 1
             first_line = self.n_lines
             if line.count(separator or " ") != n_between or QUOTE in line:
                 if not line.strip(" \r\n" if separator == "\t" else None):
