@@ -50,7 +50,7 @@ def recipe_of(model, data, in_memory, budget, choice) -> Recipe:
         shape = CoverShape.at(len(data.X), M, p, model.spread)
     if isinstance(model.partition, str):  # a clusterer may make more, or fewer
         check_consulted(model.n_consulted, shape.n_subdomains)
-    for text in poor_choices(shape, *sizes[1:], model.machine, in_memory):
+    for text in poor_choices(shape, sizes[1], n_outputs, model.machine, in_memory):
         warn(text, PoorCoverWarning)
     machine = make_machine(model.machine)
     check_rule(model.combine, machine)

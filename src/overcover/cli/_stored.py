@@ -95,15 +95,14 @@ def open_model(path, jobs=None) -> Stored:
     if notes is None:
         names = column_names(model.n_outputs_, OUTPUT)
         return Stored(model, names if len(names) > 1 else [OUTPUT])
-    try:
-        targets = [str(name) for name in notes["targets"]]
-        if "kinds" in notes or len(targets) != model.n_outputs_:
-            raise ValueError("they do not fit the model")
-    except (KeyError, TypeError, ValueError) as error:
+    targets = notes.get("targets") if isinstance(notes, dict) else None
+    is_list = isinstance(targets, list) and "kinds" not in notes  # of an old version
+    if targets is None or not is_list or len(targets) != model.n_outputs_:
         raise Cannot(
-            f"the notes in {path} on columns cannot be used: {error}. Fit it again."
-        ) from error
-    return Stored(model, targets)
+            f"the notes in {path} on columns cannot be used: they do not fit the "
+            "model. Fit it again."
+        )
+    return Stored(model, [str(name) for name in targets])
 
 
 def match_columns(stored, table):

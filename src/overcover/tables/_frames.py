@@ -108,15 +108,15 @@ class Table:
             for frame in parts:
                 if not len(frame):
                     continue
-                numbers = range(n_read, n_read + len(frame))
                 n_read += len(frame)
                 if self.is_text:
-                    self.done, numbers = self._position(), self._rows.line_of(numbers)
+                    self.done = self._position()
+                    frame.index = self._rows.next_lines(len(frame))
                     texts = frame.columns.difference({*words, *verbatim})
                     frame = respelled(frame, texts, spelling)
                 else:
                     self.done = n_read
-                frame.index = numbers
+                    frame.index = range(n_read - len(frame), n_read)
                 yield frame.rename_axis("line" if self.is_text else "row")
         if not n_read:
             raise TableError(f"{name_of(self.source)} holds no rows.")

@@ -10,7 +10,6 @@ from ._cells import (
     READERS,
     SECONDS_PER_DAY,
     TableError,
-    kind_of,
     parse,
     strange_cell,
 )
@@ -55,11 +54,13 @@ def as_numbers(column, kind=None):
     An error names a cell of another kind.
     """
     cells = cells_of(column)
-    if kind is None:
-        kind = "date" if kind_of(cells) == "date" else "number"
-    values, bad = parse(cells, kind)
+    values, bad = parse(cells, kind or "number")
+    if kind is None and bad.any():
+        days, is_no_date = parse(cells, "date")
+        if not is_no_date.any():
+            return days
     if bad.any():
-        raise TableError(f"{_bad_cell(column, cells, values, bad, kind)}.")
+        raise TableError(f"{_bad_cell(column, cells, values, bad, kind or 'number')}.")
     return values
 
 

@@ -23,8 +23,8 @@ class _Part:
 
     __slots__ = ("args", "name", "state")
 
-    def __init__(self, name, args=None):
-        self.name, self.args, self.state = name, args, None
+    def __init__(self, name, args: Any = None, state: Any = None):
+        self.name, self.args, self.state = name, args, state
 
     def __call__(self, *args):
         return _Part(self.name, args)
@@ -96,7 +96,7 @@ def _plain(value, parts_by_id, depth=0):
 
 
 def _array(part):
-    """The array that a stand-in is for, checked against its bytes; objects as a list."""
+    """The array that a stand-in is for; of objects their list."""
     if part.name == "_frombuffer" and part.args:
         content, dtype, shape, order = part.args
     elif part.name == "_reconstruct" and part.state:
