@@ -47,7 +47,6 @@ class Commands(TyperGroup):
 
 
 def code_and_text(error):
-    """Exit code and message of an error."""
     if isinstance(error, KeyboardInterrupt):
         return code_and_word(error)
     if isinstance(error, BrokenPipeError):
@@ -78,7 +77,6 @@ app = typer.Typer(
 
 
 def size_named(text):
-    """A number of rows, or "auto"."""
     if text == "auto":
         return text
     if not text.isdigit() or int(text) < 1:
@@ -134,7 +132,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def spelling(decimal_comma, order):
-    """How numbers and dates of a text are written."""
     return Spelling("," if decimal_comma else ".", order)
 
 
@@ -152,7 +149,6 @@ def scale_named(text):
 
 
 def show_version(wanted: bool):
-    """Print the version and end."""
     if wanted:
         print(f"overcover {__version__}")
         raise typer.Exit

@@ -98,7 +98,6 @@ def remedies(reasons, troubles):
 
 
 def options_for(text):
-    """Options that may help against troubles."""
     ways = []
     if "comma" in text:
         ways.append("give --decimal-comma if numbers are like 1,5")

@@ -163,17 +163,11 @@ def scores_of(assessment):
     if assessment.std is not None:
         nlpd = -assessment.outcomes.log_density(assessment.Y)
         held = assessment.held()
-    columns = {
-        "rmse": np.sqrt(np.mean(error**2, axis=0)),
-        "mae": np.mean(np.abs(error), axis=0),
-        "r2": assessment.r2(),
-        "nlpd": nlpd.mean(axis=0),
-        "held": held.mean(axis=0),
-    }
-    return [
-        {"output": name} | {score: float(x[j]) for score, x in columns.items()}
-        for j, name in enumerate(assessment.names)
-    ]
+    rmse, mae = np.sqrt(np.mean(error**2, axis=0)), np.mean(np.abs(error), axis=0)
+    columns = rmse, mae, assessment.r2(), nlpd.mean(axis=0), held.mean(axis=0)
+    names = "output", "rmse", "mae", "r2", "nlpd", "held"
+    rows = zip(assessment.names, *(column.tolist() for column in columns))
+    return [dict(zip(names, row)) for row in rows]
 
 
 @app.command()
@@ -202,7 +196,6 @@ def inspect(
 
 
 def description_of(facts, stored):
-    """Names and values that describe a stored model."""
     inputs, hyperparameters = names_of_features(stored.model), facts["hyperparameters"]
     encoding = [] if stored.encoder is None else stored.encoder.describe()
     return [

@@ -49,7 +49,6 @@ class Ended(KeyboardInterrupt):
 
 
 def code_and_word(error):
-    """Exit code and word for an interruption."""
     return getattr(error, "code", 130), str(error) or "interrupted"
 
 

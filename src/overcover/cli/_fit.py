@@ -29,7 +29,6 @@ REQUEST = "asked"
 
 
 def machine_name(text):
-    """The name of a registered machine."""
     if text not in NAMED:
         raise typer.BadParameter(f"{text!r} is none of {', '.join(NAMED)}.")
     return text

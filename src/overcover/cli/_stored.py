@@ -135,7 +135,6 @@ def read_observed(stored, source, names=None, missing="refuse", spelling=PLAIN):
 
 
 def targets_in(stored, columns, names):
-    """Names of the observed outputs in a table."""
     if names:
         names = split_names(names, columns)
         if len(names) != len(stored.targets):

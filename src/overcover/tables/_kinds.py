@@ -65,7 +65,6 @@ def as_numbers(column, kind=None):
 
 
 def _cell(column, cells, i):
-    """A description of a cell."""
     where = place(column.index, column.index[i])
     return f"column {str(column.name)!r} holds {str(cells[i])!r} in {where}"
 
@@ -147,7 +146,6 @@ def kind_and_trouble(column, is_words=False):
 
 
 def check_frame(table):
-    """Refuse what has no columns with names."""
     if not (hasattr(table, "iloc") and getattr(table, "ndim", 1) == 2):
         raise TypeError(
             f"the table is of type {type(table).__name__}. Give a pandas DataFrame."
