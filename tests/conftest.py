@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from overcover.tables import open_table
+
 # No test times anything.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -46,3 +48,15 @@ def two_outputs(surface):
     """The surface and a second output of another scale and offset: X, Y."""
     X, y = surface
     return X, np.column_stack([y, 1000.0 + 50.0 * np.cos(X[:, 0] + X[:, 1])])
+
+
+def frames_of(path, n_rows=None):
+    """Frames of a table, of so many rows."""
+    with open_table(path) as table:
+        yield from table.frames(n_rows)
+
+
+def read_frame(path):
+    """A whole table as a frame."""
+    (frame,) = frames_of(path)
+    return frame

@@ -17,13 +17,13 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from conftest import wave
+from conftest import frames_of, read_frame, wave
 from overcover import OverlappingCoverRegressor, TableEncoder
 from overcover.cli import main
 from overcover.cli._columns import read_table
 from overcover.cli._compare import compare, splits_of
 from overcover.cli._errors import Mistake
-from overcover.tables import Spelling, TableError, as_numbers, read_chunks, read_frame
+from overcover.tables import Spelling, TableError, as_numbers
 
 REFUSALS = (Mistake, TableError, ValueError)
 
@@ -176,7 +176,7 @@ def test_a_row_of_another_length_or_a_name_twice_is_refused(text, words, tmp_pat
     with pytest.raises(REFUSALS, match=words):
         read_frame(str(path))
     with pytest.raises(REFUSALS, match=words):
-        list(read_chunks(str(path), 1).frames)
+        list(frames_of(str(path), 1))
 
 
 def test_a_name_twice_is_refused_in_parquet_and_frames(tmp_path):
@@ -185,7 +185,7 @@ def test_a_name_twice_is_refused_in_parquet_and_frames(tmp_path):
 
     path = str(tmp_path / "a.parquet")
     parquet.write_table(pa.table([[1.0], [2.0], [3.0]], names=["a", "y", "y"]), path)
-    for read in (read_frame, lambda path: read_chunks(path, 1)):
+    for read in (read_frame, lambda path: list(frames_of(path, 1))):
         with pytest.raises(REFUSALS, match="two columns called 'y'"):
             read(path)
     X = pd.DataFrame(np.eye(5), columns=["a", "b", "c", "d", "a"])
@@ -198,7 +198,7 @@ def test_lines_are_those_of_an_editor(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('a,b\n\n1,2\n"3\n",4\n5,6\n   \n7,8\n')
     assert read_frame(str(path)).index.tolist() == [3, 4, 6, 8]
-    chunks = [frame.index.tolist() for frame in read_chunks(str(path), 3).frames]
+    chunks = [frame.index.tolist() for frame in frames_of(str(path), 3)]
     assert chunks == [[3, 4, 6], [8]]
 
 
@@ -215,7 +215,7 @@ def test_one_bad_cell_among_numbers_is_named(tmp_path):
     encoder = TableEncoder()
     encoder.learn(pd.DataFrame({"a": [1.5, 2.0], "y": [2.0, np.nan]}), [0.0, 1.0])
     with pytest.raises(ValueError, match=r"'a' holds '1.2.3' in line 2502"):
-        for frame in read_chunks(str(path), 1000).frames:
+        for frame in frames_of(str(path), 1000):
             encoder.encode(frame)
 
 

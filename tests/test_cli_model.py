@@ -13,14 +13,14 @@ from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_err
 from typer.testing import CliRunner
 
 import overcover
-from conftest import wave
+from conftest import frames_of, wave
 from overcover import GP, OverlappingCoverRegressor, TableEncoder, planning, store
 from overcover.cli import make_app
 from overcover.cli._errors import Mistake
 from overcover.cli._stored import names_kept
 from overcover.planning import Line, Rates
 from overcover.planning.choice import plan_within
-from overcover.tables import TableError, _frames, read_chunks, writing_table
+from overcover.tables import Table, TableError, open_table, writing_table
 from overcover.tuning.cost import tuning_cost
 
 # Given, so that fits take no time.
@@ -260,15 +260,14 @@ def test_columns_that_lack_or_cannot_be_kept_are_named(folder, frame, tmp_path):
 def test_no_more_than_a_chunk_is_ever_read(name, folder, monkeypatch):
     """Frames come one by one, each of the size asked for, and none is kept."""
     monkeypatch.setattr("pandas.read_parquet", None)
-    monkeypatch.setattr(_frames, "read_frame", None)
-    chunks = read_chunks(str(folder / name), 40)
     sizes, reached = [], []
-    for part in chunks.frames:
-        sizes.append(len(part))
-        reached.append(chunks.done())
+    with open_table(str(folder / name)) as table:
+        for part in table.frames(40):
+            sizes.append(len(part))
+            reached.append(table.done)
     assert sizes == [40] * 7 + [20]
     assert reached == sorted(reached)
-    assert reached[-1] == chunks.total
+    assert reached[-1] == table.total
     if name != "data.csv":  # text is read in blocks of its own
         assert reached[0] < 150
 
@@ -276,14 +275,13 @@ def test_no_more_than_a_chunk_is_ever_read(name, folder, monkeypatch):
 def test_a_file_is_answered_while_it_is_read(folder, model, monkeypatch):
     """The first answers are written before the last rows are read."""
     events = []
-    monkeypatch.setattr("overcover.cli._stored.ROWS_AT_A_TIME", 70)
+    monkeypatch.setattr("overcover.cli._commands.ROWS_AT_A_TIME", 70)
+    frames = Table.frames
 
     def recorded(*arguments):
-        chunks = read_chunks(*arguments)
-        frames = (events.append("read") or frame for frame in chunks.frames)
-        return chunks._replace(frames=frames)
+        return (events.append("read") or frame for frame in frames(*arguments))
 
-    monkeypatch.setattr("overcover.cli._stored.read_chunks", recorded)
+    monkeypatch.setattr(Table, "frames", recorded)
     predict = OverlappingCoverRegressor.predict
     monkeypatch.setattr(
         OverlappingCoverRegressor,
@@ -295,8 +293,8 @@ def test_a_file_is_answered_while_it_is_read(folder, model, monkeypatch):
 
 
 def test_how_a_file_is_cut_changes_nothing(folder, frame):
-    (whole,) = read_chunks(str(folder / "data.parquet"), 1000).frames
-    cut = pd.concat(read_chunks(str(folder / "data.parquet"), 33).frames)
+    (whole,) = frames_of(str(folder / "data.parquet"), 1000)
+    cut = pd.concat(frames_of(str(folder / "data.parquet"), 33))
     pd.testing.assert_frame_equal(whole, cut)
     pd.testing.assert_frame_equal(cut, frame, check_names=False)
 
@@ -501,7 +499,7 @@ def test_rows_with_gaps_are_refused_or_left_empty_by_a_model_of_numbers(folder, 
 def test_rows_to_judge_by_may_be_left_out(mixed_folder, mixed, tmp_path):
     mixed.assign(y=mixed["y"].where(mixed.index > 4)).to_csv(tmp_path / "a.csv")
     judge = ("evaluate", mixed_folder / "model.ocm", tmp_path / "a.csv")
-    assert "line 2 lacks a value of 'y'" in refused(1, *judge)
+    assert "(y 5), first in line 2." in refused(1, *judge)
     said = json.loads(run(*judge, "--missing", "drop", "--json"))
     assert (said["rows"], said["dropped"]) == (75, 5)
 

@@ -68,7 +68,7 @@ def test_cells_and_lines_of_text():
     assert strange[0] == 0 and "the day or the month" in strange[1]
     rows = _text.Rows(["a,b\n", "1,2\n", "\n", "3,4\n"])
     assert (rows.names, list(rows)) == (["a", "b"], ["1,2\n", "3,4\n"])
-    assert rows.line_of([0, 1]).tolist() == [2, 4]
+    assert list(rows.next_lines(2)) == [2, 4]
     with pytest.raises(ValueError, match="1 of 3 places, first in row 2"):
         numbers_of([1, "2", None], "y")
 

@@ -18,7 +18,9 @@ PATH += ("consult", "fitting", "learning", "regressor")
 EXTRAS = ("matplotlib", "rich", "pandas", "pyarrow", "h5py", "cdflib", "typer")
 EXTRAS += ("dask", "distributed")
 # The commands are functions that typer reads, so it is imported with them.
-COMMANDS = {("overcover", "cli", name) for name in ("_app", "_commands", "_trials")}
+COMMANDS = {
+    ("overcover", "cli", name) for name in ("_app", "_fit", "_commands", "_trials")
+}
 
 
 MODULES = [n for n in overcover.__all__ if inspect.ismodule(getattr(overcover, n))]

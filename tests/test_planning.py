@@ -150,7 +150,7 @@ def test_tuning_depends_on_what_is_tuned_and_on_rows_up_to_a_bound():
     ("machine", "d_y", "tolerance"),
     [(FIXED, 1, 0.03), (LEAN, 3, 0.03), (TWIN, 2, 0.2)]
     + [(clone(FIXED).set_params(per_output=True), 2, 0.03)]
-    + [(clone(FIXED).set_params(factor_dtype="float32"), 1, 0.03)],
+    + [(clone(FIXED).set_params(factor_dtype=t), 1, 0.03) for t in ("float32", "auto")],
 )
 def test_bytes_on_disk_and_of_states_are_those_of_a_model(
     machine, d_y, tolerance, tmp_path
@@ -169,13 +169,18 @@ def test_bytes_on_disk_and_of_states_are_those_of_a_model(
     assert_allclose(result.disk - overhead, states, rtol=tolerance)
 
 
-def test_factors_of_a_precision_not_known_are_planned_for_as_the_larger():
-    either = clone(FIXED).set_params(factor_dtype="auto")
-    result, larger = (
-        planned(10**5, machine=machine, subdomain_size=400)
-        for machine in (either, FIXED)
-    )
-    assert result.memory == larger.memory and result.disk == larger.disk
+def test_factors_are_planned_in_the_precision_that_they_will_have():
+    """Single, but for machines that own all their rows: see `GP.factor_dtype`."""
+    for overlap, same_as in ((0.9, "float32"), (0.0, "float64")):
+        options = {"subdomain_size": 400, "overlap": overlap}
+        result, known = (
+            planned(10**5, machine=clone(FIXED).set_params(factor_dtype=t), **options)
+            for t in ("auto", same_as)
+        )
+        assert result.memory == known.memory and result.disk == known.disk
+    alone = {"subdomain_size": 400, "machine": clone(FIXED)}
+    alone["machine"].set_params(factor_dtype="auto")
+    assert planned(400, **alone).disk == planned(400, overlap=0.0, **alone).disk
 
 
 @pytest.mark.parametrize("machine", [FIXED, LEAN])

@@ -92,7 +92,6 @@ def _warn(text, category=DataWarning):
 
 
 def warn_of_sequence(run_length):
-    """Say that rows which follow each other depend on each other."""
     _warn(
         "The rows look like a sequence: errors of rows that follow each other depend "
         f"on each other. Runs of {run_length} rows are held out together. Standard "
@@ -117,7 +116,6 @@ def warn_of_order(columns):
 
 
 def warn_of_outliers():
-    """Say that some outputs contradict all rows around them."""
     _warn(
         "Some outputs look like outliers: they are far away from those of the rows "
         "around them, and held-out rows are predicted better without them. Such rows "
@@ -169,7 +167,6 @@ def warn_of_codes(X):
 
 
 def warn_of_few_rows(n_rows):
-    """Warn if there are fewer than `FEW_ROWS` rows."""
     if n_rows < FEW_ROWS:
         _warn(
             f"{n_rows} rows are few: hyperparameters, standard deviations and "
@@ -252,7 +249,6 @@ def check_observed(y, mean):
 
 
 def check_coverage(coverage):
-    """Refuse an interval probability outside (0, 1)."""
     if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
         raise ValueError(
             f"coverage={coverage!r} must be a probability between 0 and 1, both "
@@ -275,13 +271,11 @@ def check_probabilities(q):
 
 
 def check_count(name, value, least=1, advice=""):
-    """Refuse anything but an integer of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name}={value!r} must be an integer >= {least}. {advice}")
 
 
 def check_choice(name, value, allowed, advice=""):
-    """Refuse a word that is not among the allowed ones."""
     if value not in allowed:
         raise ValueError(
             f"{name}={value!r} is not known. Choose one of "

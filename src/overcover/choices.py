@@ -1,12 +1,13 @@
 """What a fit decides before its stages: the scales of inputs and outputs, and sizes."""
 
 from . import inputs
+from ._notes import warn
 from .consult import check_consulted, check_rule
 from .cover import CoverShape
 from .fitting import Recipe
 from .machines import GP, make_machine
 from .planning.choice import plan_within
-from .planning.findings import warn_of_budget, warn_of_poor_choices
+from .planning.findings import PoorCoverWarning, poor_choices
 from .routing import router_for
 from .targets import AUTO, Unchanged, fit_target
 
@@ -37,18 +38,20 @@ def choose_scales(model, data, groups):
 def recipe_of(model, data, in_memory, budget, choice) -> Recipe:
     """What the stages need besides the rows; refuses wrong parameters."""
     n_outputs = data.Y.shape[1]
+    sizes = *data.X.shape, n_outputs
     shape = CoverShape.of(model, len(data.X), n_outputs)
     if budget is not None:
-        plan = plan_within(model, (*data.X.shape, n_outputs), budget)
-        warn_of_budget(plan)
+        plan = plan_within(model, sizes, budget)
+        if not plan.fits:
+            warn(" ".join(plan.verdict()), PoorCoverWarning)
         choice = plan.subdomain_size, plan.overlap
     if choice is not None:
         M, p = model.budget_choice_ = choice
         shape = CoverShape.at(len(data.X), M, p, model.spread)
     if isinstance(model.partition, str):  # a clusterer may make more, or fewer
         check_consulted(model.n_consulted, shape.n_subdomains)
-    sizes = data.X.shape[1], n_outputs
-    warn_of_poor_choices(shape, *sizes, model.machine, in_memory)
+    for text in poor_choices(shape, sizes[1], n_outputs, model.machine, in_memory):
+        warn(text, PoorCoverWarning)
     machine = make_machine(model.machine)
     check_rule(model.combine, machine)
     return Recipe(

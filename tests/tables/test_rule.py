@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from conftest import read_frame
 from overcover import TableEncoder
 from overcover.cli._columns import read_table
 from overcover.datasets import load_table
 from overcover.store import parquet_to_npy
-from overcover.tables import TableError, read_frame
+from overcover.tables import TableError
 
 GAPS = [
     "",

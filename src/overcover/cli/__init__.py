@@ -7,7 +7,7 @@ from ._errors import code_and_word, orderly_end
 
 def make_app():
     """The application with all its commands, of typer."""
-    from . import _commands, _trials  # noqa: F401, they register
+    from . import _fit, _commands, _trials  # noqa: F401, I001, they register
     from ._app import app
 
     return app

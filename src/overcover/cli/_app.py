@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from .. import __version__, store
 from .._interrupts import as_exceptions
 from ..cover import DEFAULT_SIZE
-from ..tables import Spelling
+from ..tables import Spelling, UnknownForm
 from ..targets import CHOICES, check_target
 from ._errors import Cannot, Mistake, code_and_word
 from ._show import say, warnings_as_notes
@@ -47,7 +47,6 @@ class Commands(TyperGroup):
 
 
 def code_and_text(error):
-    """Exit code and message of an error."""
     if isinstance(error, KeyboardInterrupt):
         return code_and_word(error)
     if isinstance(error, BrokenPipeError):
@@ -64,7 +63,9 @@ def code_and_text(error):
         text = f"{file}{error.strerror or text}"
     if isinstance(error, MemoryError):
         text = f"not enough memory. {text}"
-    return 1, f"error: {text}"
+    # No error of the system: the argument names no file that can be one.
+    is_usage = isinstance(error, OSError) and error.errno is None
+    return 2 if is_usage or isinstance(error, UnknownForm) else 1, f"error: {text}"
 
 
 app = typer.Typer(
@@ -76,7 +77,6 @@ app = typer.Typer(
 
 
 def size_named(text):
-    """A number of rows, or "auto"."""
     if text == "auto":
         return text
     if not text.isdigit() or int(text) < 1:
@@ -132,7 +132,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def spelling(decimal_comma, order):
-    """How numbers and dates of a text are written."""
     return Spelling("," if decimal_comma else ".", order)
 
 
@@ -150,7 +149,6 @@ def scale_named(text):
 
 
 def show_version(wanted: bool):
-    """Print the version and end."""
     if wanted:
         print(f"overcover {__version__}")
         raise typer.Exit

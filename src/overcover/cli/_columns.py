@@ -11,15 +11,14 @@ from ..tables import (
     finite_values,
     kind_and_trouble,
     near_names,
+    open_table,
     place,
-    read_frame,
 )
-from ._errors import Cannot, Mistake, check_input
+from ._errors import Cannot, Mistake
 
 
-def choose_columns(frame, targets, drop=None):
+def choose_columns(columns, targets, drop=None):
     """Names of targets and features; the default targets are y0, y1, ... of a .npz."""
-    columns = list(frame.columns)
     targets, drop = split_names(targets, columns), split_names(drop, columns)
     if not targets:
         targets = [n for n in columns if n[:1] == OUTPUT and n[1:].isdigit()]
@@ -43,25 +42,24 @@ def split_names(words, columns):
     return names
 
 
-def possible_names(words):
-    """All that `split_names` may make of words, before the columns are known."""
-    words = words or []
-    return [*words, *(part.strip() for word in words for part in word.split(","))]
-
-
 def read_table(source, targets, drop=None, words=None, missing="fill", spelling=PLAIN):
     """Frames of inputs and outputs, columns of words; counts `dropped` in X.attrs."""
-    check_input(source)
-    frame = read_frame(source, possible_names(words), spelling)
-    targets, features = choose_columns(frame, targets, drop)
-    words = split_names(words, features)
+    with open_table(source) as table:
+        targets, features = choose_columns(table.columns, targets, drop)
+        words = split_names(words, features)
+        chosen = [*features, *targets]
+        (frame,) = table.frames(None, chosen, words, spelling=spelling)
     Y, troubles = parse_targets(frame, targets)
-    check_columns(frame, features, words, troubles)
+    pairs = {name: kind_and_trouble(frame[name], name in words) for name in features}
+    reasons = {name: text for name, (_, text) in pairs.items() if text} | troubles
+    if reasons:
+        raise Cannot(f"{'; '.join(reasons.values())}. {remedies(reasons, troubles)}")
     warn_of_indices(frame[features])
-    X, Y = complete(frame[features], Y, missing)
-    X = X.reset_index(drop=True)
-    X.attrs["dropped"] = len(frame) - len(X)
-    return X, Y.reset_index(drop=True), words
+    remedy = ", or have inputs filled in with --missing fill"
+    X, Y, n_dropped = complete(frame[features], Y, missing, remedy)
+    X, Y = X.reset_index(drop=True), Y.reset_index(drop=True)
+    X.attrs["dropped"] = n_dropped
+    return X, Y, words
 
 
 def warn_of_indices(frame):
@@ -79,15 +77,6 @@ def warn_of_indices(frame):
             f"an index, leave it out: --drop {','.join(names)}.",
             stacklevel=2,
         )
-
-
-def check_columns(frame, features, words, troubles):
-    """Refuse all columns that cannot be used, `troubles` of targets too."""
-    pairs = {name: kind_and_trouble(frame[name], name in words) for name in features}
-    reasons = {name: trouble for name, (_, trouble) in pairs.items() if trouble}
-    reasons |= troubles
-    if reasons:
-        raise Cannot(f"{'; '.join(reasons.values())}. {remedies(reasons, troubles)}")
 
 
 def remedies(reasons, troubles):
@@ -109,7 +98,6 @@ def remedies(reasons, troubles):
 
 
 def options_for(text):
-    """Options that may help against troubles."""
     ways = []
     if "comma" in text:
         ways.append("give --decimal-comma if numbers are like 1,5")
@@ -130,8 +118,8 @@ def parse_targets(frame, targets):
     return pd.DataFrame(values, index=frame.index), troubles
 
 
-def complete(X, Y, missing):
-    """Rows to fit; those without a target are left out, others as `missing` says."""
+def complete(X, Y, missing, remedy=""):
+    """Rows to use, and how many are left out; "fill" asks only for targets."""
     whole = Y.notna().all(axis=1)
     if missing != "fill":
         whole &= X.notna().all(axis=1)
@@ -141,8 +129,8 @@ def complete(X, Y, missing):
         raise Cannot(
             f"values are missing ({some(counts)}), first in "
             f"{place(whole.index, whole.index[~whole][0])}. Leave such rows out with "
-            "--missing drop, or have inputs filled in with --missing fill."
+            f"--missing drop{remedy}."
         )
     if not whole.any():
         raise Cannot("every row lacks a value, so that none is left.")
-    return X[whole], Y[whole]
+    return X[whole], Y[whole], int((~whole).sum())

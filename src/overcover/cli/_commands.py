@@ -1,4 +1,4 @@
-"""Commands on a model: fit, predict, evaluate, inspect, report."""
+"""Commands on a model: predict, evaluate, inspect, report."""
 
 import os
 from collections import Counter
@@ -7,131 +7,27 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from .. import OverlappingCoverRegressor, planning, store
-from .._markup import duration, number, percent, size_of, some
+from .. import store
+from .._markup import number, percent, size_of, some
 from ..advice import assess, findings, with_notes
-from ..cover import DEFAULT_OVERLAP, DEFAULT_SIZE
 from ..explain import names_of_features
-from ..machines import NAMED
-from ..tables import TableEncoder, writing_table
-from ..targets import AUTO, CHOICES
+from ..tables import open_table, writing_table
 from . import _app as option
 from ._app import app
-from ._columns import options_for, read_table, split_names
+from ._columns import options_for, split_names
 from ._errors import Mistake, check_output
-from ._fit import fit_table
-from ._show import bar, count, is_watched, print_json, print_remarks, print_table, say
+from ._show import bar, count, print_json, print_remarks, print_table, say
 from ._stored import (
+    ROWS_AT_A_TIME,
     Aside,
     Wanted,
     answers,
     facts_of,
+    frames_of,
+    match_columns,
     open_model,
     read_observed,
-    rows_of,
 )
-
-
-def machine_name(text):
-    """The name of a registered machine."""
-    if text not in NAMED:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(NAMED)}.")
-    return text
-
-
-@app.command()
-def fit(
-    data: option.Data,
-    out: Annotated[str, typer.Option("--out", "-o", help="Folder for the model.")],
-    target: option.Target = None,
-    machine: Annotated[
-        str,
-        typer.Option(
-            parser=machine_name,
-            metavar=f"[{'|'.join(NAMED)}]",
-            help="; ".join(f"{k}: {m.description.help}" for k, m in NAMED.items()),
-        ),
-    ] = "gp",
-    budget: Annotated[
-        str | None, typer.Option(help="Time, such as 2m; chooses --subdomain-size.")
-    ] = None,
-    subdomain_size: Annotated[str | None, option.Size] = None,
-    overlap: option.Overlap = DEFAULT_OVERLAP,
-    scale: Annotated[
-        str,
-        typer.Option(
-            parser=option.scale_named,
-            metavar=f"[{'|'.join(CHOICES)}|logit:LOW:HIGH]",
-            help="Scale of the outputs in the model; predictions are in their units.",
-        ),
-    ] = AUTO,
-    drop: option.Drop = None,
-    words: option.Words = None,
-    missing: option.FitGaps = option.InFit.fill,
-    decimal: option.Decimal = False,
-    dates: option.Dates = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Discard an unfinished fit.")
-    ] = False,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a finished model.")
-    ] = False,
-    jobs: option.Jobs = 1,
-    seed: option.Seed = 0,
-    as_json: option.Json = False,
-):
-    """Fit a model on a table.
-
-    To resume an interrupted fit, repeat the command. A finished fit is not
-    repeated. Only --replace replaces a model of other data or options.
-    """
-    if budget is not None and subdomain_size is not None:
-        raise Mistake("--budget chooses --subdomain-size: give one of them.")
-    try:
-        seconds = None if budget is None else planning.Budget.of(budget).seconds
-    except ValueError as error:
-        raise Mistake(str(error)) from error
-    store.check_target(out)
-    X, Y, words = read_table(
-        data, target, drop, words, missing, option.spelling(decimal, dates)
-    )
-    model = OverlappingCoverRegressor(
-        machine,
-        subdomain_size=subdomain_size or DEFAULT_SIZE,
-        overlap=overlap,
-        target=scale,
-        encoder=TableEncoder(words=words) if words else None,
-        n_jobs=jobs,
-        random_state=seed,
-        verbose=int(is_watched()),
-    )
-    result = fit_table(model, X, Y, out, seconds, not restart, replace)
-    show_fit(out, X, Y, result, as_json)
-
-
-def show_fit(out, X, Y, result, as_json):
-    """Print the result of a fit, to people or as JSON."""
-    model, remarks, seconds, is_new = result
-    facts, n_dropped = facts_of(out), X.attrs["dropped"]
-    if as_json:
-        answer = {"model": out, "is_new": is_new}
-        answer |= {"rows": facts["n_rows"], "dropped": n_dropped}
-        answer |= {"features": list(X.columns), "targets": list(Y.columns)}
-        names = "machine hyperparameters subdomain_size overlap bytes target"
-        answer |= {name: facts[name] for name in names.split()}
-        timings = {name: float(value) for name, value in model.timings_.items()}
-        answer |= {"subdomains": facts["n_subdomains"], "timings": timings}
-        print_json(answer | {"seconds": seconds, "findings": remarks})
-        return
-    each = " each" if facts["n_subdomains"] > 1 else ""
-    print(
-        f"{count(facts['n_rows'], 'row')}, {count(facts['n_features'], 'input')}, "
-        f"{count(Y.shape[1], 'output')}: {count(facts['n_subdomains'], 'machine')} "
-        f"on {number(facts['subdomain_size'])} rows{each} ({facts['machine']}), "
-        f"{f'in {duration(seconds)}' if is_new else 'already fitted'}"
-    )
-    print_remarks(n_dropped, remarks)
-    print(f"{out} ({size_of(facts['bytes'])})")
 
 
 @app.command()
@@ -181,23 +77,25 @@ def predict(
         )
     stored = open_model(model, jobs)
     spelling = option.spelling(decimal, dates)
-    chunks = rows_of(stored, data, keep, True, spelling)
-    kept = split_names(keep, chunks.columns)
+    wanted = Wanted(std, noise, interval, tuple(dict.fromkeys(quantile or ())))
     n_rows = done = 0
     aside = Aside(Counter(), [], [])
-    with (
-        writing_table(out) as write,
-        bar("predicting", chunks.total, as_share=True) as advance,
-    ):
-        wanted = Wanted(std, noise, interval, tuple(dict.fromkeys(quantile or ())))
-        options = kept, wanted, missing, aside, spelling
-        for frame in answers(stored, chunks.frames, *options):
-            write(frame)
-            n_rows += len(frame)
-            advance(chunks.done() - done)
-            done = chunks.done()
+    with open_table(data) as table:
+        match_columns(stored, table)
+        kept = split_names(keep, table.columns)
+        frames = frames_of(stored, table, ROWS_AT_A_TIME, kept, kept, spelling)
+        with (
+            writing_table(out) as write,
+            bar("predicting", table.total, as_share=True) as advance,
+        ):
+            options = kept, wanted, missing, aside, spelling
+            for frame in answers(stored, frames, *options):
+                write(frame)
+                n_rows += len(frame)
+                advance(table.done - done)
+                done = table.done
     if as_json:
-        unused = [n for n in chunks.columns if n not in {*stored.kinds, *kept}]
+        unused = [n for n in table.columns if n not in {*stored.kinds, *kept}]
         answer = {"rows": n_rows, "columns": list(frame.columns), "unused": unused}
         answer |= {"unknown": dict(aside.unknown), "empty": sum(aside.rows)}
         print_json(answer | {"out": out})
@@ -265,17 +163,11 @@ def scores_of(assessment):
     if assessment.std is not None:
         nlpd = -assessment.outcomes.log_density(assessment.Y)
         held = assessment.held()
-    columns = {
-        "rmse": np.sqrt(np.mean(error**2, axis=0)),
-        "mae": np.mean(np.abs(error), axis=0),
-        "r2": assessment.r2(),
-        "nlpd": nlpd.mean(axis=0),
-        "held": held.mean(axis=0),
-    }
-    return [
-        {"output": name} | {score: float(x[j]) for score, x in columns.items()}
-        for j, name in enumerate(assessment.names)
-    ]
+    rmse, mae = np.sqrt(np.mean(error**2, axis=0)), np.mean(np.abs(error), axis=0)
+    columns = rmse, mae, assessment.r2(), nlpd.mean(axis=0), held.mean(axis=0)
+    names = "output", "rmse", "mae", "r2", "nlpd", "held"
+    rows = zip(assessment.names, *(column.tolist() for column in columns))
+    return [dict(zip(names, row)) for row in rows]
 
 
 @app.command()
@@ -304,7 +196,6 @@ def inspect(
 
 
 def description_of(facts, stored):
-    """Names and values that describe a stored model."""
     inputs, hyperparameters = names_of_features(stored.model), facts["hyperparameters"]
     encoding = [] if stored.encoder is None else stored.encoder.describe()
     return [

@@ -6,7 +6,7 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..tables import STDIN, WRITABLE, TableError, check_path, form_of
+from ..tables import STDIN, WRITABLE, form_of
 
 # The end of a job or a container, and that of the terminal; Windows has only the first.
 NAMES = {"SIGTERM": "terminated", "SIGHUP": "hung up"}
@@ -24,23 +24,11 @@ class Cannot(Mistake):
     code = 1
 
 
-def check_input(source):
-    """Refuse a table that is not there, or of an unknown form."""
-    if source != STDIN:
-        try:
-            form_of(check_path(source))
-        except (OSError, TableError) as error:
-            raise Mistake(str(error)) from error
-
-
 def check_output(target, source=None, known=WRITABLE):
     """Refuse a file that cannot be written, or is the table to read."""
     if target == STDIN:
         return
-    try:
-        form_of(target, known)
-    except TableError as error:
-        raise Mistake(str(error)) from error
+    form_of(target, known)
     path = Path(target)
     if source not in (None, STDIN) and path.exists() and path.samefile(source):
         raise Mistake(f"{target} is the table to read. Choose another name for --out.")
@@ -61,7 +49,6 @@ class Ended(KeyboardInterrupt):
 
 
 def code_and_word(error):
-    """Exit code and word for an interruption."""
     return getattr(error, "code", 130), str(error) or "interrupted"
 
 

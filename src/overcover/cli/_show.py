@@ -88,5 +88,4 @@ def print_remarks(n_dropped, findings=()):
 
 
 def count(n, word):
-    """So many things."""
     return f"{number(n)} {word}{'' if n == 1 else 's'}"

@@ -16,13 +16,13 @@ from ..tables import (
     check_present,
     column_names,
     finite_values,
+    open_table,
     place,
-    read_chunks,
     respelled,
     with_gaps,
 )
-from ._columns import options_for, parse_targets, possible_names, split_names
-from ._errors import Cannot, Mistake, check_input
+from ._columns import complete, options_for, parse_targets, split_names
+from ._errors import Cannot, Mistake
 
 # The name of the command line's notes in a store.
 NOTES = "table"
@@ -48,11 +48,6 @@ class Stored(NamedTuple):
             return dict.fromkeys(names_of_features(self.model), "number")
         return {column["name"]: column["kind"] for column in self.encoder.columns_}
 
-    @property
-    def has_names(self):
-        """Whether the model knows the names of its columns."""
-        return hasattr(self.model, "feature_names_in_")
-
     def inputs(self, frame):
         """Inputs from a frame, NaN in rows that lack values; cells that are no values.
 
@@ -74,7 +69,8 @@ class Stored(NamedTuple):
 
     def queries(self, X):
         """Inputs as the model takes them, from a frame of them."""
-        return X if self.has_names and self.encoder is None else X.to_numpy()
+        has_names = hasattr(self.model, "feature_names_in_")
+        return X if has_names and self.encoder is None else X.to_numpy()
 
 
 def facts_of(path):
@@ -99,66 +95,46 @@ def open_model(path, jobs=None) -> Stored:
     if notes is None:
         names = column_names(model.n_outputs_, OUTPUT)
         return Stored(model, names if len(names) > 1 else [OUTPUT])
-    try:
-        targets = [str(name) for name in notes["targets"]]
-        if "kinds" in notes or len(targets) != model.n_outputs_:
-            raise ValueError("they do not fit the model")
-    except (KeyError, TypeError, ValueError) as error:
+    targets = notes.get("targets") if isinstance(notes, dict) else None
+    is_list = isinstance(targets, list) and "kinds" not in notes  # of an old version
+    if targets is None or not is_list or len(targets) != model.n_outputs_:
         raise Cannot(
-            f"the notes in {path} on columns cannot be used: {error}. Fit it again."
-        ) from error
-    return Stored(model, targets)
+            f"the notes in {path} on columns cannot be used: they do not fit the "
+            "model. Fit it again."
+        )
+    return Stored(model, [str(name) for name in targets])
 
 
-def rows_of(stored, source, others=None, verbatim=False, spelling=PLAIN):
-    """A table in chunks, columns by name, or in order where there are no names."""
-    check_input(source)
-    names, others = [*stored.kinds], possible_names(others)
-    wanted = {*names, *others} if stored.has_names else None
-    copied = others if verbatim else []
-    words = [name for name in names if stored.kinds[name] == "words"]
-    chunks = read_chunks(source, ROWS_AT_A_TIME, words, wanted, copied, spelling)
-    unnamed = not (chunks.has_names and stored.has_names)
-    if unnamed and len(chunks.columns) == len(names):
-        frames = (frame.set_axis(names, axis=1) for frame in chunks.frames)
-        return chunks._replace(frames=frames, columns=names)
-    check_present(names, chunks.columns)
-    return chunks
+def match_columns(stored, table):
+    """Find the model's columns in a table by name, or in order without names."""
+    names = [*stored.kinds]
+    is_named = table.has_names and hasattr(stored.model, "feature_names_in_")
+    if not is_named and len(table.columns) == len(names):
+        table.columns = names
+    check_present(names, table.columns)
 
 
-def first_gap(frame):
-    """The first row of a frame that lacks a value, and the column, in words."""
-    i, j = np.argwhere(frame.isna().to_numpy())[0]
-    return f"{place(frame.index, frame.index[i])} lacks a value of {frame.columns[j]!r}"
+def frames_of(stored, table, n_rows, others, verbatim=(), spelling=PLAIN):
+    """Frames of the model's columns in a table, and of others."""
+    chosen = [name for name in table.columns if name in {*stored.kinds, *others}]
+    words = [name for name, kind in stored.kinds.items() if kind == "words"]
+    return table.frames(n_rows, chosen, words, verbatim, spelling)
 
 
 def read_observed(stored, source, names=None, missing="refuse", spelling=PLAIN):
     """Inputs and observed outputs of a whole table, and how many rows are left out."""
-    import pandas as pd
-
-    others = [*stored.targets, *(names or [])]
-    chunks = rows_of(stored, source, others, spelling=spelling)
-    targets = targets_in(stored, chunks.columns, names)
-    parts: list[tuple] = []
-    n_dropped = 0
-    for frame in chunks.frames:
-        X, said = stored.inputs(frame)
-        Y, troubles = parse_targets(frame, targets)
-        refuse([*said, *troubles.values()])
-        whole = X.notna().all(axis=1) & Y.notna().all(axis=1)
-        if missing == "refuse" and not whole.all():
-            gap = first_gap(X if X.isna().any(axis=None) else Y)
-            raise Cannot(f"{gap}. Leave such rows out with --missing drop.")
-        n_dropped += int((~whole).sum())
-        parts.append((X[whole], Y[whole]))
-    X, Y = map(pd.concat, zip(*parts))
-    if not len(Y):
-        raise Cannot("every row lacks a value, so that none is left.")
+    with open_table(source) as table:
+        match_columns(stored, table)
+        targets = targets_in(stored, table.columns, names)
+        (frame,) = frames_of(stored, table, None, targets, spelling=spelling)
+    X, said = stored.inputs(frame)
+    Y, troubles = parse_targets(frame, targets)
+    refuse([*said, *troubles.values()])
+    X, Y, n_dropped = complete(X, Y, missing)
     return stored.queries(X), Y.set_axis(stored.targets, axis=1), n_dropped
 
 
 def targets_in(stored, columns, names):
-    """Names of the observed outputs in a table."""
     if names:
         names = split_names(names, columns)
         if len(names) != len(stored.targets):
@@ -224,7 +200,8 @@ def answers(stored: Stored, frames, keep, wanted: Wanted, missing, aside, spelli
         if not (whole.any() or aside.rows):
             refuse(said, ", and no row can be answered")
         if not whole.all() and not said:
-            said = [first_gap(X)]
+            i, j = np.argwhere(X.isna().to_numpy())[0]
+            said = [f"{place(X.index, X.index[i])} lacks a value of {X.columns[j]!r}"]
             if missing == "refuse":
                 raise Cannot(
                     f"{said[0]}. Leave such answers empty with --missing empty, or fit "

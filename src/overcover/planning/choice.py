@@ -91,27 +91,28 @@ def plan(
     >>> best.subdomain_size, best.overlap, best.n_subdomains, best.binding
     (600, 0.9, 1667, 'seconds')
     """
-    shape = {"n_samples": n_samples, "n_features": n_features, "n_outputs": n_outputs}
-    shape = {name: _whole(name, value) for name, value in shape.items()}
-    n_queries = _whole("n_queries", n_queries, least=0)
+    counts = {"n_samples": n_samples, "n_features": n_features}
+    counts |= {"n_outputs": n_outputs, "n_queries": n_queries}
+    for name, n in counts.items():
+        counts[name] = int(n) if isinstance(n, float) and n.is_integer() else n
+        least = int(name != "n_queries")
+        check_count(name, counts[name], least, "Give the shape of the data.")
     budget, machine = Budget.of(budget), make_machine(machine)
     if budget == NO_LIMIT and subdomain_size is None:
         subdomain_size = DEFAULT_SIZE
     p = DEFAULT_OVERLAP if overlap is None else overlap
     cover.check_cover_options(1 if subdomain_size is None else subdomain_size, p)
+    n_samples, n_features, n_outputs, _ = counts.values()
     if isinstance(subdomain_size, str):
-        overlap = p
-        subdomain_size = auto_size(shape["n_samples"], shape["n_outputs"], p, machine)
-    if rates is None:
-        rates = measure(machine, shape["n_features"], shape["n_outputs"])
+        overlap, subdomain_size = p, auto_size(n_samples, n_outputs, p, machine)
     wanted = Plan(
-        **shape,
+        **counts,
         machine=type(machine).__name__,
         into_store=into_store,
         n_jobs=effective_n_jobs(n_jobs),
-        n_queries=n_queries,
         budget=budget,
     )
+    rates = rates or measure(machine, n_features, n_outputs)
     at = partial(plan_at, wanted, machine, rates)
     return choose(at, wanted, subdomain_size, overlap)
 
@@ -133,14 +134,6 @@ def plan_within(model, shape: tuple[int, int, int], budget, into_store=False) ->
     rest = budget._replace(seconds=max(budget.seconds - spent, LEAST_SECONDS))
     best = plan(*shape, rest, into_store=into_store, **options)
     return replace(best, budget=budget, seconds={"measuring": spent, **best.seconds})
-
-
-def _whole(name, value, least=1):
-    """An integer, also from a float that is one, such as 1e6."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    check_count(name, value, least, "Give the shape of the data.")
-    return int(value)
 
 
 def choose(at, wanted: Plan, size=None, overlap=None) -> Plan:
@@ -173,7 +166,8 @@ def plan_at(wanted: Plan, machine, rates: Rates, size, overlap) -> Plan:
     shape = CoverShape.at(n_samples, size, overlap)
     typical = typical_machine(machine, d, n_outputs)
     keep = bool(typical.keeps_factors(shape.n_subdomains, shape.size))
-    polynomial = state_bytes(machine, d, n_outputs, overlap)[int(keep)]
+    borrowed = overlap if shape.n_subdomains > 1 else 0.0
+    polynomial = state_bytes(machine, d, n_outputs, borrowed)[int(keep)]
     by_state = max(0.0, float(np.polyval(polynomial, shape.size)))
     tuning = machine.tuning_cost(*sizes)
     seconds = stage_seconds(wanted, rates, shape, tuning, by_state, keep)

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from .._markup import number, percent, size_of
-from .._notes import warn
 from ..cover import CoverShape
 from ..machines.base import memory_of_computer
 from ..tuning.cost import scales_to_find
@@ -85,18 +84,6 @@ def poor_choices(shape: CoverShape, n_features, n_outputs, machine, in_memory=Tr
             )
 
 
-def warn_of_poor_choices(*choices):
-    """A `PoorCoverWarning` for each of `poor_choices`, before any work is done."""
-    for text in poor_choices(*choices):
-        warn(text, PoorCoverWarning)
-
-
-def warn_of_budget(plan):
-    """A `PoorCoverWarning` where a plan does not fit in its budget."""
-    if not plan.fits:
-        warn(" ".join(plan.verdict()), PoorCoverWarning)
-
-
 def describe_sizes(model):
     """Rows, columns, M, p and K of a fitted model, by the names of `Plan`."""
     return {
@@ -140,7 +127,6 @@ def about_cover(model):
 
 
 def about_variance(model):
-    """A line about a machine without predictive variance."""
     if not model.machine_.has_variance:
         yield (
             f"note: {type(model.machine_).__name__} has no predictive variance: there "

@@ -103,9 +103,7 @@ def typical_machine(machine, n_features, n_outputs):
 @once_per_machine
 def state_bytes(machine, n_features, n_outputs, overlap):
     """Polynomials (2, 3) of a state's bytes by its size: without and with factors."""
-    machine, counts = copy(typical_machine(machine, n_features, n_outputs)), []
-    if getattr(machine, "factor_dtype", None) == "auto":
-        machine.set_params(factor_dtype="float64")  # data decide; plan for the larger
+    machine, counts = typical_machine(machine, n_features, n_outputs), []
     for size in COUNTED:
         X, Y = typical_rows(size, n_features, n_outputs)
         n_owned = max(1, round((1.0 - overlap) * size))
@@ -116,13 +114,11 @@ def state_bytes(machine, n_features, n_outputs, overlap):
 
 def bytes_of(tree: Any) -> int:
     """Bytes of all arrays in a state, however nested; of anything else as pickled."""
+    if isinstance(tree, tuple | list):
+        return sum(map(bytes_of, tree))
     if isinstance(tree, np.ndarray):
         return tree.nbytes
-    if tree is None:
-        return 0
-    if isinstance(tree, tuple | list):
-        return sum(bytes_of(part) for part in tree)
-    return len(pickle.dumps(tree))
+    return 0 if tree is None else len(pickle.dumps(tree))
 
 
 @once_per_machine

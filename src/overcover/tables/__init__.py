@@ -12,6 +12,7 @@ from ._encoder import TableEncoder, encode_training
 from ._files import (
     STDIN,
     MissingKey,
+    UnknownForm,
     array_checksum,
     check_path,
     file_checksum,
@@ -22,12 +23,11 @@ from ._files import (
     require,
 )
 from ._frames import (
-    Chunks,
+    Table,
     check_columns,
     open_parquet,
+    open_table,
     parquet_batches,
-    read_chunks,
-    read_frame,
     read_numbers,
     respelled,
 )

@@ -187,14 +187,6 @@ def parse(cells, kind):
     return values, bad
 
 
-def kind_of(cells):
-    """The kind of a column as in `parse`: "number", "date" or "words"."""
-    for kind in READERS:
-        if not parse(cells, kind)[1].any():
-            return kind
-    return "words"
-
-
 def strange_cell(cells):
     """The first cell that looks like no word, and what it is, if few are words."""
     texts = [(i, t) for i, t in enumerate(_texts(cells)) if t.lower() not in GAPS]

@@ -191,7 +191,6 @@ class TableEncoder(BaseEstimator):
         return self._encoded(values, table.index)
 
     def _encoded(self, values, index):
-        """Inputs from the values of all columns."""
         import pandas as pd
 
         parts = []
@@ -350,7 +349,6 @@ def _numbers_of(column, values):
 
 
 def _in_words(column):
-    """How a column is encoded, in words."""
     if column["kind"] == "words":
         n_levels = len(column["levels"])
         if column["is_effect"]:

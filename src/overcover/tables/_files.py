@@ -3,11 +3,8 @@
 import bz2
 import gzip
 import hashlib
-import io
 import lzma
-import sys
-import zlib
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +14,6 @@ import numpy as np
 
 from ._cells import TableError
 from ._pickled import RefusedPickle
-from ._text import Rows
 
 MOST_NAMES = 20
 STDIN = "-"
@@ -28,6 +24,10 @@ TEXT |= dict.fromkeys((".txt", ".dat", ".asc"))
 FORMS = (*TEXT, ".parquet", ".npy", ".npz")
 # Only text may be compressed: the other forms would have to be unpacked as a whole.
 UNPACK: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+class UnknownForm(TableError):
+    """The name of a file has an ending that is not known."""
 
 
 class MissingKey(TableError, KeyError):
@@ -126,7 +126,7 @@ def form_of(path, known=FORMS):
     packable = [ending for ending in known if ending in TEXT]
     if form not in (packable if packing else known):
         packed = f", and {packable[0]}.gz" if packable else ""
-        raise TableError(
+        raise UnknownForm(
             f"{str(path)!r} has no ending that is known. Known are "
             f"{', '.join(known)}{packed}."
         )
@@ -145,21 +145,11 @@ def name_of(source):
 
 
 @contextmanager
-def open_text(source, separator="auto", header=True):
-    """Rows of a text or of standard input, and a function: how many bytes were read."""
-    otherwise = "," if source == STDIN else TEXT[form_of(source)]
-    if separator == "auto" and otherwise == "\t":
-        separator = otherwise
-    if source == STDIN:
-        if sys.stdin is None:
-            raise TableError("standard input is closed. Give a file instead of -.")
-        yield Rows(sys.stdin, separator, otherwise, header), lambda: 0
-        return
-    with open(source, "rb") as raw:
-        packing = packing_of(source)
-        unpacked = UNPACK[packing](raw) if packing else raw
-        with io.TextIOWrapper(unpacked, encoding="utf-8-sig", newline="") as text:
-            yield Rows(text, separator, otherwise, header), raw.tell
+def open_packed(path):
+    """A file as it is on the disk, and what it holds, unpacked: two binary files."""
+    unpack = UNPACK.get(packing_of(path), nullcontext)
+    with open(path, "rb") as raw, unpack(raw) as file:
+        yield raw, file
 
 
 def near_names(name, names, and_all=True):
@@ -197,24 +187,6 @@ def require(module, extra, purpose):
         ) from error
 
 
-def _where_not_utf8(source):
-    """The first line that is not in UTF-8, in words; none where it cannot be told."""
-    if source == STDIN:
-        return ""
-    n_good = 0
-    with (
-        suppress(EOFError, OSError, lzma.LZMAError, zlib.error),
-        UNPACK.get(packing_of(source), open)(source, "rb") as file,
-    ):
-        try:
-            for line in file:
-                line.decode("utf-8")
-                n_good += 1
-        except UnicodeDecodeError:
-            return f", first in line {n_good + 1}"
-    return ""
-
-
 @contextmanager
 def reading(source, form):
     """Turn any error that a damaged file causes into one that names the file."""
@@ -229,12 +201,6 @@ def reading(source, form):
         if str(error).startswith(name):
             raise
         raise TableError(f"{name} cannot be read: {error}") from None
-    except UnicodeDecodeError:
-        raise TableError(
-            f"{name} is no text in UTF-8{_where_not_utf8(source)}. Save it in that "
-            "encoding, or convert it, for instance from Latin-1: iconv -f LATIN1 -t "
-            "UTF-8."
-        ) from None
     except Exception as error:
         raise TableError(
             f"{name} cannot be read as {form}: {error} It may be cut short or of "

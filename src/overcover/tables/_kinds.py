@@ -7,9 +7,9 @@ from .._validation import check_names
 from ._cells import (
     DECIMAL_COMMA,
     GAPS,
+    READERS,
     SECONDS_PER_DAY,
     TableError,
-    kind_of,
     parse,
     strange_cell,
 )
@@ -54,27 +54,31 @@ def as_numbers(column, kind=None):
     An error names a cell of another kind.
     """
     cells = cells_of(column)
-    if kind is None:
-        kind = "date" if kind_of(cells) == "date" else "number"
-    values, bad = parse(cells, kind)
+    values, bad = parse(cells, kind or "number")
+    if kind is None and bad.any():
+        days, is_no_date = parse(cells, "date")
+        if not is_no_date.any():
+            return days
     if bad.any():
-        raise TableError(f"{_bad_cell(column, cells, bad, kind)}.")
+        raise TableError(f"{_bad_cell(column, cells, values, bad, kind or 'number')}.")
     return values
 
 
 def _cell(column, cells, i):
-    """A description of a cell."""
     where = place(column.index, column.index[i])
     return f"column {str(column.name)!r} holds {str(cells[i])!r} in {where}"
 
 
-def _bad_cell(column, cells, bad, kind):
-    """A description of the first cell that is not of a kind."""
+def _bad_cell(column, cells, values, bad, kind):
+    """A description of the first cell that is not of a kind, or infinite."""
     i, hint = int(np.argmax(bad)), ""
+    if np.isinf(values[i]):
+        where = place(column.index, column.index[i])
+        return f"column {str(column.name)!r} holds an infinite value in {where}"
     if kind == "number" and DECIMAL_COMMA.fullmatch(str(cells[i]).strip()):
         hint = " (a decimal mark is a point, not a comma)"
-    if kind == "date" and strange_cell(cells[i : i + 1]) is not None:
-        hint = f" ({strange_cell(cells[i : i + 1])[1]})"
+    if kind == "date" and (strange := strange_cell(cells[i : i + 1])):
+        hint = f" ({strange[1]})"
     return f"{_cell(column, cells, i)}, which is not a {kind}{hint}"
 
 
@@ -82,17 +86,9 @@ def finite_values(column, kind):
     """Values of a column, which cells are no finite ones (NaN), what the first is."""
     cells = cells_of(column)
     values, bad = parse(cells, kind)
-    is_infinite = np.isinf(values)
-    bad |= is_infinite
-    values[is_infinite] = np.nan
-    if not bad.any():
-        return values, bad, None
-    i = int(np.argmax(bad))
-    if is_infinite[i]:
-        where = place(column.index, column.index[i])
-        text = f"column {str(column.name)!r} holds an infinite value in {where}"
-        return values, bad, text
-    return values, bad, _bad_cell(column, cells, bad, kind)
+    bad |= np.isinf(values)
+    said = _bad_cell(column, cells, values, bad, kind) if bad.any() else None
+    return np.where(bad, np.nan, values), bad, said
 
 
 def needs_encoding(X):
@@ -131,28 +127,25 @@ def kind_and_trouble(column, is_words=False):
         return None, empty
     if is_words or str(column.dtype) == "category":
         return "words", None
-    cells = cells_of(column)
-    kind = kind_of(cells)
-    if kind != "words":
-        values, bad, trouble = finite_values(column, kind)
-        if not bad.any() and np.isnan(values).all():
-            trouble = empty
-        return (kind if trouble is None else None), trouble
-    for kind_of_most in ("number", "date"):
-        bad = parse(cells, kind_of_most)[1]
-        n_bad = int(bad.sum())
-        if 2 * n_bad < n_present:
-            cell = _bad_cell(column, cells, bad, kind_of_most)
-            return None, f"{cell} (bad cells: {n_bad} of {n_present})"
-    strange = strange_cell(cells)
-    if strange is None:
-        return kind, None
-    i, what = strange
-    return None, f"{_cell(column, cells, i)}, {what}"
+    cells, parsed = cells_of(column), {}
+    for kind in READERS:
+        parsed[kind] = values, bad = parse(cells, kind)
+        if not bad.any():
+            if np.isnan(values).all():
+                return None, empty
+            trouble = finite_values(column, kind)[2]
+            return None if trouble else kind, trouble
+    for kind, (values, bad) in parsed.items():
+        if 2 * bad.sum() < n_present:
+            cell = _bad_cell(column, cells, values, bad, kind)
+            return None, f"{cell} (bad cells: {bad.sum()} of {n_present})"
+    if strange := strange_cell(cells):
+        i, what = strange
+        return None, f"{_cell(column, cells, i)}, {what}"
+    return "words", None
 
 
 def check_frame(table):
-    """Refuse what has no columns with names."""
     if not (hasattr(table, "iloc") and getattr(table, "ndim", 1) == 2):
         raise TypeError(
             f"the table is of type {type(table).__name__}. Give a pandas DataFrame."

@@ -18,84 +18,37 @@ class RefusedPickle(ValueError):
     """A pickle that holds more than names and arrays of numbers."""
 
 
-class _Dtype:
-    """Stands in for a numpy type."""
+class _Part:
+    """Stands in for what a name leads to, or, with arguments, for what it makes."""
 
-    __slots__ = ("code", "order")
+    __slots__ = ("args", "name", "state")
 
-    def __init__(self, code, *_):
-        self.code, self.order = code, "|"
-
-    def __setstate__(self, state):
-        self.order = state[1]
-
-
-class _Array:
-    """Stands in for an array."""
-
-    __slots__ = ("content", "dtype", "order", "shape")
-
-    def __init__(self, content=b"", dtype=None, shape=(0,), order="C"):
-        self.content, self.dtype, self.shape, self.order = content, dtype, shape, order
-
-    def __setstate__(self, state):
-        _, self.shape, self.dtype, by_columns, self.content = state
-        self.order = "F" if by_columns else "C"
-
-    def resolve(self):
-        """The array of numbers, checked against its bytes."""
-        code, order, content = self.dtype.code, self.dtype.order, self.content
-        is_number = isinstance(code, str) and NUMBERS.fullmatch(code)
-        if not is_number or order not in ("<", ">", "|", "="):
-            raise RefusedPickle(f"an array of type {code!r}")
-        if isinstance(content, str):  # Python 2 wrote bytes as text
-            content = content.encode("latin1")
-        values = np.frombuffer(content, np.dtype(order + code))
-        return values.reshape(self.shape, order=self.order).copy()
-
-
-class _Maker:
-    """A function that a pickle can call, but not change."""
-
-    __slots__ = ("make",)
-
-    def __init__(self, make):
-        self.make = make
+    def __init__(self, name, args: Any = None, state: Any = None):
+        self.name, self.args, self.state = name, args, state
 
     def __call__(self, *args):
-        return self.make(*args)
+        return _Part(self.name, args)
 
     def __setstate__(self, state):
-        raise RefusedPickle("a change to a reader")
+        if self.args is None:
+            raise RefusedPickle("a change to a reader")
+        self.state = state
 
 
-def _encode(text, encoding="latin1"):
-    """How protocol 2 of Python 3 writes bytes, if there are any."""
-    if encoding != "latin1":
-        raise RefusedPickle(f"bytes in {encoding!r}")
-    return text.encode("latin1")
+ALLOWED = {("numpy", "dtype"), ("numpy", "ndarray"), ("_codecs", "encode")}
+ALLOWED |= {("__builtin__", "bytes")}
+for _module in ("numpy.core", "numpy._core"):
+    ALLOWED |= {(f"{_module}.multiarray", "_reconstruct")}
+    ALLOWED |= {(f"{_module}.numeric", "_frombuffer")}
 
 
 class _Reader(pickle.Unpickler):
     """An unpickler for which only the names that numpy writes exist."""
 
-    def __init__(self, file):
-        super().__init__(file, encoding="latin1")
-        self.makers = {
-            ("numpy", "dtype"): _Maker(_Dtype),
-            ("numpy", "ndarray"): _Maker(_Array),
-            ("_codecs", "encode"): _Maker(_encode),
-            ("__builtin__", "bytes"): _Maker(lambda: b""),
-        }
-        for module in ("numpy.core", "numpy._core"):
-            empty = _Maker(lambda *_: _Array())
-            self.makers[f"{module}.multiarray", "_reconstruct"] = empty
-            self.makers[f"{module}.numeric", "_frombuffer"] = _Maker(_Array)
-
     def find_class(self, module, name):
-        if (module, name) not in self.makers:
+        if (module, name) not in ALLOWED:
             raise RefusedPickle(f"'{module}.{name}'")
-        return self.makers[module, name]
+        return _Part(name)
 
     def persistent_load(self, pid):
         raise RefusedPickle("a reference to something outside")
@@ -104,7 +57,7 @@ class _Reader(pickle.Unpickler):
 def read_pickle(file):
     """Dictionaries, lists, names and arrays of a pickle, of which nothing is run."""
     try:
-        return _plain(_Reader(file).load(), {})
+        return _plain(_Reader(file, encoding="latin1").load(), {})
     except RefusedPickle as error:
         raise RefusedPickle(
             f"It holds {error}, which is not read, for a pickle can run any program. "
@@ -123,7 +76,6 @@ def _plain(value, parts_by_id, depth=0):
         raise RefusedPickle(f"parts nested deeper than {MOST_NESTED}")
     if id(value) in parts_by_id:
         return parts_by_id[id(value)]
-    is_array = isinstance(value, _Array) and isinstance(value.dtype, _Dtype)
     part: Any
     if isinstance(value, dict):
         for key in value:
@@ -132,12 +84,40 @@ def _plain(value, parts_by_id, depth=0):
         part = {k: _plain(v, parts_by_id, depth + 1) for k, v in value.items()}
     elif isinstance(value, list | tuple):
         part = [_plain(v, parts_by_id, depth + 1) for v in value]
-    elif is_array and value.dtype.code in ("O", "O8"):
-        part = _plain(value.content, parts_by_id, depth + 1)
-        part = part[0] if value.shape == () else part
-    elif is_array:
-        part = value.resolve()
+    elif isinstance(value, _Part):
+        part = _array(value)
+        if isinstance(part, list):  # of objects
+            part = _plain(part, parts_by_id, depth + 1)
+            part = part[0] if value.state[1] == () else part
     else:
         raise RefusedPickle(f"an object of type {type(value).__name__!r}")
     parts_by_id[id(value)] = part
     return part
+
+
+def _array(part):
+    """The array that a stand-in is for; of objects their list."""
+    if part.name == "_frombuffer" and part.args:
+        content, dtype, shape, order = part.args
+    elif part.name == "_reconstruct" and part.state:
+        _, shape, dtype, by_columns, content = part.state
+        order = "F" if by_columns else "C"
+    else:
+        raise RefusedPickle(f"an object of type {part.name!r}")
+    if dtype.name != "dtype" or not dtype.args:
+        raise RefusedPickle(f"an array of type {dtype.name!r}")
+    code, sign = dtype.args[0], dtype.state[1] if dtype.state else "|"
+    if code in ("O", "O8") and isinstance(content, list) and part.state:
+        return content
+    is_number = isinstance(code, str) and NUMBERS.fullmatch(code)
+    if not is_number or sign not in ("<", ">", "|", "="):
+        raise RefusedPickle(f"an array of type {code!r}")
+    if isinstance(content, _Part):  # how protocol 2 of Python 3 writes bytes
+        text, encoding = content.args or ("", "latin1")
+        if content.name not in ("encode", "bytes") or encoding != "latin1":
+            raise RefusedPickle(f"bytes of {content.name!r} in {encoding!r}")
+        content = text
+    if isinstance(content, str):  # Python 2 wrote bytes as text
+        content = content.encode("latin1")
+    values = np.frombuffer(content, np.dtype(sign + code))
+    return values.reshape(shape, order=order).copy()

@@ -4,9 +4,8 @@ Parsers shift or leave out cells without an error, so cells are counted here bef
 """
 
 import csv
+from array import array
 from itertools import chain
-
-import numpy as np
 
 from .._validation import check_names
 from ._cells import TableError, column_names, is_word
@@ -19,9 +18,9 @@ class Rows:
     """Text of a table, row by row, without empty lines; pandas can read it."""
 
     def __init__(self, file, separator="auto", otherwise=None, header=True):
-        self.lines, self.n_lines = iter(file), 0
+        self.lines, self.n_lines = self._numbered(file), 0
         self.separator = separator
-        first_row, cells = self._first_row(otherwise)
+        first_line, first_row, cells = self._first_row(otherwise)
         if not cells:
             raise TableError("it does not begin with a line of columns.")
         self.names = column_names(len(cells))
@@ -33,49 +32,57 @@ class Rows:
             check_names(self.names, "it")
         except ValueError as error:
             raise TableError(str(error)) from None
-        # From each of these rows on, the line minus the row is constant.
-        self._starts, self._offsets = [0], [self.n_lines + bool(is_header)]
-        first = [] if is_header else [first_row]
-        self._rest = chain(first, self._counted(len(first)))
+        # Where rows begin that have been read, but not asked for by `next_lines`.
+        self._begins = array("q", [] if is_header else [first_line])
+        self._rest = chain([] if is_header else [first_row], self._counted())
+
+    def _numbered(self, file):
+        for line in file:
+            self.n_lines += 1
+            if not line.isascii():
+                try:
+                    line.encode()
+                except UnicodeEncodeError:  # bytes that could not be decoded
+                    raise TableError(
+                        f"it is no text in UTF-8, first in line {self.n_lines}. Save "
+                        "it in that encoding, or convert it, for instance from "
+                        "Latin-1: iconv -f LATIN1 -t UTF-8."
+                    ) from None
+            yield line
 
     def _first_row(self, otherwise):
         for line in self.lines:
-            self.n_lines += 1
             line = line.removeprefix(MARK)
             if not line.strip():
                 continue
             if self.separator == "auto":
                 most = max(",;\t", key=line.count)
                 self.separator = most if most in line else otherwise
-            return self._row(line)
-        return "", []
+            return self.n_lines, *self._row(line)
+        return 0, "", []
 
     def _row(self, line):
         """Text and cells of the row that begins with a line; quotes may hold more."""
         if self.separator is None:
             return line, line.split()
-        taken = [line]
+        taken: list[str] = []
 
-        def more():
-            for line in self.lines:
-                self.n_lines += 1
-                taken.append(line)
-                yield line
+        def lines():
+            for part in chain([line], self.lines):
+                taken.append(part)
+                yield part
 
-        reader = csv.reader(
-            chain([line], more()), delimiter=self.separator, skipinitialspace=True
-        )
+        options = {"delimiter": self.separator, "skipinitialspace": True}
         try:
-            cells = next(reader)
+            cells = next(csv.reader(lines(), **options))
         except csv.Error as error:
             raise TableError(f"line {self.n_lines}: {error}.") from error
         return "".join(taken), cells
 
-    def _counted(self, n_rows):
+    def _counted(self):
         separator, n_cells = self.separator, len(self.names)
         n_between = n_cells - 1 if n_cells > 1 and separator is not None else -1
         for line in self.lines:
-            self.n_lines += 1
             first_line = self.n_lines
             if line.count(separator or " ") != n_between or QUOTE in line:
                 if not line.strip(" \r\n" if separator == "\t" else None):
@@ -86,10 +93,7 @@ class Rows:
                         f"line {first_line} has {len(cells)} cells, and the first line "
                         f"has {n_cells}. Correct one of them."
                     )
-            if first_line - n_rows != self._offsets[-1]:
-                self._starts.append(n_rows)
-                self._offsets.append(first_line - n_rows)
-            n_rows += 1
+            self._begins.append(first_line)
             yield line
 
     def __iter__(self):  # pandas asks for it, but calls `read`
@@ -105,7 +109,8 @@ class Rows:
                 break
         return "".join(taken)
 
-    def line_of(self, rows):
-        """Lines in the file, counted from 1, where rows that have been read begin."""
-        piece = np.searchsorted(self._starts, rows, side="right") - 1
-        return np.asarray(rows) + np.asarray(self._offsets)[piece]
+    def next_lines(self, n):
+        """Lines in the file, counted from 1, where the next n rows begin."""
+        lines = self._begins[:n]
+        del self._begins[:n]
+        return lines
