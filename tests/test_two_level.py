@@ -13,7 +13,6 @@ from scipy.spatial.distance import cdist
 
 from overcover import GP, OverlappingCoverRegressor, _streams
 from overcover.cover import CoverShape
-from overcover.distributed import _shards as on_disk
 from overcover.distributed import _worker
 from overcover.fitting import Recipe
 from overcover.partition import (
@@ -231,7 +230,7 @@ def test_tasks_look_at_a_shard_or_a_subdomain(small_blocks, monkeypatch, tmp_pat
     _worker.run_stage(job, "tune")
     done = ["tune"]
     for stage in ("partition", "cover", "router"):
-        for step, tasks in on_disk.steps_of(job, stage, job.fit(*done)):
+        for step, tasks in _worker.steps_of(job, stage, job.fit(*done)):
             for numbers in tasks:
                 step(job, *numbers)
         done.append(stage)
@@ -269,9 +268,9 @@ def make_job(tmp_path, machine, partition, size, n_subdomains, router="euclidean
 def test_rows_of_one_shard_are_no_sharding(tmp_path):
     for partition in ("two-level", "kmeans", TwoLevelKMeans(n_shards=1)):
         job = make_job(tmp_path, GP(), partition, 20, 30)
-        assert on_disk.count_shards(job, (300, 2)) == 1
+        assert job.count_shards((300, 2)) == 1
     job = make_job(tmp_path, GP(), TwoLevelKMeans(n_shards=3), 20, 30)
-    assert on_disk.count_shards(job, (300, 2)) == 3
+    assert job.count_shards((300, 2)) == 3
 
 
 def test_very_many_clusters_are_made_in_two_levels(monkeypatch):

@@ -189,13 +189,11 @@ def answer(X, source, wanted):
 
 
 def answer_frame(X, source, wanted, like):
-    """`answer` as a frame with the index of X and the columns of `like`."""
-    values = np.empty((len(X), len(like.columns)))
-    if len(X):
-        answers = answer(X, source, wanted)
-        # Outputs before kinds: all means, then all standard deviations.
-        columns = np.moveaxis(answers, -1, 1) if wanted["return_std"] else answers
-        values = columns.reshape(values.shape)
+    """Means, then standard deviations, with the index of X and the columns of `like`."""
+    if not len(X):
+        return like
+    answers = opened(source).predict(X, **wanted)
+    values = np.column_stack(answers if wanted["return_std"] else [answers])
     return type(like)(values, index=X.index, columns=like.columns)
 
 

@@ -28,10 +28,10 @@ from ..tables import encode_training
 from . import _directory as directory
 from ._codec import FITTED, check_storable, encode
 from ._model import check_dtype, check_texts, commit, load
-from ._pack import StoreError, new_file, open_pack, read_json, refusing, write_pack
+from ._pack import StoreError, new_file, open_pack, read_json, refusing
 from ._rows import as_floats, mapped_used
 from ._shapes import check_machine, check_value
-from ._subdomains import Part, Subdomains, decode_pack, write_subdomain
+from ._subdomains import Part, Subdomain, Subdomains, decode_pack, write_tree
 
 DRAFT, MOST_DRAFT = "draft.json", 2**12
 
@@ -50,15 +50,14 @@ class Draft(InMemory):
         return self.folder / f"{name}{directory.SUFFIX}"
 
     def holds(self, name):
-        """Whether a part is there, and whole, and of this fit."""
-        try:
-            return bool(open_pack(self.file(name), draft=self.fingerprint))
-        except StoreError:
-            return False
+        """The digest of a part, "" unless it is there, and whole, and of this fit."""
+        with suppress(StoreError):
+            return open_pack(self.file(name), draft=self.fingerprint).digest
+        return ""
 
-    def write(self, name, tree):
-        """Write a part, whole or not at all."""
-        write_pack(self.file(name), *encode(tree, name), self.fingerprint)
+    def write(self, name, tree, dtype="float64"):
+        """Write a part, whole or not at all; returns its digest."""
+        return write_tree(self.file(name), tree, dtype, self.fingerprint)
 
     def read(self, name):
         """A part with mapped arrays."""
@@ -91,12 +90,11 @@ class Draft(InMemory):
 
     def keep_machine(self, fit, k):
         """The digest of a subdomain's file, which is written unless it is there."""
-        try:
-            path = self.folder / directory.file_of(k)
-            return open_pack(path, draft=self.fingerprint).digest
-        except StoreError:
-            parts = fit.members(k), fit_machine(fit, k)
-            return write_subdomain(self.folder, k, *parts, self.dtype, self.fingerprint)
+        name = f"{k:06d}"
+        if digest := self.holds(name):
+            return digest
+        subdomain = Subdomain(fit.members(k), fit_machine(fit, k))
+        return self.write(name, subdomain._asdict(), self.dtype)
 
     def stored(self, fit, digests):
         """States that are read from the files with these digests, a few at a time."""
@@ -142,15 +140,16 @@ def new_draft(store, fingerprint):
     return folder
 
 
-def find_draft(store, fingerprint):
-    """The folder of an unfinished fit, None if there is none; refuses another's."""
+def find_draft(store, fingerprint, finished):
+    """The folder of an unfinished fit, None if there is none; refuses another's.
+
+    `finished` is the name of the folder of the store's model.
+    """
     for path in Path(store).glob(f"data-*/{DRAFT}"):
-        if not is_begun(path.parent):
-            continue
         with suppress(StoreError):
             if fingerprint_in(path.parent) == fingerprint:
                 return path.parent
-        if directory.manifest_or_empty(store).get("data") != path.parent.name:
+        if is_begun(path.parent) and path.parent.name != finished:
             raise StoreError(
                 f"{path.parent} is an unfinished fit of other data, other parameters, "
                 "or another version of overcover. Call fit_into with what it was "
@@ -270,13 +269,13 @@ def fit_draft(
         scratch = directory.new_data_folder(store)
         try:
             fingerprint, fit_rows = begin(scratch, dtype)
-            old = directory.manifest_or_empty(store).get("fingerprint")
-            if resume and old == fingerprint:
+            old = directory.manifest_or_empty(store)
+            if resume and old.get("fingerprint") == fingerprint:
                 directory.tidy_model(store)
                 return adopt(model, load(store))
-            folder = find_draft(store, fingerprint) if resume else None
-            directory.tidy(store, {scratch.name, folder.name if folder else ""})
-            folder = folder or new_draft(store, fingerprint)
+            draft = find_draft(store, fingerprint, old.get("data")) if resume else None
+            directory.tidy(store, scratch.name, draft.name if draft else "")
+            folder = draft or new_draft(store, fingerprint)
             try:
                 fit_rows(folder)
             finally:
@@ -287,7 +286,7 @@ def fit_draft(
             directory.tidy(store)
             return adopt(model, load(store))
         finally:
-            if scratch.exists() and is_idle():
+            if is_idle():
                 directory.keep_only(scratch)
 
 

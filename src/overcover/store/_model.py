@@ -20,9 +20,10 @@ from ..tables import TableEncoder
 from ..targets import Scales
 from . import _directory as directory
 from ._codec import check_storable, decode, encode
-from ._pack import StoreError, refusing, write_pack
+from ._directory import file_of
+from ._pack import StoreError, refusing
 from ._shapes import check_machine, check_value
-from ._subdomains import MOST_OPEN, Part, Subdomains, decode_pack, write_subdomain
+from ._subdomains import MOST_OPEN, Part, Subdomain, Subdomains, decode_pack, write_tree
 
 # With less noise, relative to the signal, single precision costs digits that matter.
 LEAST_NOISE = 1e-3
@@ -79,8 +80,11 @@ def save(model, path, dtype=None, notes=None):
         directory.tidy(store)
         folder = directory.new_data_folder(store)
         try:
-            parts = enumerate(zip(model.cover_.members, model.states_))
-            digests = [write_subdomain(folder, k, *part, dtype) for k, part in parts]
+            parts = zip(model.cover_.members, model.states_)
+            digests = [
+                write_tree(folder / file_of(k), Subdomain(*part)._asdict(), dtype)
+                for k, part in enumerate(parts)
+            ]
             commit(store, folder, model, digests, dtype, notes)
         finally:
             # Deletes the old model or the new one, as the manifest says.
@@ -130,16 +134,15 @@ def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
     whole = model.machine_ if is_alone(model) else model
     shared = type(whole)(**whole.get_params(deep=False))
     vars(shared).update({k: v for k, v in vars(whole).items() if k not in APART})
-    encoded = encode({"model": shared, "n_owned": model.cover_.n_owned}, "model")
-    digests = [write_pack(folder / directory.MODEL, *encoded), *digests]
-    names = [directory.MODEL, *map(directory.file_of, range(len(digests) - 1))]
-    sizes = [(folder / name).stat().st_size for name in names]
-    whole_file, *files = map(list, zip(digests, sizes))
+    tree = {"model": shared, "n_owned": model.cover_.n_owned}
+    digests = [write_tree(folder / directory.MODEL, tree), *digests]
+    names = [directory.MODEL, *map(file_of, range(len(digests) - 1))]
+    entries = [[d, (folder / name).stat().st_size] for d, name in zip(digests, names)]
     content = {
         "data": folder.name,
         "dtype": dtype,
         "summary": encode(summary_of(model)).tree,
-        "files": {"model": whole_file, "subdomains": files},
+        "files": {"model": entries[0], "subdomains": entries[1:]},
         "fingerprint": fingerprint,
     }
     content |= {directory.NOTES: notes} if notes else {}
@@ -151,10 +154,10 @@ def summary_of(model):
     machine, learned = model.machine_, {}
     for name in machine.description.hyperparameters:
         value = getattr(machine, name, None)
-        if isinstance(value, np.ndarray | np.generic | float):
-            learned[name.rstrip("_")] = np.asarray(value).tolist()
-        elif value is not None:
-            learned[name.rstrip("_")] = str(value)
+        if value is not None:
+            is_number = isinstance(value, np.ndarray | np.generic | float)
+            text = np.asarray(value).tolist() if is_number else str(value)
+            learned[name.rstrip("_")] = text
     parameters = model.get_params(deep=False)
     # "auto" stands for a number that only the fit knows.
     size, used = model.subdomain_size, getattr(model, "subdomain_size_", 0)
@@ -215,15 +218,13 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     if max_bytes is not None:
         check_count("max_bytes", max_bytes, 0, "None is a quarter of memory.")
     manifest = directory.read_manifest(path)
-    folder = directory.data_folder(path, manifest)
-    files = manifest["files"]
-    digests = [digest for digest, _ in files["subdomains"]]
-    file = folder / directory.MODEL
-    tree, _ = decode_pack(file, files["model"][0])
+    file = directory.data_folder(path, manifest) / directory.MODEL
+    digests = [digest for digest, _ in manifest["files"]["subdomains"]]
+    tree, _ = decode_pack(file, manifest["files"]["model"][0])
     with refusing(f"{file} does not hold a model."):
         model, n_owned, sizes = check_model(tree, len(digests))
     alone = isinstance(model, Machine)
-    known = folder.resolve(), digests, model if alone else model.machine_, sizes
+    known = file.parent.resolve(), digests, model if alone else model.machine_, sizes
     subdomains = Subdomains(*known, max_open, max_bytes)
     if alone:
         model.state_ = subdomains[0].state
@@ -275,14 +276,14 @@ def check_model(tree, n_subdomains):
 def check_cover(model, sizes):
     """Refuse parameters and attributes that only a cover has, if they do not fit."""
     learned = vars(model)
-    for name in [name for name in LEARNED if name in learned]:
+    for name in LEARNED.keys() & learned:
         check_value(learned[name], LEARNED[name], dict(sizes), name)
     check_value(model.router_, tuple(ROUTERS.values()), dict(sizes), "router_")
     with refusing("It makes no sense:"):
         model._check_options()  # a partition is checked when it is fitted again
         check_count("n_jobs", abs(1 if model.n_jobs is None else model.n_jobs))
         counts = COUNTS | {"n_samples_seen_": sizes["N"]}
-        for name in [name for name in counts if name in learned]:
+        for name in counts.keys() & learned:
             check_count(name, learned[name], counts[name])
         if "budget_choice_" in learned:
             check_cover_options(*model.budget_choice_)
