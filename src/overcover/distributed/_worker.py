@@ -7,7 +7,6 @@ shard-000000 ..., loans-000000 ...). A step whose file is there does nothing. Th
 functions are those of a fit in memory, so the result is the same, bit by bit.
 """
 
-import os
 import time
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, wraps
@@ -40,11 +39,6 @@ from ..store import (
 CLUSTERS_PER_TASK = 256
 # Seconds until a file of another computer must be visible, and between checks.
 PATIENCE, PAUSE = 30.0, 0.1
-
-
-def sees(folder) -> bool:
-    """Whether this computer can read and write a folder."""
-    return os.access(folder, os.R_OK | os.W_OK | os.X_OK)
 
 
 def wait_for(path) -> None:
@@ -144,22 +138,15 @@ class Job:
             draft.run(fit, stage)
         return fit
 
-    def read(self, name, number=None) -> Any:
-        """A part of the draft, mapped."""
-        part = numbered(name, number)
-        wait_for(self.draft.file(part))
-        return self.draft.read(part)
+    def read(self, *part) -> Any:
+        """A part of the draft, mapped; its name, and maybe its number."""
+        wait_for(self.draft.file(*part))
+        return self.draft.read(*part)
 
     @property
     def clusterer(self):
         """What makes the partition."""
         return resolve(self.recipe.partition, self.recipe.shape.n_subdomains, 1, None)
-
-    def count_shards(self, shape) -> int:
-        """How many shards rows of this shape make; 1 if there is only one level."""
-        clusterer = self.clusterer
-        is_sharded = isinstance(clusterer, TwoLevelKMeans)
-        return clusterer.count_shards(*shape) if is_sharded else 1
 
     @cached_property
     def rows(self):
@@ -191,11 +178,6 @@ def opened(job) -> Job:
     return job
 
 
-def numbered(name, number=None):
-    """The name of a part of a draft."""
-    return name if number is None else f"{name}-{number:06d}"
-
-
 def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
     """The fingerprint of a fit, and its inputs with equal rows merged into one."""
     X, y, weights, X_target, _, groups = inputs.mapped()
@@ -222,10 +204,12 @@ def run_stage(job, name) -> None:
 
 def steps_of(job, stage, fit):
     """Functions, one after the other, each with the last arguments of its tasks."""
-    once: list[tuple] = [()]
-    if stage == "partition" and (n_shards := job.count_shards(fit.data.X.shape)) > 1:
-        shards = [(s,) for s in range(n_shards)]
-        return [(divide, once), (cluster_shard, shards), (join_shards, once)]
+    clusterer, once = job.clusterer, [()]
+    if stage == "partition" and isinstance(clusterer, TwoLevelKMeans):
+        n_shards = clusterer.count_shards(*fit.data.X.shape)
+        if n_shards > 1:
+            shards = [(s,) for s in range(n_shards)]
+            return [(divide, once), (cluster_shard, shards), (join_shards, once)]
     if stage == "cover":
         return [(lend, ranges_of(len(fit.partition.centers))), (join_loans, once)]
     return [(run_stage, [(stage,)])]
@@ -245,9 +229,11 @@ def step(name):
     def decorate(make):
         @wraps(make)
         def task(job, *numbers) -> None:
-            job, part = opened(job), numbered(name, *numbers[:1])
-            if not job.draft.holds(part):
-                job.draft.write(part, make(job, *numbers))
+            draft, part = opened(job).draft, (name, *numbers[:1])
+            try:
+                draft.read(*part)
+            except StoreError:
+                draft.write(make(opened(job), *numbers), *part)
 
         return task
 
@@ -280,9 +266,9 @@ def join_shards(job):
 @step("loans")
 def lend(job, start, stop):
     """The members of some subdomains, which borrow from all clusters around."""
-    shape = job.recipe.shape
+    shape, (clusters, centers) = job.recipe.shape, job.clusters
     options = shape.size, shape.overlap, shape.spread, np.arange(start, stop), 1
-    return {"members": extend_clusters(job.rows, *job.clusters, *options)}
+    return {"members": extend_clusters(job.rows, clusters, centers, *options)}
 
 
 @step("cover")

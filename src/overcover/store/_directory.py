@@ -111,11 +111,6 @@ def read_manifest(store):
     return manifest
 
 
-def manifest_or_empty(store):
-    """The manifest of a store, an empty one if it has none yet."""
-    return read_manifest(store) if os.path.lexists(Path(store) / MANIFEST) else {}
-
-
 def _check_manifest(manifest):
     if manifest.get("format") != FORMAT:
         raise StoreError("it is not the manifest of an overcover model.")
@@ -143,14 +138,6 @@ def _check_manifest(manifest):
         and all(type(size) is int and 0 < size < 2**62 for _, size in entries)
     ):
         raise StoreError("it has entries that make no sense.")
-
-
-def data_folder(store, manifest):
-    """The folder of a model's files; a link could lead out of the store: refused."""
-    folder = Path(store) / manifest["data"]
-    if folder.is_symlink() or not folder.is_dir():
-        raise StoreError(f"{folder} is missing, or a link. {RESTORE}")
-    return folder
 
 
 def check_target(store):
@@ -250,23 +237,19 @@ def keep_only(folder, names=frozenset()):
         folder.rmdir()
 
 
-def tidy_model(store):
-    """Delete what a fit left beside the model; returns the name of its folder."""
-    manifest = read_manifest(store)
-    n_subdomains = len(manifest["files"]["subdomains"])
-    keep_only(store / manifest["data"], {MODEL, *map(file_of, range(n_subdomains))})
-    return manifest["data"]
-
-
 def tidy(store, *keep):
     """Delete what interrupted writers left, and what `keep` and the manifest do not."""
     try:
-        keep = (*keep, tidy_model(store))
+        manifest = read_manifest(store)
     except StoreError:
         if os.path.lexists(store / MANIFEST):
             return  # damaged: leave everything to whoever repairs it
+        manifest = {"data": "", "files": {"subdomains": []}}
+    files = MODEL, *map(file_of, range(len(manifest["files"]["subdomains"])))
     for entry in store.iterdir():
-        if entry.name not in keep:
+        if entry.name == manifest["data"]:
+            keep_only(entry, files)
+        elif entry.name not in keep:
             keep_only(entry)
         if HALF_A_MANIFEST.fullmatch(entry.name):
             entry.unlink()

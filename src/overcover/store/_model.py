@@ -21,7 +21,7 @@ from ..targets import Scales
 from . import _directory as directory
 from ._codec import check_storable, decode, encode
 from ._directory import file_of
-from ._pack import StoreError, refusing
+from ._pack import RESTORE, StoreError, refusing
 from ._shapes import check_machine, check_value
 from ._subdomains import MOST_OPEN, Part, Subdomain, Subdomains, decode_pack, write_tree
 
@@ -73,7 +73,15 @@ def save(model, path, dtype=None, notes=None):
     True
     """
     dtype, notes = check_dtype(dtype), directory.check_notes(notes)
-    model = storable_cover(model)
+    if not isinstance(model, OverlappingCoverRegressor | Machine):
+        raise StoreError(
+            f"{model!r} cannot be saved: only a fitted OverlappingCoverRegressor or a "
+            "machine such as GP can. Give the machine to a cover, or fit it alone."
+        )
+    if not model.__sklearn_is_fitted__():
+        raise StoreError(f"{model!r} cannot be saved yet. Fit it first.")
+    check_storable(model if isinstance(model, Machine) else model.machine_)
+    model = as_cover(model)
     # None for a model in memory.
     source = getattr(model.states_, "subdomains", None)
     with directory.writing(path) as store:
@@ -104,19 +112,6 @@ def check_dtype(dtype):
             "or 'float32', which is half as large."
         )
     return name
-
-
-def storable_cover(model) -> OverlappingCoverRegressor:
-    """A model as a cover; refuses early what cannot be stored."""
-    if not isinstance(model, OverlappingCoverRegressor | Machine):
-        raise StoreError(
-            f"{model!r} cannot be saved: only a fitted OverlappingCoverRegressor or a "
-            "machine such as GP can. Give the machine to a cover, or fit it alone."
-        )
-    if not model.__sklearn_is_fitted__():
-        raise StoreError(f"{model!r} cannot be saved yet. Fit it first.")
-    check_storable(model if isinstance(model, Machine) else model.machine_)
-    return as_cover(model)
 
 
 def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
@@ -218,7 +213,10 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     if max_bytes is not None:
         check_count("max_bytes", max_bytes, 0, "None is a quarter of memory.")
     manifest = directory.read_manifest(path)
-    file = directory.data_folder(path, manifest) / directory.MODEL
+    file = Path(path) / manifest["data"] / directory.MODEL
+    if file.parent.is_symlink() or not file.parent.is_dir():
+        # A link could lead out of the store.
+        raise StoreError(f"{file.parent} is missing, or a link. {RESTORE}")
     digests = [digest for digest, _ in manifest["files"]["subdomains"]]
     tree, _ = decode_pack(file, manifest["files"]["model"][0])
     with refusing(f"{file} does not hold a model."):
@@ -253,7 +251,17 @@ def check_model(tree, n_subdomains):
     needed = ALONE if alone else SHARED
     if missing := [name for name in needed if not hasattr(model, name)]:
         raise StoreError(f"It lacks {', '.join(missing)}.")
-    sizes = sizes_of(model)
+    counts = {"d": "n_features_in_", "q": "n_outputs_", "K": "n_subdomains_"}
+    sizes = {letter: getattr(model, name, 1) for letter, name in counts.items()}
+    if hasattr(model, "encoder_"):
+        with refusing("It encodes tables otherwise:"):
+            is_encoder = type(model.encoder_) is TableEncoder
+            if not is_encoder or len(model.encoder_.columns_) != sizes["d"]:
+                raise StoreError("there are other columns.")
+            model.encoder_.check(sizes["q"])
+            sizes["d"] = len(model.encoder_.inputs)
+    if not all(type(n) is int and n > 0 for n in sizes.values()):
+        raise StoreError(f"It counts {sizes}.")
     if sizes["K"] != n_subdomains:
         raise StoreError(f"It is not one of {n_subdomains} subdomains.")
     check_value(n_owned, whole("K", 1), sizes, "n_owned")
@@ -296,22 +304,6 @@ def check_texts(notes):
     if type(notes) is not list or not all(isinstance(text, str) for text in notes):
         raise StoreError(f"{notes!r} are not the notes of a fit.")
     return notes
-
-
-def sizes_of(model):
-    """Sizes that shapes in a store must agree with; a machine alone has K = 1."""
-    counts = {"d": "n_features_in_", "q": "n_outputs_", "K": "n_subdomains_"}
-    sizes = {letter: getattr(model, name, 1) for letter, name in counts.items()}
-    if hasattr(model, "encoder_"):
-        with refusing("It encodes tables otherwise:"):
-            is_encoder = type(model.encoder_) is TableEncoder
-            if not is_encoder or len(model.encoder_.columns_) != sizes["d"]:
-                raise StoreError("there are other columns.")
-            model.encoder_.check(sizes["q"])
-            sizes["d"] = len(model.encoder_.inputs)
-    if not all(type(n) is int and n > 0 for n in sizes.values()):
-        raise StoreError(f"It counts {sizes}.")
-    return sizes
 
 
 def inspect(path):
