@@ -246,49 +246,43 @@ class _Decoder:
             return [self.value_of(item, depth + 1) for item in tree]
         if not isinstance(tree, dict):
             return tree
-        tag, rest = str(tree.get("@")), {k: v for k, v in tree.items() if k != "@"}
-        if tag in self.records:
-            return self.record(self.records[tag], depth + 1, **rest)
-        if tag not in self.TAGS:
-            raise StoreError(f"A record is of the unknown kind {tag!r}.")
-        return getattr(self, tag)(depth + 1, **rest)
-
-    TAGS = {"array", "scalar", "float", "strings", "tuple", "dict", "random_state"}
-    TAGS |= {"kernel", "estimator"}
+        value: Any
+        match tree:
+            case {"@": "array", "index": int(i), **more} if i >= 0:
+                value = self.arrays[i]
+            case {"@": "scalar", "index": int(i), **more} if i >= 0:
+                value = self.arrays[i][()]
+            case {"@": "float", "value": "inf" | "-inf" | "nan" as word, **more}:
+                value = float(word)
+            case {"@": "strings", "items": [*words], **more} if all(
+                isinstance(word, str) for word in words
+            ):
+                value = np.array(words, dtype=object)
+            case {"@": "tuple", "items": [*items], **more}:
+                value = tuple(self.value_of(items, depth))
+            case {"@": "dict", "items": [*items], **more}:
+                value = self.values(items, depth)
+            case {"@": "random_state", "state": state, **more}:
+                value = np.random.RandomState(0)
+                value.set_state(self.value_of(state, depth + 1))
+            case {"@": "kernel", "class": kind, "params": params, **more}:
+                value = self.instance(KERNELS, kind, params, depth)
+            case {"@": "estimator", "class": kind, "fitted": learned, **more}:
+                table = self.estimators | CLUSTERERS
+                value = self.instance(table, kind, more.pop("params"), depth)
+                self.give(value, self.values(learned.items(), depth))
+            case {"@": str(kind), "fields": fields, **more} if kind in self.records:
+                value = self.record(self.records[kind], fields, depth)
+            case _:
+                raise StoreError(f"A record is of the unknown kind {tree.get('@')!r}.")
+        if more:
+            raise StoreError(f"A record has more than it should: {sorted(more)}.")
+        return value
 
     def values(self, trees, depth):
-        return {str(key): self.value_of(tree, depth) for key, tree in trees}
+        return {str(key): self.value_of(tree, depth + 1) for key, tree in trees}
 
-    def array(self, depth, index):
-        if type(index) is not int or index < 0:
-            raise StoreError(f"There is no array number {index!r}.")
-        return self.arrays[index]
-
-    def scalar(self, depth, index):
-        return self.array(depth, index)[()]
-
-    def float(self, depth, value):
-        if value not in ("inf", "-inf", "nan"):
-            raise StoreError(f"{value!r} is not a number.")
-        return float(value)
-
-    def strings(self, depth, items):
-        if not all(isinstance(item, str) for item in items):
-            raise StoreError("A list of words holds something else.")
-        return np.array(items, dtype=object)
-
-    def tuple(self, depth, items):
-        return tuple(self.value_of(list(items), depth))
-
-    def dict(self, depth, items):
-        return self.values(items, depth)
-
-    def random_state(self, depth, state):
-        generator = np.random.RandomState(0)
-        generator.set_state(self.value_of(state, depth))
-        return generator
-
-    def record(self, kind, depth, fields):
+    def record(self, kind, fields, depth):
         names, values = record_of(kind), self.values(fields.items(), depth)
         if set(values) < set(names) and hasattr(kind, "older"):
             values = kind.older(**values) | values
@@ -299,22 +293,17 @@ class _Decoder:
             )
         return kind(**values)
 
-    def kernel(self, depth, params, **named):
-        return self.instance(KERNELS, named, params, depth)
-
-    def estimator(self, depth, params, fitted, **named):
-        estimator = self.instance(self.estimators | CLUSTERERS, named, params, depth)
-        if fitted and isinstance(estimator, FOREIGN):
-            raise StoreError(f"{type(estimator).__name__} is stored unfitted.")
-        for name, value in self.values(fitted.items(), depth).items():
+    def give(self, estimator, learned):
+        kind = type(estimator)
+        if learned and kind in FOREIGN:
+            raise StoreError(f"{kind.__name__} is stored unfitted.")
+        for name, value in learned.items():
             if not FITTED.fullmatch(name):
-                raise StoreError(f"{type(estimator).__name__} does not learn {name!r}.")
+                raise StoreError(f"{kind.__name__} does not learn {name!r}.")
             setattr(estimator, name, value)
-        return estimator
 
-    def instance(self, table, named, params, depth):
-        name = named.get("class")
-        if list(named) != ["class"] or name not in table:
+    def instance(self, table, name, params, depth):
+        if name not in table:
             raise StoreError(f"A record is of the unknown class {name!r}.")
         kind = table[name]
         about = getattr(kind, "description", machines.Description())
