@@ -42,12 +42,12 @@ def test_a_stage_needs_those_before_it_and_nothing_else(name, surface):
     alone = make_fit(surface)
     alone.rng.set_state(states[name])
     for stage in itertools.takewhile(lambda stage: stage != name, STAGES):
-        alone.results[stage] = whole.results[stage]
+        setattr(alone, stage, getattr(whole, stage))
     runner.run(alone, name)
-    pairs = (arrays_in(fit.results[name]) for fit in (alone, whole))
+    pairs = (arrays_in(getattr(fit, name)) for fit in (alone, whole))
     for array, expected in zip(*pairs, strict=True):
         assert_array_equal(array, expected)
-    assert arrays_in(whole.results[name])
+    assert arrays_in(getattr(whole, name))
 
 
 def test_a_fit_is_its_stages(surface):
@@ -60,6 +60,6 @@ def test_a_fit_is_its_stages(surface):
     model.fit(*surface)
     for state, expected in zip(fit.states, model.states_, strict=True):
         assert_array_equal(state.alpha, expected.alpha)
-    assert_array_equal(fit.results["router"].means, model.router_.means)
+    assert_array_equal(fit.router.means, model.router_.means)
     calibrations = fit.machine.calibration_, model.machine_.calibration_
     assert_array_equal(*(c.quantiles for c in calibrations))

@@ -168,8 +168,8 @@ def test_only_what_is_missing_is_done_again(expected, path, monkeypatch):
         return real(self, *args)
 
     monkeypatch.setattr(GP, "fit_state", fit_state)
-    # A stage, or a subdomain, is flushed twice; the draft's own file comes first.
-    assert interrupt(2 + 4 * 2 + 3 * 2, make_model(), *data(), path)
+    # A stage, or a subdomain, is flushed twice.
+    assert interrupt(4 * 2 + 3 * 2, make_model(), *data(), path)
     n_before = len(fitted)
     monkeypatch.setattr(GP, "tune", None)  # would fail if it were called
     monkeypatch.setattr("overcover.fitting.partition_rows", None)
@@ -196,7 +196,7 @@ def test_without_a_seed_nobody_elses_random_numbers_are_touched(path):
 
 
 def test_damaged_parts_of_a_draft_are_made_again(expected, path):
-    assert interrupt(2 + 4 * 2 + 3 * 2, make_model(), *data(), path)
+    assert interrupt(4 * 2 + 3 * 2, make_model(), *data(), path)
     for name in ("cover.pack", "000001.pack"):
         (file,) = path.glob(f"data-*/{name}")
         file.write_bytes(file.read_bytes()[:-40])
@@ -208,7 +208,7 @@ def test_files_of_another_draft_are_made_again(expected, path, tmp_path):
     X, Y = data()
     drafts = [(path, Y), (tmp_path / "other.ocm", Y[::-1])]
     for place, outputs in drafts:
-        assert interrupt(2 + 4 * 2 + 3 * 2, make_model(), X, outputs, place)
+        assert interrupt(4 * 2 + 3 * 2, make_model(), X, outputs, place)
     for name in ("tune", "partition", "cover", "router", "000001"):
         mine, other = (next(p.glob(f"data-*/{name}.pack")) for p, _ in drafts)
         mine.write_bytes(other.read_bytes())
@@ -216,39 +216,48 @@ def test_files_of_another_draft_are_made_again(expected, path, tmp_path):
     check_whole(path, expected)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"fingerprint": 7}', "[" * 4000, None])
-def test_a_draft_whose_fingerprint_is_lost_is_not_resumed(text, path):
+def test_a_draft_under_another_name_is_not_resumed(path):
     assert interrupt(12, make_model(), *data(), path)
-    (file,) = path.glob("data-*/draft.json")
-    file.unlink()
-    if text is None:
-        os.mkfifo(file)  # which to read would wait for ever
-    else:
-        file.write_text(text)
+    (folder,) = (file.parent for file in path.glob("data-*/tune.pack"))
+    folder.rename(path / "data-0123456789abcdef")
     with pytest.raises(store.StoreError, match="unfinished fit of other data"):
         store.fit_into(make_model(), *data(), path)
+    assert (path / "data-0123456789abcdef" / "tune.pack").exists()
+
+
+def test_a_finished_fit_is_done_again_if_it_must_not_be_resumed(expected, path):
+    store.fit_into(make_model(), *data(), path)
+    (before,) = path.glob("data-*")
+    assert interrupt(12, make_model(), *data(), path, resume=False)
+    check_same(overcover.load(path), expected)
+    store.fit_into(make_model(), *data(), path, resume=False)
+    assert [*path.glob("data-*")] != [before]
+    check_whole(path, expected)
 
 
 def test_what_a_fit_killed_after_its_commit_left_is_cleared_away(
     expected, path, monkeypatch
 ):
-    def stop(place):
-        store._directory.read_manifest(place)  # fails while there is none
-        raise Interrupted
+    tidy = store._directory.tidy
+
+    def stop(place, *keep):
+        if (place / "manifest.json").exists():
+            raise Interrupted
+        tidy(place, *keep)
 
     with monkeypatch.context() as patch:
-        patch.setattr("overcover.store._directory.tidy_model", stop)
+        patch.setattr("overcover.store._directory.tidy", stop)
         with pytest.raises(Interrupted):
             store.fit_into(make_model(), *data(), path)
     check_same(overcover.load(path), expected)
-    assert list(path.glob("data-*/draft.json"))
+    assert list(path.glob("data-*/tune.pack"))
     # An unfinished fit beside it is not what it left.
     unfinished = path / "data-0123456789abcdef"
     unfinished.mkdir()
-    (unfinished / "000000.pack").write_bytes(b"")
+    (unfinished / "tune.pack").write_bytes(b"")
     store.fit_into(make_model(), *data(), path)
-    assert [file.name for file in unfinished.iterdir()] == ["000000.pack"]
-    (unfinished / "000000.pack").unlink()
+    assert [file.name for file in unfinished.iterdir()] == ["tune.pack"]
+    (unfinished / "tune.pack").unlink()
     unfinished.rmdir()
     check_whole(path, expected)
 
@@ -407,7 +416,7 @@ def test_killed_again_and_again_a_fit_ends_as_if_nothing_had_happened(expected, 
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(SOURCE), str(Path(__file__).parent)])
     }
-    command = [sys.executable, "-c", CHILD, str(path), *map(str, (1, 5, 7, 12, 8))]
+    command = [sys.executable, "-c", CHILD, str(path), *map(str, (1, 5, 7, 12, 6))]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with pytest.raises(store.StoreError, match="not a store"):

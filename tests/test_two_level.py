@@ -13,7 +13,6 @@ from scipy.spatial.distance import cdist
 
 from overcover import GP, OverlappingCoverRegressor, _streams
 from overcover.cover import CoverShape
-from overcover.distributed import _shards as on_disk
 from overcover.distributed import _worker
 from overcover.fitting import Recipe
 from overcover.partition import (
@@ -24,7 +23,6 @@ from overcover.partition import (
     shards,
 )
 from overcover.store import Draft, fit_into
-from overcover.store._fit import new_draft
 
 quick = settings(deadline=None, max_examples=60)
 
@@ -165,9 +163,12 @@ def test_the_tree_is_the_shortest(seed, n_centers):
 def test_rows_that_lose_least_move_ties_by_number():
     """Centres 0 and 10: of 0, 4, 4, 1 and of 9, one of the fours must go over."""
     X = np.array([[0.0], [4.0], [4.0], [1.0], [9.0], [10.0]])
-    coarse = shards.Coarse(np.array([[0.0], [10.0]]), np.zeros(1), 1.0)
-    homes, shares = shards.assign_shards(X, coarse, 2)
-    assert shares.moves.tolist() == [[0, 1, 1]]
+    centers = np.array([[0.0], [10.0]])
+    homes, clusters = shards.assign_shards(X, centers, 2)
+    assert shards.share_clusters(np.array([4, 2]), centers, 2)[2].tolist() == [
+        [0, 1, 1]
+    ]
+    assert clusters.tolist() == [1, 1]
     assert homes.tolist() == [0, 1, 0, 0, 1, 1]
 
 
@@ -176,10 +177,8 @@ def test_rows_that_all_want_the_same_are_enough_for_everyone(moves):
     """All rows are at 0, and pass through shard 1, or go both ways."""
     X = np.zeros((6, 1))
     centers = np.array([[0.0], [1.0], [2.0]])
-    coarse = shards.Coarse(centers, np.zeros(1), 1.0)
-    shares = shards.Shares(np.ones(3), np.full(3, 2), np.array(moves))
     homes = np.zeros(6, dtype=int)
-    shards.move_rows(X, homes, coarse, shares)
+    shards.move_rows(X, centers, homes, np.array(moves))
     assert homes[4:].tolist() == [0, 0]
     assert np.bincount(homes).tolist() == [2, 2, 2]
 
@@ -204,11 +203,13 @@ class Watched:
 
 def test_shards_are_assigned_looking_at_a_block_at_a_time(small_blocks):
     X = Watched(cloud(2000))
-    coarse = shards.split_sample(X, 4, np.random.RandomState(0))
+    rows, centers = shards.split_sample(X, 4, np.random.RandomState(0))
     assert X.most == 80
-    homes, shares = shards.assign_shards(X, coarse, 101)
+    homes, clusters = shards.assign_shards(rows, centers, 101)
     assert X.most <= 100
-    assert_array_equal(np.bincount(homes, minlength=4), shares.sizes)
+    n_rows, least = np.bincount(homes, minlength=4), 2000 // 101
+    assert (clusters * least <= n_rows).all()
+    assert (n_rows <= clusters * (least + 1)).all()
 
 
 def test_tasks_look_at_a_shard_or_a_subdomain(small_blocks, monkeypatch, tmp_path):
@@ -231,7 +232,7 @@ def test_tasks_look_at_a_shard_or_a_subdomain(small_blocks, monkeypatch, tmp_pat
     _worker.run_stage(job, "tune")
     done = ["tune"]
     for stage in ("partition", "cover", "router"):
-        for step, tasks in on_disk.steps_of(job, stage, job.fit(*done)):
+        for step, tasks in _worker.steps_of(job, stage, job.fit(*done)):
             for numbers in tasks:
                 step(job, *numbers)
         done.append(stage)
@@ -262,16 +263,21 @@ def make_job(tmp_path, machine, partition, size, n_subdomains, router="euclidean
     shape = CoverShape(size * n_subdomains // 2, size, 0.5, 3.0, n_subdomains)
     recipe = Recipe(machine, shape, partition, router, 0, None)
     inputs = _worker.Inputs(str(tmp_path / "X.npy"), str(tmp_path / "y.npy"))
-    folder = new_draft(tmp_path, "0" * 64)
+    folder = tmp_path / "data-0123456789abcdef"
+    folder.mkdir(exist_ok=True)
     return _worker.Job(str(folder), "float64", inputs, recipe)
 
 
 def test_rows_of_one_shard_are_no_sharding(tmp_path):
+    np.save(tmp_path / "X.npy", cloud(300))
+    np.save(tmp_path / "y.npy", np.zeros(300))
     for partition in ("two-level", "kmeans", TwoLevelKMeans(n_shards=1)):
         job = make_job(tmp_path, GP(), partition, 20, 30)
-        assert on_disk.count_shards(job, (300, 2)) == 1
+        steps = _worker.steps_of(job, "partition", job.fit())
+        assert steps == [(_worker.run_stage, [("partition",)])]
     job = make_job(tmp_path, GP(), TwoLevelKMeans(n_shards=3), 20, 30)
-    assert on_disk.count_shards(job, (300, 2)) == 3
+    steps = _worker.steps_of(job, "partition", job.fit())
+    assert [len(tasks) for _, tasks in steps] == [1, 3, 1]
 
 
 def test_very_many_clusters_are_made_in_two_levels(monkeypatch):

@@ -8,6 +8,7 @@ from ._streams import blocks_of
 # Squares of magnitudes in this range, also divided by the noise, fit float64.
 LARGEST, SMALLEST = 1e120, 1e-120
 FLOAT64, EITHER_FLOAT = (np.float64,), (np.float64, np.float32)
+TAKER = " OverlappingCoverRegressor encodes a DataFrame with such columns by itself."
 # For functions that convert rows when they use them.
 ANY_NUMBER = tuple(map(np.dtype, "dfebBhHiIlLqQ?"))
 
@@ -22,13 +23,25 @@ def numbers_of(values, name, dtypes=FLOAT64, largest=LARGEST, must_vary=False):
     """
     names = list(getattr(values, "columns", [])) or None
     array = _as_floats(values, name, dtypes, names)
-    if array.size:
-        low, high = _extremes(array)
-        # In this form, the condition also refuses NaN.
-        if not (np.all(low >= -largest) and np.all(high <= largest)):
-            _refuse_values(array, name, names, largest)
-        if must_vary:
-            _refuse_tiny_ranges(low, high, name, names)
+    if not array.size:
+        return array
+    ends = [(b.min(axis=0), b.max(axis=0)) for b in blocks_of(np.atleast_1d(array))]
+    lows, highs = zip(*ends)
+    low, high = np.float64(np.min(lows, axis=0)), np.float64(np.max(highs, axis=0))
+    # In this form, the condition also refuses NaN.
+    if not (np.all(low >= -largest) and np.all(high <= largest)):
+        _refuse_values(array, name, names, largest)
+    width = np.atleast_1d(high - low)
+    # The squared differences of such columns would underflow to zero.
+    is_tiny = (width > 0) & (width < SMALLEST)
+    if must_vary and is_tiny.any():
+        j = int(np.argmax(is_tiny))
+        column = "" if low.ndim == 0 else f"{_column(j, names)} of "
+        raise ValueError(
+            f"The values of {column}{name} differ by {width[j]:.3g} at most: by less "
+            f"than {SMALLEST:g}, whose square does not fit float64. Multiply them by a "
+            "suitable number, or leave them out."
+        )
     return array
 
 
@@ -51,6 +64,8 @@ def _as_floats(values, name, dtypes, names):
         advice = "Leave these rows out, or fill the values in: "
         advice += "numpy.ma.MaskedArray.filled."
         _refuse(np.ma.getmaskarray(values), name, "has masked values", None, advice)
+    # Who does take such columns.
+    remedy = TAKER if name.endswith("X") else ""
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -66,10 +81,10 @@ def _as_floats(values, name, dtypes, names):
     if kind in "mM":
         raise ValueError(
             f"{name} holds dates or durations ({array.dtype}), not numbers. Convert "
-            f"them first, for instance to seconds since the first date.{_remedy(name)}"
+            f"them first, for instance to seconds since the first date.{remedy}"
         )
     if kind in "OSUT":
-        return _words_as_floats(array, name, names)
+        return _words_as_floats(array, name, names, remedy)
     if kind not in "fiub":
         raise TypeError(
             f"{name} is of {array.dtype}, not of numbers. Give an array with one type "
@@ -79,7 +94,7 @@ def _as_floats(values, name, dtypes, names):
         return array.astype(dtypes[0])
 
 
-def _words_as_floats(array, name, names):
+def _words_as_floats(array, name, names, remedy):
     """Numbers from objects, strings or bytes."""
     try:
         return array.astype(np.float64)
@@ -95,23 +110,10 @@ def _words_as_floats(array, name, names):
             if type(array[place]).__name__ not in ("NAType", "NaTType"):
                 raise type(error)(
                     f"{error} ({name}, {_where(place, names)}). Encode it as a number, "
-                    f"or leave it out.{_remedy(name)}"
+                    f"or leave it out.{remedy}"
                 ) from None
             floats[place] = np.nan
     return floats
-
-
-def _remedy(name):
-    """Who does take such columns, if they are inputs."""
-    text = " OverlappingCoverRegressor encodes a DataFrame with such columns by itself."
-    return text if name.endswith("X") else ""
-
-
-def _extremes(array):
-    """Least and largest value of every column; NaN if the column has NaN."""
-    blocks = blocks_of(np.atleast_1d(array))
-    lows, highs = zip(*[(block.min(axis=0), block.max(axis=0)) for block in blocks])
-    return np.float64(np.min(lows, axis=0)), np.float64(np.max(highs, axis=0))
 
 
 def _refuse_values(array, name, names, largest):
@@ -137,20 +139,6 @@ def _refuse(is_wrong, name, what, names, advice):
         raise ValueError(
             f"Input {name} {what} in {np.count_nonzero(is_wrong)} of {is_wrong.size} "
             f"places, first in {_where(first, names)} (rows count from 0). {advice}"
-        )
-
-
-def _refuse_tiny_ranges(low, high, name, names):
-    """Refuse columns whose squared differences would underflow to zero."""
-    width = np.atleast_1d(high - low)
-    is_tiny = (width > 0) & (width < SMALLEST)
-    if is_tiny.any():
-        j = int(np.argmax(is_tiny))
-        column = "" if low.ndim == 0 else f"{_column(j, names)} of "
-        raise ValueError(
-            f"The values of {column}{name} differ by {width[j]:.3g} at most: by less "
-            f"than {SMALLEST:g}, whose square does not fit float64. Multiply them by a "
-            "suitable number, or leave them out."
         )
 
 

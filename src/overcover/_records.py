@@ -15,10 +15,8 @@ The first field that has a letter decides its size. A list of one `Array` is a l
 such an array for each of K subdomains; `PART` is another record, `PART_OR_NONE` that or
 None. A method `check` may refuse, by a ValueError, what no range can describe.
 
-A class that has gained fields since version 1 of the store format names them as
-`added`, and makes itself from the others by a classmethod `of_version_1`. Fields that
-it has gained since version 3 are `later`; a classmethod `before_version_4` gives them,
-as a dict, from the others.
+A class that has gained fields gives those that `older` stores lack by a classmethod of
+this name, as a dict, from the others.
 """
 
 from collections.abc import Callable
@@ -73,13 +71,11 @@ def whole(shape, least=0, most: Any = MOST) -> Array:
     return Array(shape, least, most, is_whole=True)
 
 
-def record(
-    added: tuple[str, ...] = (), later: tuple[str, ...] = (), **fields
-) -> Callable[[type[T]], type[T]]:
+def record(**fields) -> Callable[[type[T]], type[T]]:
     """Declare fields: an `Array`, a list of one, `PART` or `PART_OR_NONE`."""
 
     def declare(kind):
-        kind._record, kind._added, kind._later = fields, added, later
+        kind._record = fields
         return kind
 
     return declare

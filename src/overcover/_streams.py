@@ -65,8 +65,7 @@ def _measure(X):
     for block in slices_of(*X.shape):
         rows = X[block] - mean
         squares += np.einsum("ij,ij->j", rows, rows)
-        for end in (-rows.min(axis=0), rows.max(axis=0)):
-            np.maximum(farthest, end, out=farthest)
+        np.maximum(farthest, np.abs(rows, out=rows).max(axis=0), out=farthest)
     deviation = np.sqrt(squares / max(1, len(X)))
     return Moments(mean, deviation, deviation <= 1e-12 * peak), farthest
 

@@ -28,7 +28,17 @@ def as_cover(model, X=None) -> OverlappingCoverRegressor:
     check_is_fitted(model)
     if isinstance(model, OverlappingCoverRegressor):
         return model
-    rows = _rows_of(model, X)
+    recalled = model.recall(model.state_)
+    if recalled is not None:
+        rows = recalled.X
+    elif X is not None:
+        rows = check_queries(model, X).astype(np.float64)
+    else:
+        name = type(model).__name__
+        raise ValueError(
+            f"{name} keeps no training rows. Give X, the rows it was fitted on, if "
+            f"there is such a parameter; else fit OverlappingCoverRegressor({name}())."
+        )
     cover = OverlappingCoverRegressor(model, subdomain_size=len(rows), overlap=0.0)
     for name in ("n_features_in_", "feature_names_in_", "n_outputs_", "_y_ndim"):
         if hasattr(model, name):
@@ -41,19 +51,6 @@ def as_cover(model, X=None) -> OverlappingCoverRegressor:
     mean = (rows / cover.length_scales_).mean(axis=0, keepdims=True)
     cover.router_ = routing.EuclideanRouter(mean)
     return cover
-
-
-def _rows_of(machine, X):
-    recalled = machine.recall(machine.state_)
-    if recalled is not None:
-        return recalled.X
-    if X is None:
-        name = type(machine).__name__
-        raise ValueError(
-            f"{name} keeps no training rows. Give X, the rows it was fitted on, if "
-            f"there is such a parameter; else fit OverlappingCoverRegressor({name}())."
-        )
-    return check_queries(machine, X).astype(np.float64)
 
 
 def is_alone(model) -> bool:

@@ -39,7 +39,17 @@ class Recipe(NamedTuple):
 
 
 class Fit:
-    """One fit: its recipe, its rows, and the results of the stages that are done."""
+    """One fit: its recipe, its rows, and the results of the stages that are done.
+
+    The result of a stage is an attribute with its name: `partition`, `cover`, `router`;
+    and `tune`, the machine with its hyperparameters and the weights of the rows.
+    """
+
+    tune: Any
+    partition: Any
+    cover: Any
+    router: Any
+    states: Any
 
     def __init__(self, recipe, data: TrainingData, X_target=None, groups=None):
         scales = recipe.input_scales
@@ -47,23 +57,11 @@ class Fit:
         self.X_target = on_scale(scales, X_target)
         self.groups = groups
         self.rng = check_random_state(recipe.random_state)
-        self.results: dict[str, Any] = {}
-        self.states: Any = None
 
     @property
     def machine(self):
         """With its hyperparameters."""
-        return self.results["tune"][0]
-
-    @property
-    def partition(self):
-        """Which cluster owns each row."""
-        return self.results["partition"]
-
-    @property
-    def cover(self):
-        """The rows of every subdomain, by their numbers in ``data.X``."""
-        return self.results["cover"]
+        return self.tune[0]
 
     @property
     def n_subdomains(self):
@@ -131,7 +129,7 @@ def router(fit):
 def fit_machine(fit, k):
     """The state of subdomain k."""
     members, n_owned = fit.cover.members[k], fit.cover.n_owned[k]
-    machine, weights = fit.results["tune"]
+    machine, weights = fit.tune
     X = np.asarray(fit.data.X[members], dtype=np.float64)
     weights = None if weights is None else weights[members]
     Y, groups = fit.data.Y[members], fit.left_out(k)
@@ -145,20 +143,16 @@ STAGES = {"tune": tune, "partition": partition, "cover": cover, "router": router
 class InMemory:
     """Runs the stages of a fit here and now; the base of all runners."""
 
-    in_memory = True
-    """Whether all states are held in memory."""
-
+    in_memory = True  # whether all states are held in memory
+    # Whether equal rows have been merged before the fit, see `overcover._weights`; and
+    # if so, which of the caller's rows are left, None for all.
     is_merged: bool = False
     rows: Any = None
-    """Whether equal rows have been merged before the fit, see `overcover._weights`; and
-    if so, which of the caller's rows are left, None for all."""
-
-    n_given = 0
-    """How many rows the caller gave in all; 0 for those that the fit sees."""
+    n_given = 0  # rows that the caller gave in all; 0 for those that the fit sees
 
     def run(self, fit, name):
-        """Do a stage of `STAGES`, and put its result into ``fit.results``."""
-        fit.results[name] = self.result_of(name, fit)
+        """Do a stage of `STAGES`; its result becomes an attribute of the fit."""
+        setattr(fit, name, self.result_of(name, fit))
 
     def result_of(self, name, fit):
         """The result of a stage."""
@@ -175,9 +169,9 @@ class InMemory:
 
     def states_of(self, fit, track):
         """The states of all subdomains, in order."""
-        return list(track(self.run_each(fit_machine, fit)))
-
-    def run_each(self, function, fit):
-        """``function(fit, k)`` of every subdomain k, in order."""
         tasks = ((fit, k) for k in range(fit.n_subdomains))
-        return run_tasks(function, tasks, fit.recipe.n_jobs)
+        return list(track(run_tasks(self.keep_machine, tasks, fit.recipe.n_jobs)))
+
+    def keep_machine(self, fit, k):
+        """The state of subdomain k, or what stands for it."""
+        return fit_machine(fit, k)

@@ -287,7 +287,7 @@ high) or transformer, default="auto"
 
         self.machine_, self.length_scales_ = fit.machine, fit.length_scales
         self.cover_ = fit.cover.renumbered(data.rows)
-        self.states_, self.router_ = fit.states, fit.results["router"]
+        self.states_, self.router_ = fit.states, fit.router
         self.n_samples_seen_ = runner.n_given or data.n_given
         self.weight_unit_, self.n_samples_tuned_ = data.unit, len(data.X)
         self._forget_learning()

@@ -241,13 +241,13 @@ ROUTERS: dict[str, type[Router]] = {
 }
 
 
-def make_router(name, X, cover, labels, n_jobs=None, means=None) -> Router:
+def make_router(name, X, cover, labels, n_jobs=None) -> Router:
     """Summarise the subdomains for the router called `name`, one of `ROUTERS`.
 
     X are the training rows in the machine's metric, `labels` the clusters that own
-    them; `means` those of the subdomains, if they are known.
+    them.
     """
-    means = subdomain_means(X, cover.members) if means is None else means
+    means = np.array([X[rows].mean(axis=0) for rows in cover.members])
     return ROUTERS[name].summarize(X, cover, labels, means, n_jobs)
 
 
@@ -255,11 +255,6 @@ def router_for(name, machine) -> str:
     """`name`, or "euclidean" if certainty should decide without any variances."""
     needs_variance = ROUTERS[name].certainty_decides
     return "euclidean" if needs_variance and not machine.has_variance else name
-
-
-def subdomain_means(X, members):
-    """Mean of every subdomain's rows, shape (n_subdomains, n_features)."""
-    return np.array([X[rows].mean(axis=0) for rows in members])
 
 
 def principal_directions(X):

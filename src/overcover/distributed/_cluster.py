@@ -9,7 +9,7 @@ from .._numbers import ANY_NUMBER, numbers_of
 from .._streams import blocks_of
 from .._validation import check_groups
 from ..store import StoreError, write_npy
-from ._worker import Inputs, as_float64, begin_rows, map_rows, sees, write_rows
+from ._worker import Inputs, as_float64, begin_rows, map_rows, write_rows
 
 # After errors such as those of a busy file system; Dask itself replaces lost workers.
 RETRIES = 2
@@ -48,7 +48,8 @@ def running(client):
 
 def check_shared(client, folder):
     """Refuse a folder that some worker cannot see."""
-    workers = client.run(sees, str(folder))
+    wanted = str(folder), os.R_OK | os.W_OK | os.X_OK
+    workers = client.run(os.access, *wanted)
     blind = sorted(worker for worker, can_see in workers.items() if not can_see)
     if blind:
         raise StoreError(

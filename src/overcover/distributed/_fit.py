@@ -10,7 +10,6 @@ from sklearn.base import clone
 from ..regressor import OverlappingCoverRegressor
 from ..store import Draft, StoreError, fit_draft
 from ..tables import needs_encoding
-from . import _shards as shards
 from . import _worker as worker
 from ._cluster import check_shared, names_of, running, shared_inputs, submit
 from ._worker import wait_for
@@ -145,7 +144,7 @@ class OnCluster(Draft):
         with suppress(StoreError):  # not there yet, or damaged
             return self.read_result(name, fit)
         job = self.job(fit)
-        for function, tasks in shards.steps_of(job, name, fit):
+        for function, tasks in worker.steps_of(job, name, fit):
             self.do(function, job, tasks)
         wait_for(self.file(name))
         return self.read_result(name, fit)

@@ -4,7 +4,7 @@ import os
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +14,6 @@ from ..consult import panel_of
 from ..store import StoreError, disk_errors, folder_of, load, write_npy
 from ._cluster import check_numbers, check_shared, is_dask, names_of, running, submit
 from ._worker import begin_rows, map_rows, write_rows
-
-
-class Source(NamedTuple):
-    """The model to predict with."""
-
-    path: str
-    data: str  # its folder of data: another one if the store is overwritten
-    n_consulted: int
-    combine: str
 
 
 def predict(model, X, client=None, return_std=False, *, noise=True):
@@ -75,7 +66,8 @@ def predict(model, X, client=None, return_std=False, *, noise=True):
         model = load(model)
     folder = folder_of(model)
     options = int(model.n_consulted), str(model.combine)
-    source = Source(str(folder.parent), folder.name, *options)
+    # The store, its folder of data (another one if it is overwritten), and options.
+    source = str(folder.parent), folder.name, *options
     wanted = {"return_std": return_std, "noise": noise}
     # (), or (n_outputs,): the shape of the mean of one row.
     shape = (model.n_outputs_,) if model._y_ndim == 2 else ()
@@ -90,7 +82,7 @@ def predict(model, X, client=None, return_std=False, *, noise=True):
 
 def _predict_rows(client, model, source, X, shape, wanted):
     """By tasks of as many rows as ``model.predict`` takes at a time: equal to it."""
-    store, step = Path(source.path), panel_of(model).rows_per_round
+    store, step = Path(source[0]), panel_of(model).rows_per_round
     return_std = wanted["return_std"]
     prefix = f".{store.name}-"
     with (
@@ -170,16 +162,13 @@ def _check_columns(model, X):
 @lru_cache(maxsize=4)
 def opened(source):
     """The model of a source, with the files of its last subdomains open."""
-    model = load(source.path)
-    if folder_of(model).name != source.data:
-        raise StoreError(
-            f"{source.path} was overwritten meanwhile, and holds another model. Load "
-            "it again."
-        )
+    path, data, n_consulted, combine = source
+    model = load(path)
+    if folder_of(model).name != data:
+        text = f"{path} was overwritten meanwhile, and holds another model."
+        raise StoreError(f"{text} Load it again.")
     # Tasks run beside each other already.
-    return model.set_params(
-        n_consulted=source.n_consulted, combine=source.combine, n_jobs=1
-    )
+    return model.set_params(n_consulted=n_consulted, combine=combine, n_jobs=1)
 
 
 def answer(X, source, wanted):
@@ -189,13 +178,11 @@ def answer(X, source, wanted):
 
 
 def answer_frame(X, source, wanted, like):
-    """`answer` as a frame with the index of X and the columns of `like`."""
-    values = np.empty((len(X), len(like.columns)))
-    if len(X):
-        answers = answer(X, source, wanted)
-        # Outputs before kinds: all means, then all standard deviations.
-        columns = np.moveaxis(answers, -1, 1) if wanted["return_std"] else answers
-        values = columns.reshape(values.shape)
+    """Means, then stds, with the index of X and the columns of `like`."""
+    if not len(X):
+        return like
+    answers = opened(source).predict(X, **wanted)
+    values = np.column_stack(answers if wanted["return_std"] else [answers])
     return type(like)(values, index=X.index, columns=like.columns)
 
 

@@ -1,33 +1,44 @@
 """What one computer of a cluster does for a fit: files, stages, and machines.
 
 Tasks take paths and numbers and return digests; a task may be repeated, or run twice.
+A stage is one task or, if it is too large, several steps: each task sees a shard of
+rows, or some clusters, and what passes between them are files of a draft (shards,
+shard-000000 ..., loans-000000 ...). A step whose file is there does nothing. The
+functions are those of a fit in memory, so the result is the same, bit by bit.
 """
 
-import os
 import time
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, wraps
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import parallel_config
+from sklearn.utils import check_random_state
 
+from .._neighbors import block_rows
 from .._parallel import run_tasks
-from .._streams import Rows
 from .._validation import TrainingData
 from .._weights import in_typical_units
+from ..cover import Cover, extend_clusters
 from ..fitting import STAGES, Fit, Recipe
+from ..partition import Partition, TwoLevelKMeans, resolve
 from ..partition.shards import Shards
-from ..store import Draft, StoreError, as_floats, fingerprint_of, mapped_used
+from ..store import (
+    Draft,
+    StoreError,
+    as_floats,
+    begin_npy,
+    fingerprint_of,
+    mapped_used,
+    result_record,
+)
 
+# Clusters that a task covers, or a few more.
+CLUSTERS_PER_TASK = 256
 # Seconds until a file of another computer must be visible, and between checks.
 PATIENCE, PAUSE = 30.0, 0.1
-
-
-def sees(folder) -> bool:
-    """Whether this computer can read and write a folder."""
-    return os.access(folder, os.R_OK | os.W_OK | os.X_OK)
 
 
 def wait_for(path) -> None:
@@ -64,9 +75,8 @@ def as_float64(source, target) -> str:
 
 def begin_rows(path, shape) -> None:
     """Make a .npy file of float64 that `write_rows` fills."""
-    header = {"descr": "<f8", "fortran_order": False, "shape": shape}
     with open(path, "wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
+        begin_npy(file, shape, np.float64)
         file.truncate(file.tell() + 8 * int(np.prod(shape)))
 
 
@@ -128,14 +138,18 @@ class Job:
             draft.run(fit, stage)
         return fit
 
-    def read(self, name, number=None) -> Any:
-        """A part of the draft, mapped."""
-        part = numbered(name, number)
-        wait_for(self.draft.file(part))
-        return self.draft.read(part)
+    def read(self, *part) -> Any:
+        """A part of the draft, mapped; its name, and maybe its number."""
+        wait_for(self.draft.file(*part))
+        return self.draft.read(*part)
+
+    @property
+    def clusterer(self):
+        """What makes the partition."""
+        return resolve(self.recipe.partition, self.recipe.shape.n_subdomains, 1, None)
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self):
         """All rows in the machine's metric."""
         return self.fit("tune").X_metric
 
@@ -164,11 +178,6 @@ def opened(job) -> Job:
     return job
 
 
-def numbered(name, number=None):
-    """The name of a part of a draft."""
-    return name if number is None else f"{name}-{number:06d}"
-
-
 def prepare(model, inputs, folder, dtype, notes) -> tuple[str, Inputs]:
     """The fingerprint of a fit, and its inputs with equal rows merged into one."""
     X, y, weights, X_target, _, groups = inputs.mapped()
@@ -191,6 +200,85 @@ def run_stage(job, name) -> None:
     # joblib's processes cannot be started by a worker, and are not wanted.
     with parallel_config("threading"):
         job.draft.run(job.fit(*stages[: stages.index(name)]), name)
+
+
+def steps_of(job, stage, fit):
+    """Functions, one after the other, each with the last arguments of its tasks."""
+    clusterer, once = job.clusterer, [()]
+    if stage == "partition" and isinstance(clusterer, TwoLevelKMeans):
+        n_shards = clusterer.count_shards(*fit.data.X.shape)
+        if n_shards > 1:
+            shards = [(s,) for s in range(n_shards)]
+            return [(divide, once), (cluster_shard, shards), (join_shards, once)]
+    if stage == "cover":
+        return [(lend, ranges_of(len(fit.partition.centers))), (join_loans, once)]
+    return [(run_stage, [(stage,)])]
+
+
+def ranges_of(n_clusters):
+    """Clusters that are covered together: the first, and the one after the last."""
+    # Blocks of distances begin where they do when all clusters are covered at once.
+    block = block_rows(n_clusters)
+    step = block * -(-CLUSTERS_PER_TASK // block)
+    return [(i, min(i + step, n_clusters)) for i in range(0, n_clusters, step)]
+
+
+def step(name):
+    """Decorate a task that writes a part of the draft, by its number, if missing."""
+
+    def decorate(make):
+        @wraps(make)
+        def task(job, *numbers) -> None:
+            draft, part = opened(job).draft, (name, *numbers[:1])
+            try:
+                draft.read(*part)
+            except StoreError:
+                draft.write(make(opened(job), *numbers), *part)
+
+        return task
+
+    return decorate
+
+
+@step("shards")
+def divide(job):
+    """Divide the rows into shards."""
+    fit, clusterer = job.fit("tune"), job.clusterer
+    own = clusterer.random_state
+    rng = fit.rng if own is None else check_random_state(own)
+    return result_record(tuple(clusterer.divide(fit.X_metric, rng)), fit)
+
+
+@step("shard")
+def cluster_shard(job, shard):
+    """Cluster the rows of one shard."""
+    return job.clusterer.fit_shard(job.rows, job.shards, shard)
+
+
+@step("partition")
+def join_shards(job):
+    """The partition, from all shards."""
+    parts = (job.read("shard", s) for s in range(len(job.shards.ends)))
+    labels, centers, *_ = job.shards.join(parts)
+    return job.read("shards") | {"value": Partition(labels, centers)}
+
+
+@step("loans")
+def lend(job, start, stop):
+    """The members of some subdomains, which borrow from all clusters around."""
+    shape, (clusters, centers) = job.recipe.shape, job.clusters
+    options = shape.size, shape.overlap, shape.spread, np.arange(start, stop), 1
+    return {"members": extend_clusters(job.rows, clusters, centers, *options)}
+
+
+@step("cover")
+def join_loans(job):
+    """The cover, from all loans."""
+    n_owned = np.array([len(rows) for rows in job.clusters[0]])
+    loans = (job.read("loans", start) for start, _ in ranges_of(len(n_owned)))
+    cover = Cover([rows for loan in loans for rows in loan["members"]], n_owned)
+    # Random numbers stay as they were after the partition.
+    return job.read("partition") | {"value": cover, "notes": []}
 
 
 def fit_subdomains(job, ids) -> list[str]:

@@ -55,8 +55,6 @@ FLAT = 1e-12
 
 
 @record(
-    added=("output_mean", "output_variance"),
-    later=("ends", "growth"),
     locality=whole("q", 0, "L"),
     least_scale=not_negative("q"),
     factor=not_negative("q"),
@@ -111,17 +109,13 @@ class Calibration(NamedTuple):
         return self.output_variance + (mean - self.output_mean) ** 2
 
     @classmethod
-    def before_version_4(cls, quantiles, **fields):
-        """Older stores know nothing but absolute errors, and nothing of gaps."""
-        growth = np.ones((gaps.N_STEPS, quantiles.shape[1]))
-        return {"ends": errors.alike(quantiles), "growth": growth}
-
-    @classmethod
-    def of_version_1(cls, **fields):
-        """From a store of version 1, which says nothing of variances far away."""
-        # Only compared between subdomains then, so that any unit will do.
-        size = np.ones_like(fields["factor"])
-        return cls(output_mean=np.zeros_like(size), output_variance=size, **fields)
+    def older(cls, quantiles, **fields):
+        """What older stores lack: variances far away, signs of errors, and gaps."""
+        # Variances were only compared between subdomains, so that any unit will do.
+        size = np.ones(quantiles.shape[1])
+        known = {"output_mean": np.zeros_like(size), "output_variance": size}
+        growth = np.ones((gaps.N_STEPS, len(size)))
+        return known | {"ends": errors.alike(quantiles), "growth": growth}
 
 
 def squarings_for(similarity, n_rows):

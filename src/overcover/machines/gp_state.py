@@ -49,8 +49,6 @@ THETA = unbounded("G h", rule=are_hyperparameters)
 
 
 @record(
-    added=("Y_variance", "amplitude_sq", "left_out"),
-    later=("sides", "excess"),
     X=finite("n d"),
     center=finite("d"),
     theta=THETA,
@@ -150,15 +148,9 @@ class GPState(NamedTuple):
         check_distances(farthest, noise)
 
     @classmethod
-    def before_version_4(cls, ratios, alpha, **fields):
-        """Older stores say nothing of the sides of errors, nor of gaps."""
-        sides = np.zeros(ratios.shape[1:], dtype=np.int64)
-        return {"sides": sides, "excess": np.zeros((2, gaps.N_STEPS, alpha.shape[1]))}
-
-    @classmethod
-    def of_version_1(cls, alpha, residuals_sq, theta, **fields):
-        """From a store of version 1, which says nothing of variances far away."""
-        # Then the one squared over the other was the diagonal of A^-1.
+    def older(cls, alpha, residuals_sq, theta, ratios, **fields):
+        """What older stores lack: variances far away, signs of errors, and gaps."""
+        # In version 1 the one squared over the other was the diagonal of A^-1.
         precision = np.zeros_like(alpha)
         np.divide(alpha**2, residuals_sq, out=precision, where=residuals_sq > 0)
         # One column for each group, or all columns for one.
@@ -166,15 +158,14 @@ class GPState(NamedTuple):
         largest = np.array([column.max() for column in columns])
         with np.errstate(divide="ignore"):
             left_out = np.column_stack([1.0 / largest, np.full(len(largest), np.inf)])
-        return cls(
-            alpha=alpha,
-            residuals_sq=residuals_sq,
-            theta=theta,
-            Y_variance=np.zeros(alpha.shape[1]),
-            amplitude_sq=np.zeros(alpha.shape[1]),
-            left_out=left_out,
-            **fields,
-        )
+        unknown = np.zeros(alpha.shape[1])
+        return {
+            "Y_variance": unknown,
+            "amplitude_sq": unknown,
+            "left_out": left_out,
+            "sides": np.zeros(ratios.shape[1:], dtype=np.int64),
+            "excess": np.zeros((2, gaps.N_STEPS, alpha.shape[1])),
+        }
 
 
 class FittedGroup(NamedTuple):

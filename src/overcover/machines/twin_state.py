@@ -148,8 +148,6 @@ class TwinCore(NamedTuple):
 
 
 @record(
-    added=("reach",),
-    later=("sides",),
     rows=PART,
     # None where it is to be computed again from the rows.
     core=PART_OR_NONE,
@@ -218,14 +216,10 @@ class TwinState(NamedTuple):
         return np.zeros((2, N_STEPS, len(self.residuals_sq_mean)))
 
     @classmethod
-    def before_version_4(cls, residuals_sq, **fields):
-        """Sides, of which older stores say nothing."""
-        return {"sides": np.zeros(residuals_sq.shape, dtype=np.int64)}
-
-    @classmethod
-    def of_version_1(cls, **fields):
-        """From a store of version 1, which lacks variances far away."""
-        return cls(reach=np.array([np.inf]), **fields)
+    def older(cls, residuals_sq, **fields):
+        """What older stores lack: variances far away, and signs of errors."""
+        sides = np.zeros(residuals_sq.shape, dtype=np.int64)
+        return {"reach": np.array([np.inf]), "sides": sides}
 
 
 class Looks(NamedTuple):

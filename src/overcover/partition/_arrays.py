@@ -1,7 +1,5 @@
 """Array functions for all partitions: standard units, means, J."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,16 +10,11 @@ from .._streams import slices_of
 N_COMPONENTS, SAMPLED_ROWS = 64, 4096
 
 
-class Standardized(NamedTuple):
-    """Rows of mean zero and unit variance, one factor: ``X = rows * scale + mean``."""
+def standardize(X: np.ndarray):
+    """Rows of mean zero and unit variance, mean and scale: ``X = rows * scale + mean``.
 
-    rows: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    scale: float
-
-
-def standardize(X: np.ndarray) -> Standardized:
-    """Centre the rows and divide them by one number."""
+    The scale is one number for all columns.
+    """
     rows = np.array(X, dtype=np.float64, order="C")
     mean = rows.mean(axis=0)
     rows -= mean
@@ -31,11 +24,11 @@ def standardize(X: np.ndarray) -> Standardized:
     rows -= rest
     peak = float(max(rows.max(), -rows.min()))
     if peak == 0.0:
-        return Standardized(rows, mean, 1.0)
+        return rows, mean, 1.0
     rows /= peak  # before squaring: 1e-200 squared is zero
     spread = float(np.sqrt(np.einsum("ij,ij->", rows, rows) / len(rows)))
     rows /= spread
-    return Standardized(rows, mean + rest, peak * spread)
+    return rows, mean + rest, peak * spread
 
 
 def principal_rows(X, random_state, least_share=0.0):

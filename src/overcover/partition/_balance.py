@@ -4,6 +4,7 @@ Compiled loops use plain numbers: an array expression adds .1 s to the first fit
 """
 
 import heapq
+from functools import partial
 
 import numpy as np
 
@@ -26,45 +27,33 @@ def target_sizes(counts: np.ndarray) -> np.ndarray:
     return sizes
 
 
-def assign_and_balance(X, centers, n_jobs=None):
-    """Assign rows to nearest centres; then the nearest rows fill small clusters."""
-    labels, counts = _nearest_labels(X, centers, n_jobs)
-    sizes = target_sizes(counts)
-    pool = np.flatnonzero((counts > sizes)[labels])
-    room, surplus = np.maximum(sizes - counts, 0), np.maximum(counts - sizes, 0)
-    _move_pool(X, centers, pool, labels, room, surplus, n_jobs)
-    return labels
+def assign_and_balance(X, centers, n_jobs=None, anew=False):
+    """Assign rows to nearest centres; then the nearest rows fill small clusters.
 
-
-def fill_nearest_pairs(X, centers, n_jobs=None):
-    """Assign pairs of a row and a centre, smallest distance first, until full."""
-    _, counts = _nearest_labels(X, centers, n_jobs)
-    labels, pool = np.zeros(len(X), dtype=np.intp), np.arange(len(X))
-    # All rows start in cluster 0, which has enough rows for all others.
-    surplus = np.full(1, len(X))
-    _move_pool(X, centers, pool, labels, target_sizes(counts), surplus, n_jobs)
-    return labels
-
-
-def _nearest_labels(X, centers, n_jobs):
+    Or, `anew`, assign pairs of a row and a centre, smallest distance first, until full.
+    """
     labels = nearest_centers(X, centers, 1, n_jobs)[0][:, 0].astype(np.intp)
-    return labels, np.bincount(labels, minlength=len(centers))
+    counts = np.bincount(labels, minlength=len(centers))
+    sizes = target_sizes(counts)
+    if anew:
+        # All rows start in cluster 0, which has enough rows for all others.
+        labels[:], room, surplus = 0, sizes, np.full(1, len(X))
+        pool = np.arange(len(X))
+    else:
+        room, surplus = np.maximum(sizes - counts, 0), np.maximum(counts - sizes, 0)
+        pool = np.flatnonzero(surplus[labels])
+    if len(pool):
+        open_ids = np.flatnonzero(room)
+        known = X, centers[open_ids], min(len(open_ids), MOST_CANDIDATES), n_jobs
+        nearest, dist_sq = nearest_centers(*known, rows=pool)
+        candidates = open_ids.astype(np.int32)[nearest]
+        cursor, to_move = np.zeros(len(pool), dtype=np.intp), int(room.sum())
+        state = labels, room, surplus, candidates, dist_sq, cursor, to_move
+        _fill_greedily(X, centers, pool, *state)
+    return labels
 
 
-def _move_pool(X, centers, pool, labels, room, surplus, n_jobs):
-    """Find candidate centres of the rows in the pool, then move rows greedily."""
-    if len(pool) == 0:
-        return
-    open_ids = np.flatnonzero(room)
-    n_candidates = min(len(open_ids), MOST_CANDIDATES)
-    nearest, dist_sq = nearest_centers(
-        X, centers[open_ids], n_candidates, n_jobs, rows=pool
-    )
-    candidates = open_ids.astype(np.int32)[nearest]
-    cursor, to_move = np.zeros(len(pool), dtype=np.intp), int(room.sum())
-    _fill_greedily(
-        X, centers, pool, labels, room, surplus, candidates, dist_sq, cursor, to_move
-    )
+fill_nearest_pairs = partial(assign_and_balance, anew=True)
 
 
 @compiled
@@ -115,7 +104,12 @@ def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
     do not reach each other are skipped, as are all but ``MOST_NEIGHBORS`` of a cluster.
     """
     sizes = np.bincount(labels, minlength=n_clusters)
-    rows, blocks = _group_rows(X, labels, sizes)
+    # Row numbers and features by cluster: (K, size) and (K, n_features, size).
+    rows = np.zeros((n_clusters, sizes.max()), dtype=np.intp)
+    rows[np.arange(sizes.max()) < sizes[:, None]] = np.argsort(labels, kind="stable")
+    blocks = np.empty((n_clusters, X.shape[1], sizes.max()))
+    for k, members in enumerate(rows):
+        blocks[k] = X[members].T
     centers = cluster_means(X, labels, n_clusters)
     radii_sq, sides = np.zeros(n_clusters), np.empty((2, rows.shape[1]))
     np.maximum.at(radii_sq, labels, squared_offsets(X, labels, centers))
@@ -123,8 +117,12 @@ def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
     changed = np.full(n_clusters, -1)
     n_neighbors = min(n_clusters, MOST_NEIGHBORS + 1)
     for sweep in range(max_sweeps):
-        neighbors, _ = nearest_centers(centers, centers, n_neighbors, n_jobs)
-        pairs = _pairs_of(neighbors)
+        near = nearest_centers(centers, centers, n_neighbors, n_jobs)[0].ravel()
+        # Each pair of neighbouring clusters once.
+        a = np.repeat(np.arange(n_clusters), n_neighbors)
+        is_mutual = np.isin(near * n_clusters + a, a * n_clusters + near)
+        is_first = (near > a) | ((near < a) & ~is_mutual)
+        pairs = np.column_stack([a, near])[is_first]
         _sweep_pairs(blocks, rows, sizes, centers, radii, pairs, changed, sweep, sides)
         if not (changed == sweep).any():
             break
@@ -132,25 +130,6 @@ def exchange(X, labels, n_clusters, max_sweeps, n_jobs=None):
     for k in range(n_clusters):
         labels[rows[k, : sizes[k]]] = k
     return labels, sweep + 1
-
-
-def _group_rows(X, labels, sizes):
-    """Row numbers and features by cluster: (K, size) and (K, n_features, size)."""
-    order = np.argsort(labels, kind="stable")
-    rows = np.zeros((len(sizes), sizes.max()), dtype=np.intp)
-    rows[np.arange(sizes.max()) < sizes[:, None]] = order
-    blocks = np.empty((len(sizes), X.shape[1], sizes.max()))
-    for k, members in enumerate(rows):
-        blocks[k] = X[members].T
-    return rows, blocks
-
-
-def _pairs_of(neighbors):
-    """Each pair of neighbouring clusters once, shape (n_pairs, 2)."""
-    n_clusters, n_neighbors = neighbors.shape
-    a, b = np.repeat(np.arange(n_clusters), n_neighbors), neighbors.ravel()
-    is_mutual = np.isin(b * n_clusters + a, a * n_clusters + b)
-    return np.column_stack([a, b])[(b > a) | ((b < a) & ~is_mutual)]
 
 
 @compiled

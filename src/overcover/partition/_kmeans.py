@@ -79,7 +79,7 @@ def _assign_and_exchange(X, centers, n_jobs=None):
     return exchange(X, labels, len(centers), SWEEPS_PER_ITERATION, n_jobs)[0]
 
 
-BALANCES = {
+BALANCES: dict[str, Any] = {
     "ab": assign_and_balance,
     "imda": fill_nearest_pairs,
     "refined": _assign_and_exchange,

@@ -23,19 +23,14 @@ def split_recursively(X, n_clusters, rng):
         size, n_larger = divmod(len(rows), n_parts)
         cut = n_left * size + n_left * n_larger // n_parts
         part = X[rows]
-        ranked = np.argsort(part @ _random_direction(part, rng), kind="stable")
+        # From a random row to another one with other values, if there is any.
+        start = part[rng.randint(len(part))]
+        others = np.flatnonzero((start != part).any(axis=1))
+        end = part[others[rng.randint(len(others))]] if len(others) else start
+        ranked = np.argsort(part @ (end - start), kind="stable")
         parts.append((np.sort(rows[ranked[cut:]]), first + n_left, n_parts - n_left))
         parts.append((np.sort(rows[ranked[:cut]]), first, n_left))
     return labels
-
-
-def _random_direction(X, rng):
-    """From a random row to another random row with other values; zeros if none has."""
-    start = X[rng.randint(len(X))]
-    others = np.flatnonzero((start != X).any(axis=1))
-    if len(others) == 0:
-        return np.zeros_like(start)
-    return X[others[rng.randint(len(others))]] - start
 
 
 class RecursiveProjection(ClusterMixin, BaseEstimator):

@@ -20,7 +20,7 @@ from sklearn.utils.random import sample_without_replacement
 from .._neighbors import nearest_centers
 from .._numbers import ANY_NUMBER
 from .._parallel import one_thread_per_worker, run_tasks
-from .._streams import slices_of
+from .._streams import Rows, slices_of
 from .._validation import check_count, check_rows
 from ._arrays import standardize
 from ._kmeans import EqualSizeKMeans, check_n_clusters, proportional_shares
@@ -30,27 +30,6 @@ from ._kmeans import EqualSizeKMeans, check_n_clusters, proportional_shares
 SHARD_ROWS, SHARD_BYTES, LEAST_CLUSTERS = 50_000, 2**28, 8
 # Rows of the sample per shard.
 SAMPLED_ROWS = 256
-
-
-class Coarse(NamedTuple):
-    """The centres of the shards."""
-
-    centers: np.ndarray  # shape (n_shards, n_features), in standard units
-    mean: np.ndarray  # mean of the sample, shape (n_features,)
-    scale: float  # rows are ``(X - mean) / scale`` in standard units
-
-    def standard(self, rows):
-        """Rows in standard units."""
-        return (np.asarray(rows, dtype=np.float64) - self.mean) / self.scale
-
-
-class Shares(NamedTuple):
-    """The clusters and rows of every shard, and the moves that lead to them."""
-
-    n_clusters: np.ndarray  # shape (n_shards,); zero for a shard that is dissolved
-    sizes: np.ndarray  # number of rows, shape (n_shards,)
-    # Source, target, number of rows; a shard receives rows before it passes rows on.
-    moves: np.ndarray
 
 
 class Shards(NamedTuple):
@@ -85,17 +64,24 @@ def count_shards(n_shards, n_samples, n_features, n_clusters):
     return max(1, min(-(-n_samples // rows), n_clusters // LEAST_CLUSTERS))
 
 
-def split_sample(X, n_shards, rng, n_jobs=None) -> Coarse:
-    """Centres of equal-size k-means of ``SAMPLED_ROWS * n_shards`` rows at most."""
+def split_sample(X, n_shards, rng, n_jobs=None):
+    """Rows in standard units, and there the centres of the shards, from a sample.
+
+    The sample has ``SAMPLED_ROWS * n_shards`` rows at most.
+    """
     n_sampled = min(SAMPLED_ROWS * n_shards, len(X))
     sample = X[np.sort(sample_without_replacement(len(X), n_sampled, random_state=rng))]
     kmeans = EqualSizeKMeans(n_shards, n_jobs=n_jobs, random_state=rng).fit(sample)
     _, mean, scale = standardize(sample)
-    return Coarse((kmeans.cluster_centers_ - mean) / scale, mean, scale)
+    return Rows(X, scale, mean), (kmeans.cluster_centers_ - mean) / scale
 
 
-def share_clusters(counts, centers, n_clusters) -> Shares:
-    """Divide clusters among shards by their rows `counts`; the moves that fill them."""
+def share_clusters(counts, centers, n_clusters):
+    """Clusters and rows of every shard, by its rows `counts`; the moves to these rows.
+
+    A move has a source, a target and a number of rows; a shard receives rows before it
+    passes rows on. A shard without clusters is dissolved.
+    """
     order, parents = spanning_tree(centers)
     branches = counts.copy()  # rows of a shard and of its subtree
     for s in order[:0:-1]:
@@ -104,20 +90,22 @@ def share_clusters(counts, centers, n_clusters) -> Shares:
     # The clusters of a branch are divided between its shard and its sub-branches.
     clusters, larger = np.zeros_like(counts), np.zeros_like(counts)
     clusters[0], larger[0] = n_clusters, n_larger
-    children = [np.flatnonzero(parents == s) for s in range(len(counts))]
     flows = np.zeros_like(counts)  # rows that must leave a branch
     for s in order:
         flows[s] = branches[s] - (clusters[s] * size + larger[s])
         # The shard itself comes last and takes the remainder.
-        parts = np.concatenate([children[s], [s]])
-        held = np.concatenate([branches[children[s]], counts[[s]]])
+        children = np.flatnonzero(parents == s)
+        held = np.append(branches[children], counts[s])
         portions = _divided(clusters[s], held, n_clusters, int(counts.sum()))
-        larger[parts] = _larger_clusters(held, portions, size, larger[s])
-        clusters[parts] = portions
+        # Clusters with a row more: first where there are rows.
+        more = _filled(np.clip(held - portions * size, 0, portions), larger[s])
+        rest = _filled((portions - more)[::-1], larger[s] - more.sum())[::-1]
+        parts = np.append(children, s)
+        clusters[parts], larger[parts] = portions, more + rest
     up = [(s, parents[s], flows[s]) for s in order[:0:-1] if flows[s] > 0]
     down = [(parents[s], s, -flows[s]) for s in order[1:] if flows[s] < 0]
     moves = np.array(up + down, dtype=np.intp).reshape(-1, 3)
-    return Shares(clusters, clusters * size + larger, moves)
+    return clusters, clusters * size + larger, moves
 
 
 def spanning_tree(centers):
@@ -144,42 +132,34 @@ def _divided(total, counts, n_clusters, n_samples):
     return proportional_shares(counts, total) if counts.any() else 0 * counts
 
 
-def _larger_clusters(counts, portions, size, n_larger):
-    """How many of the clusters have ``size + 1`` rows: first where there are rows."""
-    larger = _filled(np.clip(counts - portions * size, 0, portions), n_larger)
-    left = n_larger - int(larger.sum())
-    return larger + _filled((portions - larger)[::-1], left)[::-1]
-
-
 def _filled(capacities, total):
     """Fill capacities with `total`, one after the other."""
     before = np.cumsum(capacities) - capacities
     return np.clip(total - before, 0, capacities)
 
 
-def assign_shards(X, coarse, n_clusters, n_jobs=None):
-    """The shard of every row, and the `Shares`; X is read in blocks."""
-    shards = np.empty(len(X), dtype=np.int32)
-    for block in slices_of(*X.shape):
-        rows = coarse.standard(X[block])
-        shards[block] = nearest_centers(rows, coarse.centers, 1, n_jobs)[0][:, 0]
-    counts = np.bincount(shards, minlength=len(coarse.centers))
-    shares = share_clusters(counts, coarse.centers, n_clusters)
-    move_rows(X, shards, coarse, shares)
-    return shards, shares
+def assign_shards(rows, centers, n_clusters, n_jobs=None):
+    """The shard of every row, and the clusters of every shard; in blocks of rows."""
+    shards = np.empty(len(rows), dtype=np.int32)
+    for block in slices_of(*rows.shape):
+        shards[block] = nearest_centers(rows[block], centers, 1, n_jobs)[0][:, 0]
+    counts = np.bincount(shards, minlength=len(centers))
+    clusters, _, moves = share_clusters(counts, centers, n_clusters)
+    move_rows(rows, centers, shards, moves)
+    return shards, clusters
 
 
-def move_rows(X, shards, coarse, shares) -> None:
+def move_rows(rows, centers, shards, moves) -> None:
     """Move the rows that lose least along each edge of the tree; ties to lower rows."""
-    for source, target, count in shares.moves:
-        rows, centers = np.flatnonzero(shards == source), coarse.centers
-        losses = np.empty(len(rows))
-        for block in slices_of(len(rows), X.shape[1]):
-            standard = coarse.standard(X[rows[block]])
+    for source, target, count in moves:
+        here = np.flatnonzero(shards == source)
+        losses = np.empty(len(here))
+        for block in slices_of(len(here), rows.shape[1]):
+            standard = rows[here[block]]
             differences = (standard - centers[target]) ** 2
             differences -= (standard - centers[source]) ** 2
             losses[block] = differences.sum(axis=1)
-        shards[rows[np.argsort(losses, kind="stable")[:count]]] = target
+        shards[here[np.argsort(losses, kind="stable")[:count]]] = target
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -244,11 +224,12 @@ class TwoLevelKMeans(EqualSizeKMeans):
         """The rows of all shards; X is read in blocks."""
         n_shards = self.count_shards(*X.shape)
         with one_thread_per_worker():
-            coarse = split_sample(X, n_shards, rng, self.n_jobs)
+            rows, centers = split_sample(X, n_shards, rng, self.n_jobs)
             seeds = rng.randint(np.iinfo(np.int32).max, size=n_shards)
-            shards, shares = assign_shards(X, coarse, self.n_clusters, self.n_jobs)
-        order, ends = np.argsort(shards, kind="stable"), np.cumsum(shares.sizes)
-        return Shards(order, ends, shares.n_clusters, seeds)
+            known = rows, centers, self.n_clusters, self.n_jobs
+            shards, n_clusters = assign_shards(*known)
+        ends = np.cumsum(np.bincount(shards, minlength=n_shards))
+        return Shards(np.argsort(shards, kind="stable"), ends, n_clusters, seeds)
 
     def count_shards(self, n_samples, n_features):
         """The number of shards for data of this shape; refuses wrong parameters."""

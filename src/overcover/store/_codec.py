@@ -101,28 +101,28 @@ class _Encoder:
         if type(value) is float:
             is_plain = math.isfinite(value)
             return value if is_plain else {"@": "float", "value": repr(value)}
-        if isinstance(value, np.ndarray | np.generic):
+        if isinstance(value, np.generic):
+            return self.array(np.asarray(value), where) | {"@": "scalar"}
+        if isinstance(value, np.ndarray):
             return self.array(value, where, narrow)
         if type(value) in (list, tuple):
-            parts = enumerate(value)
-            items = [self.tree_of(item, f"{where}[{i}]") for i, item in parts]
+            items = [self.tree_of(v, f"{where}[{i}]") for i, v in enumerate(value)]
             return items if type(value) is list else {"@": "tuple", "items": items}
         if type(value) is dict:
-            return {"@": "dict", "items": [self.pair(*i, where) for i in value.items()]}
+            if odd := [key for key in value if type(key) is not str]:
+                text = f"{where} has the key {odd[0]!r}: only words can be stored."
+                raise StoreError(text)
+            trees = self.trees(value, where, "[{!r}]")
+            return {"@": "dict", "items": [list(pair) for pair in trees.items()]}
         if isinstance(value, np.random.RandomState):
             state = self.tree_of(value.get_state(), where)
             return {"@": "random_state", "state": state}
         return self.instance(value, where)
 
-    def pair(self, key, value, where):
-        if type(key) is not str:
-            raise StoreError(f"{where} has the key {key!r}: only words can be stored.")
-        return [key, self.tree_of(value, f"{where}[{key!r}]")]
+    def trees(self, values, where, place=".{}"):
+        return {k: self.tree_of(v, where + place.format(k)) for k, v in values.items()}
 
-    def array(self, value, where, narrow):
-        if isinstance(value, np.generic):
-            tree = self.array(np.asarray(value), where, False)
-            return tree | {"@": "scalar"}
+    def array(self, value, where, narrow=False):
         words = value.dtype == object and value.ndim == 1
         if words and all(isinstance(item, str) for item in value):
             return {"@": "strings", "items": [str(item) for item in value]}
@@ -140,42 +140,31 @@ class _Encoder:
         return {"@": "array", "index": self.numbers[key]}
 
     def instance(self, value, where):
-        kind = type(value)
-        name = kind.__name__
+        kind, name = type(value), type(value).__name__
         if self.records.get(name) is kind:
-            return {"@": name, "fields": self.fields(value, where)}
-        if KERNELS.get(name) is kind:
-            return {"@": "kernel", "class": name, "params": self.params(value, where)}
+            fields = {}
+            for field, spec in record_of(kind).items():
+                narrow, item = getattr(spec, "is_factor", False), getattr(value, field)
+                fields[field] = self.tree_of(item, f"{where}.{field}", narrow)
+            return {"@": name, "fields": fields}
         is_learned = self.estimators.get(name) is kind
-        if is_learned or CLUSTERERS.get(name) is kind:
-            fitted = self.fitted(value, where) if is_learned else {}
-            params = self.params(value, where)
-            return {"@": "estimator", "class": name, "params": params, "fitted": fitted}
-        raise StoreError(refusal(value, where))
-
-    def fields(self, record, where):
-        trees = {}
-        for field, spec in record_of(type(record)).items():
-            value, narrow = getattr(record, field), getattr(spec, "is_factor", False)
-            trees[field] = self.tree_of(value, f"{where}.{field}", narrow)
-        return trees
-
-    def params(self, value, where):
+        if not is_learned and kind not in FOREIGN:
+            raise StoreError(refusal(value, where))
         params = value.get_params(deep=False)
-        for name, item in params.items():
-            if isinstance(item, BaseEstimator):  # without what it has learned
-                params[name] = type(item)(**item.get_params(deep=False))
-        trees = {k: self.tree_of(v, f"{where}.{k}") for k, v in params.items()}
-        check_harmless(type(value), params, where)
-        return trees
-
-    def fitted(self, value, where):
-        params = value.get_params(deep=False)
-        return {
-            name: self.tree_of(item, f"{where}.{name}")
+        learned = {
+            name: item
             for name, item in vars(value).items()
-            if name not in params and FITTED.fullmatch(name)
+            if is_learned and name not in params and FITTED.fullmatch(name)
         }
+        for key, item in params.items():
+            if isinstance(item, BaseEstimator):  # without what it has learned
+                params[key] = type(item)(**item.get_params(deep=False))
+        trees = self.trees(params, where)
+        check_harmless(kind, params, where)
+        if KERNELS.get(name) is kind:
+            return {"@": "kernel", "class": name, "params": trees}
+        tree = {"@": "estimator", "class": name, "params": trees}
+        return tree | {"fitted": self.trees(learned, where)}
 
 
 def check_harmless(kind, params, where):
@@ -257,85 +246,72 @@ class _Decoder:
             return [self.value_of(item, depth + 1) for item in tree]
         if not isinstance(tree, dict):
             return tree
-        tag, rest = str(tree.get("@")), {k: v for k, v in tree.items() if k != "@"}
-        if tag in self.records:
-            return self.record(tag, depth + 1, **rest)
-        if tag not in self.TAGS:
-            raise StoreError(f"A record is of the unknown kind {tag!r}.")
-        return getattr(self, tag)(depth + 1, **rest)
+        value: Any
+        match tree:
+            case {"@": "array", "index": int(i), **more} if i >= 0:
+                value = self.arrays[i]
+            case {"@": "scalar", "index": int(i), **more} if i >= 0:
+                value = self.arrays[i][()]
+            case {"@": "float", "value": "inf" | "-inf" | "nan" as word, **more}:
+                value = float(word)
+            case {"@": "strings", "items": [*words], **more} if all(
+                isinstance(word, str) for word in words
+            ):
+                value = np.array(words, dtype=object)
+            case {"@": "tuple", "items": [*items], **more}:
+                value = tuple(self.value_of(items, depth))
+            case {"@": "dict", "items": [*items], **more}:
+                value = self.values(items, depth)
+            case {"@": "random_state", "state": state, **more}:
+                value = np.random.RandomState(0)
+                value.set_state(self.value_of(state, depth + 1))
+            case {"@": "kernel", "class": kind, "params": params, **more}:
+                value = self.instance(KERNELS, kind, params, depth)
+            case {"@": "estimator", "class": kind, "fitted": learned, **more}:
+                table = self.estimators | CLUSTERERS
+                value = self.instance(table, kind, more.pop("params"), depth)
+                self.give(value, self.values(learned.items(), depth))
+            case {"@": str(kind), "fields": fields, **more} if kind in self.records:
+                value = self.record(self.records[kind], fields, depth)
+            case _:
+                raise StoreError(f"A record is of the unknown kind {tree.get('@')!r}.")
+        if more:
+            raise StoreError(f"A record has more than it should: {sorted(more)}.")
+        return value
 
-    TAGS = {"array", "scalar", "float", "strings", "tuple", "dict", "random_state"}
-    TAGS |= {"kernel", "estimator"}
+    def values(self, trees, depth):
+        return {str(key): self.value_of(tree, depth + 1) for key, tree in trees}
 
-    def array(self, depth, index):
-        if type(index) is not int or index < 0:
-            raise StoreError(f"There is no array number {index!r}.")
-        return self.arrays[index]
-
-    def scalar(self, depth, index):
-        return self.array(depth, index)[()]
-
-    def float(self, depth, value):
-        if value not in ("inf", "-inf", "nan"):
-            raise StoreError(f"{value!r} is not a number.")
-        return float(value)
-
-    def strings(self, depth, items):
-        if not all(isinstance(item, str) for item in items):
-            raise StoreError("A list of words holds something else.")
-        return np.array(items, dtype=object)
-
-    def tuple(self, depth, items):
-        return tuple(self.value_of(list(items), depth))
-
-    def dict(self, depth, items):
-        return {str(key): self.value_of(value, depth) for key, value in items}
-
-    def random_state(self, depth, state):
-        generator = np.random.RandomState(0)
-        generator.set_state(self.value_of(state, depth))
-        return generator
-
-    def record(self, name, depth, fields):
-        kind: Any = self.records[name]
-        names = record_of(kind)
-        values = {k: self.value_of(v, depth) for k, v in fields.items()}
-        added, later = (getattr(kind, name, ()) for name in ("_added", "_later"))
-        if later and not set(later) & set(values):
-            values |= kind.before_version_4(**values)
-        if added and set(values) == set(names) - set(added):
-            return kind.of_version_1(**values)
+    def record(self, kind, fields, depth):
+        names, values = record_of(kind), self.values(fields.items(), depth)
+        if set(values) < set(names) and hasattr(kind, "older"):
+            values = kind.older(**values) | values
         if set(values) != set(names):
             raise StoreError(
-                f"{name} should have the fields {', '.join(names)}, and has "
+                f"{kind.__name__} should have the fields {', '.join(names)}, and has "
                 f"{', '.join(map(str, fields))}."
             )
         return kind(**values)
 
-    def kernel(self, depth, params, **named):
-        return self.instance(KERNELS, named, params, depth)
-
-    def estimator(self, depth, params, fitted, **named):
-        estimator = self.instance(self.estimators | CLUSTERERS, named, params, depth)
-        if fitted and type(estimator).__name__ in CLUSTERERS:
-            raise StoreError(f"{type(estimator).__name__} is stored unfitted.")
-        for name, value in fitted.items():
+    def give(self, estimator, learned):
+        kind = type(estimator)
+        if learned and kind in FOREIGN:
+            raise StoreError(f"{kind.__name__} is stored unfitted.")
+        for name, value in learned.items():
             if not FITTED.fullmatch(name):
-                raise StoreError(f"{type(estimator).__name__} does not learn {name!r}.")
-            setattr(estimator, name, self.value_of(value, depth))
-        return estimator
+                raise StoreError(f"{kind.__name__} does not learn {name!r}.")
+            setattr(estimator, name, value)
 
-    def instance(self, table, named, params, depth):
-        name = named.get("class")
-        if list(named) != ["class"] or name not in table:
+    def instance(self, table, name, params, depth):
+        if name not in table:
             raise StoreError(f"A record is of the unknown class {name!r}.")
         kind = table[name]
         about = getattr(kind, "description", machines.Description())
-        params = {k: v for k, v in params.items() if k not in about.removed}
         # A parameter that is newer than the store has its default.
-        unknown = set(params) - set(inspect.signature(kind).parameters)
+        known = {k: v for k, v in params.items() if k not in about.removed}
+        unknown = set(known) - set(inspect.signature(kind).parameters)
         if unknown:
             raise StoreError(f"{name} does not take {', '.join(sorted(unknown))}.")
-        values = {k: self.value_of(v, depth) for k, v in params.items()}
+        values = self.values(known.items(), depth)
         check_harmless(kind, values, name)
         return kind(**values)

@@ -24,12 +24,12 @@ from ._pack import (
     UNFINISHED,
     StoreError,
     new_file,
+    open_regular,
     read_json,
     refusing,
 )
 
 SUFFIX = ".pack"
-
 FORMAT, VERSION = "overcover-model", 4
 # Versions that can be read. Version 1 says nothing of variances far from the rows;
 # before version 3 there was no combine="certainty"; before version 4 errors were taken
@@ -50,7 +50,6 @@ HALF_A_MANIFEST = re.compile(re.escape(MANIFEST) + TOKEN)
 OURS = re.compile(f"{DATA.pattern}|{re.escape(LOCK)}|{HALF_A_MANIFEST.pattern}")
 # 125,000 subdomains (10^7 rows) take 10 MB.
 MOST_MANIFEST = 2**28
-MOST_LOCK = 2**12
 
 
 def checksum_of(manifest):
@@ -79,11 +78,11 @@ def write_manifest(store, content):
 
 def check_notes(notes):
     """Notes that the manifest can keep: what JSON gives back as it was."""
+    notes, reason = notes or {}, "it would be read back as something else"
     try:
-        text = json.dumps(notes or {}, allow_nan=False)
-        if isinstance(kept := json.loads(text), dict) and kept == (notes or {}):
+        kept = json.loads(json.dumps(notes, allow_nan=False))
+        if isinstance(kept, dict) and kept == notes:
             return kept
-        reason = "it would be read back as something else"
     except (TypeError, ValueError) as error:
         reason = str(error)
     raise ValueError(
@@ -110,11 +109,6 @@ def read_manifest(store):
         manifest = read_json(path, MOST_MANIFEST)
         _check_manifest(manifest)
     return manifest
-
-
-def manifest_or_empty(store):
-    """The manifest of a store, an empty one if it has none yet."""
-    return read_manifest(store) if os.path.lexists(Path(store) / MANIFEST) else {}
 
 
 def _check_manifest(manifest):
@@ -146,14 +140,6 @@ def _check_manifest(manifest):
         raise StoreError("it has entries that make no sense.")
 
 
-def data_folder(store, manifest):
-    """The folder of a model's files; a link could lead out of the store: refused."""
-    folder = Path(store) / manifest["data"]
-    if folder.is_symlink() or not folder.is_dir():
-        raise StoreError(f"{folder} is missing, or a link. {RESTORE}")
-    return folder
-
-
 def check_target(store):
     """Refuse to write into what exists and is not a store, or the beginning of one."""
     store = Path(store)
@@ -180,11 +166,10 @@ def writing(store):
         check_target(store)
         is_new = not store.exists()
         store.mkdir(parents=True, exist_ok=True)
-        acquire(store)
         try:
-            yield store
+            with locked(store / LOCK):
+                yield store
         finally:
-            (store / LOCK).unlink(missing_ok=True)
             if is_new and not os.listdir(store):
                 store.rmdir()
 
@@ -202,62 +187,30 @@ def disk_errors(store):
         ) from error
 
 
-def acquire(store):
-    """Take the lock of a store, also from a dead process."""
+@contextmanager
+def locked(path):
+    """Hold the lock of a store, which the system takes from a process that dies."""
     import fcntl  # which only POSIX systems have
 
-    path = store / LOCK
-    descriptor = os.open(store, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        owner = _owner_of(path)
-        if owner is not None:
+    with open(open_regular(path, os.O_RDWR | os.O_CREAT), "r+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Its last holder may have deleted it meanwhile.
+            is_held = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+        except (BlockingIOError, FileNotFoundError):
+            is_held = False
+        if not is_held:
+            owner = file.read(200).decode(errors="replace") or "another process"
             raise StoreError(
-                f"{store} is being written by process {owner['pid']} on "
-                f"{owner['host']}. Wait for it to end; if there is no such process, "
-                f"remove {path}."
+                f"{path.parent} is being written by {owner}. Wait for it to end."
             )
-        path.unlink(missing_ok=True)
-        new = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        with open(new, "w") as file:
-            mine = {"pid": os.getpid(), "host": socket.gethostname()}
-            json.dump(mine | {"started": _started(os.getpid())}, file)
-    finally:
-        os.close(descriptor)
-
-
-def _owner_of(path):
-    """The living process that holds the lock, None if there is none."""
-    if not os.path.lexists(path):
-        return None
-    try:
-        owner = read_json(path, MOST_LOCK)
-        pid, host, started = owner["pid"], owner["host"], owner["started"]
-    except StoreError:  # a link or a pipe
-        raise
-    except NONSENSE:  # its writer died before it was finished
-        return None
-    if type(pid) is not int or not 0 < pid < 2**31:
-        raise StoreError(f"{path} names {pid!r} as a process. Remove it.")
-    if host != socket.gethostname():
-        return owner
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass  # it lives, under another user
-    # A later process may have the same number.
-    return owner if started == _started(pid) else None
-
-
-def _started(pid):
-    """When a process was started, in ticks; None where the system does not tell."""
-    try:
-        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
-    except OSError:
-        return None
-    return after_name.split()[19]
+        file.truncate()
+        file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def file_of(k):
@@ -275,7 +228,7 @@ def new_data_folder(store):
 def keep_only(folder, names=frozenset()):
     """Delete a store's own files in a folder but those named; an empty folder too."""
     folder = Path(folder)
-    if folder.is_symlink() or not DATA.fullmatch(folder.name):
+    if folder.is_symlink() or not folder.is_dir() or not DATA.fullmatch(folder.name):
         return
     for name in os.listdir(folder):
         if DELETABLE.fullmatch(name) and name not in names:
@@ -284,25 +237,19 @@ def keep_only(folder, names=frozenset()):
         folder.rmdir()
 
 
-def tidy_model(store):
-    """Delete what a fit left beside the model; returns the name of its folder."""
-    manifest = read_manifest(store)
-    folder = Path(store) / manifest["data"]
-    n_subdomains = len(manifest["files"]["subdomains"])
-    if folder.is_dir():
-        keep_only(folder, {MODEL, *map(file_of, range(n_subdomains))})
-    return folder.name
-
-
-def tidy(store, keep=()):
+def tidy(store, *keep):
     """Delete what interrupted writers left, and what `keep` and the manifest do not."""
     try:
-        keep = {*keep, tidy_model(store)}
+        manifest = read_manifest(store)
     except StoreError:
-        if os.path.lexists(Path(store) / MANIFEST):
+        if os.path.lexists(store / MANIFEST):
             return  # damaged: leave everything to whoever repairs it
-    for entry in Path(store).iterdir():
-        if DATA.fullmatch(entry.name) and entry.name not in keep and entry.is_dir():
+        manifest = {"data": "", "files": {"subdomains": []}}
+    files = MODEL, *map(file_of, range(len(manifest["files"]["subdomains"])))
+    for entry in store.iterdir():
+        if entry.name == manifest["data"]:
+            keep_only(entry, files)
+        elif entry.name not in keep:
             keep_only(entry)
-        elif HALF_A_MANIFEST.fullmatch(entry.name):
+        if HALF_A_MANIFEST.fullmatch(entry.name):
             entry.unlink()

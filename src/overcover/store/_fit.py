@@ -1,13 +1,13 @@
 """Fit into a store: results of stages stay on the disk and are not computed again.
 
 A draft is a folder that the manifest does not name yet. Each result of a stage or a
-subdomain is a file there; a fingerprint of data and parameters tells other fits apart.
+subdomain is a file there. The folder has the first digits of a fingerprint of data and
+parameters as its name, which every file repeats: so other fits are told apart.
 """
 
 import hashlib
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from .._records import positive
 from .._streams import blocks_of
 from .._validation import check_groups, check_training_data
 from ..cover import Cover
-from ..fitting import InMemory, fit_machine
+from ..fitting import STAGES, InMemory, fit_machine
 from ..machines import make_machine
 from ..partition import Partition
 from ..regressor import OverlappingCoverRegressor
@@ -28,12 +28,13 @@ from ..tables import encode_training
 from . import _directory as directory
 from ._codec import FITTED, check_storable, encode
 from ._model import check_dtype, check_texts, commit, load
-from ._pack import StoreError, new_file, open_pack, read_json, refusing, write_pack
+from ._pack import StoreError, open_pack, refusing
 from ._rows import as_floats, mapped_used
 from ._shapes import check_machine, check_value
-from ._subdomains import Part, Subdomains, decode_pack, write_subdomain
+from ._subdomains import Part, Subdomain, Subdomains, decode_pack, write_tree
 
-DRAFT, MOST_DRAFT = "draft.json", 2**12
+# What a fit writes first of all, and no other writer.
+FIRST = f"{next(iter(STAGES))}{directory.SUFFIX}"
 
 
 class Draft(InMemory):
@@ -43,26 +44,19 @@ class Draft(InMemory):
 
     def __init__(self, folder, dtype="float64"):
         self.folder, self.dtype = Path(folder), dtype
-        self.fingerprint = fingerprint_in(folder)
 
-    def file(self, name):
+    def file(self, name, number=None):
         """The path of a part of the draft."""
+        name = name if number is None else f"{name}-{number:06d}"
         return self.folder / f"{name}{directory.SUFFIX}"
 
-    def holds(self, name):
-        """Whether a part is there, and whole, and of this fit."""
-        try:
-            return bool(open_pack(self.file(name), draft=self.fingerprint))
-        except StoreError:
-            return False
-
-    def write(self, name, tree):
+    def write(self, tree, *part):
         """Write a part, whole or not at all."""
-        write_pack(self.file(name), *encode(tree, name), self.fingerprint)
+        write_tree(self.file(*part), tree, draft=self.folder.name)
 
-    def read(self, name):
+    def read(self, *part):
         """A part with mapped arrays."""
-        return decode_pack(self.file(name), draft=self.fingerprint)[0]
+        return decode_pack(self.file(*part), draft=self.folder.name)[0]
 
     def result_of(self, name, fit):
         try:
@@ -71,7 +65,7 @@ class Draft(InMemory):
             with noted() as notes:
                 value = super().result_of(name, fit)
             remember(notes)
-            self.write(name, result_record(value, fit, notes))
+            self.write(result_record(value, fit, notes), name)
             return value
 
     def read_result(self, name, fit):
@@ -79,7 +73,10 @@ class Draft(InMemory):
         tree = self.read(name)
         with refusing(f"{self.file(name)} makes no sense."):
             value, after = tree["value"], tree["random_state"]
-            check_result(name, value, sizes_of(fit))
+            sizes = dict(zip("Nd", fit.data.X.shape)) | {"q": fit.data.Y.shape[1]}
+            if hasattr(fit, "partition"):  # as many subdomains as clusters
+                sizes["K"] = len(fit.partition.centers)
+            check_result(name, value, sizes)
             notes = check_texts(tree.get("notes", []))
             if is_seeded(fit):
                 fit.rng.set_state(after)
@@ -87,16 +84,16 @@ class Draft(InMemory):
         return value
 
     def states_of(self, fit, track):
-        return self.stored(fit, list(track(self.run_each(self.keep_machine, fit))))
+        return self.stored(fit, super().states_of(fit, track))
 
     def keep_machine(self, fit, k):
         """The digest of a subdomain's file, which is written unless it is there."""
+        path, of_fit = self.folder / directory.file_of(k), self.folder.name
         try:
-            path = self.folder / directory.file_of(k)
-            return open_pack(path, draft=self.fingerprint).digest
+            return open_pack(path, draft=of_fit).digest
         except StoreError:
-            parts = fit.members(k), fit_machine(fit, k)
-            return write_subdomain(self.folder, k, *parts, self.dtype, self.fingerprint)
+            subdomain = Subdomain(fit.members(k), fit_machine(fit, k))
+            return write_tree(path, subdomain._asdict(), self.dtype, of_fit)
 
     def stored(self, fit, digests):
         """States that are read from the files with these digests, a few at a time."""
@@ -114,14 +111,6 @@ def is_seeded(fit):
     return fit.rng is not check_random_state(None)
 
 
-def sizes_of(fit):
-    """Sizes that the result of the next stage must agree with."""
-    sizes = dict(zip("Nd", fit.data.X.shape)) | {"q": fit.data.Y.shape[1]}
-    if "partition" in fit.results:  # the cover has as many subdomains
-        sizes["K"] = len(fit.partition.centers)
-    return sizes
-
-
 def check_result(name, value, sizes):
     """Refuse what a stage could not have made of rows of these sizes."""
     if name == "tune":
@@ -132,43 +121,6 @@ def check_result(name, value, sizes):
         return
     kinds = {"partition": Partition, "cover": Cover}
     check_value(value, kinds.get(name, tuple(ROUTERS.values())), dict(sizes), name)
-
-
-def new_draft(store, fingerprint):
-    """A folder for a fit with this fingerprint."""
-    folder = directory.new_data_folder(store)
-    with new_file(folder / DRAFT) as file:
-        file.write(json.dumps({"fingerprint": fingerprint}).encode())
-    return folder
-
-
-def find_draft(store, fingerprint):
-    """The folder of an unfinished fit, None if there is none; refuses another's."""
-    for path in Path(store).glob(f"data-*/{DRAFT}"):
-        if not is_begun(path.parent):
-            continue
-        with suppress(StoreError):
-            if fingerprint_in(path.parent) == fingerprint:
-                return path.parent
-        if directory.manifest_or_empty(store).get("data") != path.parent.name:
-            raise StoreError(
-                f"{path.parent} is an unfinished fit of other data, other parameters, "
-                "or another version of overcover. Call fit_into with what it was "
-                "called with, discard it with resume=False, or choose another path."
-            )
-    return None
-
-
-def fingerprint_in(folder):
-    """The fingerprint of the fit that a folder is a draft of."""
-    path = Path(folder) / DRAFT
-    with refusing(f"{path} is damaged:"):
-        return read_json(path, MOST_DRAFT)["fingerprint"]
-
-
-def is_begun(folder):
-    """Whether it holds any result."""
-    return any(name.endswith(directory.SUFFIX) for name in os.listdir(folder))
 
 
 # Results do not depend on these.
@@ -270,24 +222,35 @@ def fit_draft(
         scratch = directory.new_data_folder(store)
         try:
             fingerprint, fit_rows = begin(scratch, dtype)
-            old = directory.manifest_or_empty(store).get("fingerprint")
-            if resume and old == fingerprint:
-                directory.tidy_model(store)
+            is_new = not os.path.lexists(store / directory.MANIFEST)
+            old = {} if is_new else directory.read_manifest(store)
+            drafts = {file.parent.name for file in store.glob(f"data-*/{FIRST}")}
+            if resume and old.get("fingerprint") == fingerprint:
+                directory.tidy(store, scratch.name, *drafts)
                 return adopt(model, load(store))
-            folder = find_draft(store, fingerprint) if resume else None
-            directory.tidy(store, {scratch.name, folder.name if folder else ""})
-            folder = folder or new_draft(store, fingerprint)
+            folder = store / f"data-{fingerprint[:16]}"
+            if resume and (others := drafts - {folder.name, old.get("data")}):
+                raise StoreError(
+                    f"{store / min(others)} is an unfinished fit of other data, other "
+                    "parameters, or another version of overcover. Call fit_into with "
+                    "what it was called with, discard it with resume=False, or choose "
+                    "another path."
+                )
+            directory.tidy(store, scratch.name, folder.name if resume else "")
+            if folder.name == old.get("data"):
+                folder = directory.new_data_folder(store)
+            folder.mkdir(exist_ok=True)
             try:
                 fit_rows(folder)
             finally:
-                if not is_begun(folder):
+                if not (folder / FIRST).exists():
                     directory.keep_only(folder)
             digests = model.states_.subdomains.digests
             commit(store, folder, model, digests, dtype, notes, fingerprint)
             directory.tidy(store)
             return adopt(model, load(store))
         finally:
-            if scratch.exists() and is_idle():
+            if is_idle():
                 directory.keep_only(scratch)
 
 

@@ -20,9 +20,10 @@ from ..tables import TableEncoder
 from ..targets import Scales
 from . import _directory as directory
 from ._codec import check_storable, decode, encode
-from ._pack import StoreError, refusing, write_pack
+from ._directory import file_of
+from ._pack import RESTORE, StoreError, refusing
 from ._shapes import check_machine, check_value
-from ._subdomains import MOST_OPEN, Part, Subdomains, decode_pack, write_subdomain
+from ._subdomains import MOST_OPEN, Part, Subdomain, Subdomains, decode_pack, write_tree
 
 # With less noise, relative to the signal, single precision costs digits that matter.
 LEAST_NOISE = 1e-3
@@ -72,15 +73,26 @@ def save(model, path, dtype=None, notes=None):
     True
     """
     dtype, notes = check_dtype(dtype), directory.check_notes(notes)
-    model = storable_cover(model)
+    if not isinstance(model, OverlappingCoverRegressor | Machine):
+        raise StoreError(
+            f"{model!r} cannot be saved: only a fitted OverlappingCoverRegressor or a "
+            "machine such as GP can. Give the machine to a cover, or fit it alone."
+        )
+    if not model.__sklearn_is_fitted__():
+        raise StoreError(f"{model!r} cannot be saved yet. Fit it first.")
+    check_storable(model if isinstance(model, Machine) else model.machine_)
+    model = as_cover(model)
     # None for a model in memory.
     source = getattr(model.states_, "subdomains", None)
     with directory.writing(path) as store:
         directory.tidy(store)
         folder = directory.new_data_folder(store)
         try:
-            parts = enumerate(zip(model.cover_.members, model.states_))
-            digests = [write_subdomain(folder, k, *part, dtype) for k, part in parts]
+            parts = zip(model.cover_.members, model.states_)
+            digests = [
+                write_tree(folder / file_of(k), Subdomain(*part)._asdict(), dtype)
+                for k, part in enumerate(parts)
+            ]
             commit(store, folder, model, digests, dtype, notes)
         finally:
             # Deletes the old model or the new one, as the manifest says.
@@ -102,19 +114,6 @@ def check_dtype(dtype):
     return name
 
 
-def storable_cover(model) -> OverlappingCoverRegressor:
-    """A model as a cover; refuses early what cannot be stored."""
-    if not isinstance(model, OverlappingCoverRegressor | Machine):
-        raise StoreError(
-            f"{model!r} cannot be saved: only a fitted OverlappingCoverRegressor or a "
-            "machine such as GP can. Give the machine to a cover, or fit it alone."
-        )
-    if not model.__sklearn_is_fitted__():
-        raise StoreError(f"{model!r} cannot be saved yet. Fit it first.")
-    check_storable(model if isinstance(model, Machine) else model.machine_)
-    return as_cover(model)
-
-
 def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
     """Write what subdomains share, and make all of it the store's model."""
     noises = [f"{name}_" for name in model.machine_.description.noises]
@@ -130,16 +129,15 @@ def commit(store, folder, model, digests, dtype, notes, fingerprint=""):
     whole = model.machine_ if is_alone(model) else model
     shared = type(whole)(**whole.get_params(deep=False))
     vars(shared).update({k: v for k, v in vars(whole).items() if k not in APART})
-    encoded = encode({"model": shared, "n_owned": model.cover_.n_owned}, "model")
-    digests = [write_pack(folder / directory.MODEL, *encoded), *digests]
-    names = [directory.MODEL, *map(directory.file_of, range(len(digests) - 1))]
-    sizes = [(folder / name).stat().st_size for name in names]
-    whole_file, *files = map(list, zip(digests, sizes))
+    tree = {"model": shared, "n_owned": model.cover_.n_owned}
+    digests = [write_tree(folder / directory.MODEL, tree), *digests]
+    names = [directory.MODEL, *map(file_of, range(len(digests) - 1))]
+    entries = [[d, (folder / name).stat().st_size] for d, name in zip(digests, names)]
     content = {
         "data": folder.name,
         "dtype": dtype,
         "summary": encode(summary_of(model)).tree,
-        "files": {"model": whole_file, "subdomains": files},
+        "files": {"model": entries[0], "subdomains": entries[1:]},
         "fingerprint": fingerprint,
     }
     content |= {directory.NOTES: notes} if notes else {}
@@ -151,10 +149,10 @@ def summary_of(model):
     machine, learned = model.machine_, {}
     for name in machine.description.hyperparameters:
         value = getattr(machine, name, None)
-        if isinstance(value, np.ndarray | np.generic | float):
-            learned[name.rstrip("_")] = np.asarray(value).tolist()
-        elif value is not None:
-            learned[name.rstrip("_")] = str(value)
+        if value is not None:
+            is_number = isinstance(value, np.ndarray | np.generic | float)
+            text = np.asarray(value).tolist() if is_number else str(value)
+            learned[name.rstrip("_")] = text
     parameters = model.get_params(deep=False)
     # "auto" stands for a number that only the fit knows.
     size, used = model.subdomain_size, getattr(model, "subdomain_size_", 0)
@@ -215,15 +213,16 @@ def load(path, *, max_open=MOST_OPEN, max_bytes=None):
     if max_bytes is not None:
         check_count("max_bytes", max_bytes, 0, "None is a quarter of memory.")
     manifest = directory.read_manifest(path)
-    folder = directory.data_folder(path, manifest)
-    files = manifest["files"]
-    digests = [digest for digest, _ in files["subdomains"]]
-    file = folder / directory.MODEL
-    tree, _ = decode_pack(file, files["model"][0])
+    file = Path(path) / manifest["data"] / directory.MODEL
+    if file.parent.is_symlink() or not file.parent.is_dir():
+        # A link could lead out of the store.
+        raise StoreError(f"{file.parent} is missing, or a link. {RESTORE}")
+    digests = [digest for digest, _ in manifest["files"]["subdomains"]]
+    tree, _ = decode_pack(file, manifest["files"]["model"][0])
     with refusing(f"{file} does not hold a model."):
         model, n_owned, sizes = check_model(tree, len(digests))
     alone = isinstance(model, Machine)
-    known = folder.resolve(), digests, model if alone else model.machine_, sizes
+    known = file.parent.resolve(), digests, model if alone else model.machine_, sizes
     subdomains = Subdomains(*known, max_open, max_bytes)
     if alone:
         model.state_ = subdomains[0].state
@@ -252,7 +251,17 @@ def check_model(tree, n_subdomains):
     needed = ALONE if alone else SHARED
     if missing := [name for name in needed if not hasattr(model, name)]:
         raise StoreError(f"It lacks {', '.join(missing)}.")
-    sizes = sizes_of(model)
+    counts = {"d": "n_features_in_", "q": "n_outputs_", "K": "n_subdomains_"}
+    sizes = {letter: getattr(model, name, 1) for letter, name in counts.items()}
+    if hasattr(model, "encoder_"):
+        with refusing("It encodes tables otherwise:"):
+            is_encoder = type(model.encoder_) is TableEncoder
+            if not is_encoder or len(model.encoder_.columns_) != sizes["d"]:
+                raise StoreError("there are other columns.")
+            model.encoder_.check(sizes["q"])
+            sizes["d"] = len(model.encoder_.inputs)
+    if not all(type(n) is int and n > 0 for n in sizes.values()):
+        raise StoreError(f"It counts {sizes}.")
     if sizes["K"] != n_subdomains:
         raise StoreError(f"It is not one of {n_subdomains} subdomains.")
     check_value(n_owned, whole("K", 1), sizes, "n_owned")
@@ -275,14 +284,14 @@ def check_model(tree, n_subdomains):
 def check_cover(model, sizes):
     """Refuse parameters and attributes that only a cover has, if they do not fit."""
     learned = vars(model)
-    for name in [name for name in LEARNED if name in learned]:
+    for name in LEARNED.keys() & learned:
         check_value(learned[name], LEARNED[name], dict(sizes), name)
     check_value(model.router_, tuple(ROUTERS.values()), dict(sizes), "router_")
     with refusing("It makes no sense:"):
         model._check_options()  # a partition is checked when it is fitted again
         check_count("n_jobs", abs(1 if model.n_jobs is None else model.n_jobs))
         counts = COUNTS | {"n_samples_seen_": sizes["N"]}
-        for name in [name for name in counts if name in learned]:
+        for name in counts.keys() & learned:
             check_count(name, learned[name], counts[name])
         if "budget_choice_" in learned:
             check_cover_options(*model.budget_choice_)
@@ -295,22 +304,6 @@ def check_texts(notes):
     if type(notes) is not list or not all(isinstance(text, str) for text in notes):
         raise StoreError(f"{notes!r} are not the notes of a fit.")
     return notes
-
-
-def sizes_of(model):
-    """Sizes that shapes in a store must agree with; a machine alone has K = 1."""
-    counts = {"d": "n_features_in_", "q": "n_outputs_", "K": "n_subdomains_"}
-    sizes = {letter: getattr(model, name, 1) for letter, name in counts.items()}
-    if hasattr(model, "encoder_"):
-        with refusing("It encodes tables otherwise:"):
-            is_encoder = type(model.encoder_) is TableEncoder
-            if not is_encoder or len(model.encoder_.columns_) != sizes["d"]:
-                raise StoreError("there are other columns.")
-            model.encoder_.check(sizes["q"])
-            sizes["d"] = len(model.encoder_.inputs)
-    if not all(type(n) is int and n > 0 for n in sizes.values()):
-        raise StoreError(f"It counts {sizes}.")
-    return sizes
 
 
 def inspect(path):

@@ -8,7 +8,6 @@ Arrays keep their order in memory, so that results are equal bit by bit.
 import errno
 import hashlib
 import json
-import math
 import mmap
 import os
 import secrets
@@ -25,18 +24,14 @@ ALIGNMENT = 64
 DIGEST_SIZE = 32
 UNFINISHED = ".unfinished"
 # Read as they are; no pointers, no records, no other byte order.
-DTYPES = {
-    np.dtype(name).str: np.dtype(name)
-    for name in ("?", "i1", "u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8")
-    + ("<f4", "<f8")
-}
+DTYPES = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"}
+DTYPES |= {"<f4", "<f8"}
+NARROWED = ("<f8", "<f4")
 # More than the header of a subdomain, or of a model, will ever need.
 MOST_HEADER = 2**26
 HEADER_KEYS = {"name", "arrays", "tree"}
 # Only in what a fit wrote into a draft: the fingerprint of its data and parameters.
 OF_DRAFT = "draft"
-
-
 RESTORE = "Restore it from a copy, or save the model again."
 
 
@@ -58,16 +53,6 @@ def refusing(where):
         raise StoreError(f"{where} {error}") from error
 
 
-class ArraySpec(NamedTuple):
-    """Where an array lies in its file."""
-
-    dtype: str  # in memory
-    stored: str  # on disk: "<f4" where a "<f8" was narrowed
-    order: str  # "C" or "F"
-    shape: list[int]
-    offset: int  # from the start of the file's first array
-
-
 class Pack(NamedTuple):
     """An open file."""
 
@@ -75,11 +60,6 @@ class Pack(NamedTuple):
     arrays: list[np.ndarray]  # mapped; writing changes memory alone
     digest: str
     identity: tuple  # changes when the file does
-
-    @property
-    def n_bytes(self):
-        """Memory that the arrays take once they have been read."""
-        return sum(array.nbytes for array in self.arrays)
 
 
 def aligned(offset):
@@ -89,13 +69,12 @@ def aligned(offset):
 
 def write_pack(path, tree, arrays, stored, draft="") -> str:
     """Write a file, whole or not at all; returns its digest as hexadecimal digits."""
-    specs, offset = list[ArraySpec](), 0
+    entries, offset = [], 0
     for array, kind in zip(arrays, stored):
         order = "C" if array.flags.c_contiguous or not array.flags.f_contiguous else "F"
-        shape = [int(n) for n in array.shape]
-        specs.append(ArraySpec(array.dtype.str, kind, order, shape, offset))
+        entries.append((array.dtype.str, kind, order, array.shape, offset))
         offset = aligned(offset + array.size * np.dtype(kind).itemsize)
-    content = {"name": path.name, "arrays": specs, "tree": tree}
+    content = {"name": path.name, "arrays": entries, "tree": tree}
     content |= {OF_DRAFT: draft} if draft else {}
     header = json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
     with new_file(path) as file:
@@ -108,10 +87,10 @@ def write_pack(path, tree, arrays, stored, draft="") -> str:
                 file.write(part)
 
         put(MAGIC + len(header).to_bytes(8, "little") + header)
-        for spec, array in zip(specs, arrays):
-            values = array.astype(spec.stored, order="K", copy=False)
+        for (_, kind, order, *_), array in zip(entries, arrays):
+            values = array.astype(kind, order="K", copy=False)
             # The transpose of a Fortran array is the same memory in C order.
-            rows = values.T if spec.order == "F" else values
+            rows = values.T if order == "F" else values
             put(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
         file.write(hashing.digest())
     return hashing.hexdigest()
@@ -140,24 +119,31 @@ def new_file(path, must_last=True):
         raise
 
 
-def open_regular(path) -> tuple[int, os.stat_result]:
-    """Open a regular file, no link and no pipe, for reading: descriptor and status."""
+def open_regular(path, flags=os.O_RDONLY) -> int:
+    """The descriptor of a regular file, no link and no pipe."""
     try:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(path, flags)
+        flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o644)
     except OSError as error:
         raise StoreError(f"{path} cannot be opened: {_reason(error)}.") from error
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise StoreError(f"{path} is not a regular file.")
-    return descriptor, status
+    return descriptor
 
 
 def read_json(path, most):
     """The object in a regular file of JSON, of which at most so many bytes are read."""
-    with open(open_regular(path)[0], "rb") as file:
+    with open(open_regular(path), "rb") as file:
         return parse_json(file.read(most))
+
+
+def parse_json(data):
+    """An object from JSON bytes."""
+    content = json.loads(data)
+    if not isinstance(content, dict):
+        raise ValueError("not an object")
+    return content
 
 
 def most_files() -> int:
@@ -179,26 +165,22 @@ def _reason(error):
     )
 
 
-def identity_of(status: os.stat_result) -> tuple:
-    """What changes when a file is written to, or replaced."""
-    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-
-
 def open_pack(path, digest=None, known=None, draft=None) -> Pack:
     """Map a file, checked by digest, content and draft; `known` content is not read."""
-    descriptor, status = open_regular(path)
-    size, identity = status.st_size, identity_of(status)
+    descriptor = open_regular(path)
     try:
-        mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
+        status = os.fstat(descriptor)
+        mapped = mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_COPY)
     except (OSError, ValueError) as error:  # an empty file is a ValueError
         raise StoreError(f"{path} cannot be mapped: {_reason(error)}.") from error
     finally:
         os.close(descriptor)
-    if size < ALIGNMENT + DIGEST_SIZE:
-        raise StoreError(f"{path} is damaged: {size} bytes cannot hold anything.")
-    end = size - DIGEST_SIZE
+    identity = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    end = len(mapped) - DIGEST_SIZE
+    if end < ALIGNMENT:
+        raise StoreError(f"{path} is damaged: {len(mapped)} bytes hold nothing.")
     written = mapped[end:].hex()
-    if digest is not None and written != digest:
+    if digest not in (None, written):
         raise StoreError(
             f"{path} is damaged, or not the file that belongs here: its checksum is "
             f"not the one that was recorded. {RESTORE} If the store was overwritten "
@@ -209,53 +191,32 @@ def open_pack(path, digest=None, known=None, draft=None) -> Pack:
         text = f"{path} is damaged: its content does not fit its checksum. {RESTORE}"
         raise StoreError(text)
     with refusing(f"{path} has a header that makes no sense."):
-        content, arrays = _parse(path.name, mapped, end)
-    if draft is not None and content.get(OF_DRAFT, "") != draft:
+        length = int.from_bytes(mapped[8:16], "little")
+        if mapped[:8] != MAGIC or length > min(end - 16, MOST_HEADER):
+            raise StoreError("It is not a file of an overcover store.")
+        content = parse_json(mapped[16 : 16 + length])
+        if set(content) - {OF_DRAFT} != HEADER_KEYS or content["name"] != path.name:
+            named = content.get("name")
+            raise StoreError(f"It is that of {named!r}, and holds {sorted(content)}.")
+        start = aligned(16 + length)
+        arrays = [_array(mapped, start, end, *entry) for entry in content["arrays"]]
+    if draft not in (None, content.get(OF_DRAFT, "")):
         raise StoreError(f"{path} is part of a fit of other data or parameters.")
     return Pack(content["tree"], arrays, written, identity)
 
 
-def _parse(name, mapped, end):
-    """The header and the arrays of a mapped file, distrusting every number."""
-    length = int.from_bytes(mapped[8:16], "little")
-    if mapped[:8] != MAGIC or length > min(end - 16, MOST_HEADER):
-        raise StoreError("It is not a file of an overcover store.")
-    content = parse_json(mapped[16 : 16 + length])
-    if set(content) - {OF_DRAFT} != HEADER_KEYS or content["name"] != name:
-        named = content.get("name")
-        raise StoreError(f"It is that of {named!r}, and holds {sorted(content)}.")
-    start = aligned(16 + length)
-    specs = [ArraySpec(*entry) for entry in content["arrays"]]
-    return content, [_array(mapped, spec, start, end) for spec in specs]
-
-
-def _array(mapped, spec, start, end):
+def _array(mapped, start, end, dtype, stored, order, shape, offset):
     """One array of a mapped file, whose arrays lie between two offsets."""
-    dtype, stored = DTYPES.get(spec.dtype), DTYPES.get(spec.stored)
-    is_narrowed = (spec.dtype, spec.stored) == ("<f8", "<f4")
-    numbers = [*spec.shape, spec.offset]
     if (
-        dtype is None
-        or stored is None
-        or (dtype != stored and not is_narrowed)
-        or spec.order not in ("C", "F")
-        or not all(type(n) is int and 0 <= n < 2**62 for n in numbers)
+        not {dtype, stored} <= DTYPES
+        or (dtype != stored and (dtype, stored) != NARROWED)
+        or order not in ("C", "F")
+        or offset < 0
+        or offset % ALIGNMENT
     ):
-        raise StoreError(f"An array is of an unknown kind: {spec}.")
-    count, first = math.prod(spec.shape), start + spec.offset
-    if spec.offset % ALIGNMENT or first + count * stored.itemsize > end:
-        raise StoreError(f"The file is too short for an array: {spec}.")
-    values = np.empty(0, dtype)  # at the very end there is nothing to map
-    if count:
-        values = np.frombuffer(mapped, stored, count, first).astype(dtype, copy=False)
-    if spec.order == "F":
-        return values.reshape(spec.shape[::-1]).T
-    return values.reshape(spec.shape)
-
-
-def parse_json(data):
-    """An object from JSON bytes."""
-    content = json.loads(data)
-    if not isinstance(content, dict):
-        raise ValueError("not an object")
-    return content
+        raise StoreError(f"An array is of an unknown kind: {dtype}, {order}, {offset}.")
+    # NumPy refuses shapes that are none, and more than the file holds.
+    values = np.ndarray(shape, stored, mapped, start + offset, order=order)
+    if start + offset + values.nbytes > end:
+        raise StoreError(f"The file is too short for an array of shape {shape}.")
+    return values.astype(dtype, copy=False)

@@ -14,11 +14,16 @@ from ._pack import StoreError, new_file
 BATCH = 2**16
 
 
+def begin_npy(file, shape, dtype):
+    """Write the header of a .npy file with rows in C order."""
+    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
 def write_npy(path, shape, dtype, blocks):
     """Write blocks of rows to a .npy file and map it; a full disk is an error."""
-    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
     with new_file(path, must_last=False) as file:
-        np.lib.format.write_array_header_1_0(file, header)
+        begin_npy(file, shape, dtype)
         for block in blocks:
             file.write(np.ascontiguousarray(block, dtype=dtype).data)
     return np.load(path, mmap_mode="c")

@@ -29,11 +29,9 @@ class Subdomain(NamedTuple):
     state: Any  # what its machine has precomputed
 
 
-def write_subdomain(folder, k, members, state, dtype, draft="") -> str:
-    """Write one subdomain; returns the digest of its file."""
-    tree = {"members": members, "state": state}
-    encoded = encode(tree, f"subdomain {k}", dtype)
-    return write_pack(Path(folder) / file_of(k), *encoded, draft)
+def write_tree(path, tree, dtype="float64", draft="") -> str:
+    """Write a tree, named by its file in errors; returns the digest of the file."""
+    return write_pack(path, *encode(tree, path.stem, dtype), draft)
 
 
 def decode_pack(path, digest=None, known=None, draft=None):
@@ -53,14 +51,15 @@ class Subdomains:
         self.machine, self.sizes, self.max_open = machine, sizes, max_open
         most = min(KEPT_BYTES, memory_of_computer() // 4)
         self.max_bytes = most if max_bytes is None else max_bytes
-        self._start()
-
-    def _start(self):
         self.checked: dict[int, tuple] = {}
         self.open: OrderedDict[int, tuple[Subdomain, int]] = OrderedDict()
-        self.n_bytes = 0
         with _lock:
             _everyone.add(self)
+
+    def __reduce__(self):
+        # What is open belongs to this process: a copy, or another process, opens anew.
+        known = self.folder, self.digests, self.machine, self.sizes
+        return Subdomains, (*known, self.max_open, self.max_bytes)
 
     def __len__(self):
         return len(self.digests)
@@ -73,21 +72,16 @@ class Subdomains:
                 self.open.move_to_end(k)
                 return self.open[k][0]
         # Not under the lock: threads open different files at the same time.
-        subdomain, n_bytes = self._read(k)
+        opened = self._read(k)
         with _lock:
-            if k not in self.open:
-                self.open[k] = subdomain, n_bytes
-                self.n_bytes += n_bytes
+            self.open.setdefault(k, opened)
             while len(self.open) > 1 and (
-                len(self.open) > self.max_open or self.n_bytes > self.max_bytes
+                len(self.open) > self.max_open
+                or sum(n_bytes for _, n_bytes in self.open.values()) > self.max_bytes
             ):
-                self._close_oldest()
+                self.open.popitem(last=False)
             _close_some(self)
-        return subdomain
-
-    def _close_oldest(self):
-        _, (_, n_bytes) = self.open.popitem(last=False)
-        self.n_bytes -= n_bytes
+        return opened[0]
 
     def _read(self, k):
         path, is_overwritten = self.folder / file_of(k), False
@@ -111,17 +105,7 @@ class Subdomains:
         is_new = pack.identity != known
         check_state(self.machine, *subdomain, self.sizes, str(path), is_new)
         self.checked[k] = pack.identity
-        return subdomain, pack.n_bytes
-
-    # What is open belongs to this process: a copy, or another process, opens anew.
-
-    def __getstate__(self):
-        private = ("checked", "open", "n_bytes")
-        return {k: v for k, v in vars(self).items() if k not in private}
-
-    def __setstate__(self, state):
-        vars(self).update(state)
-        self._start()
+        return subdomain, sum(array.nbytes for array in pack.arrays)
 
 
 def _close_some(last):
@@ -132,7 +116,7 @@ def _close_some(last):
         model = max(_everyone, key=lambda m: len(m.open) - (m is last))
         if len(model.open) - (model is last) <= 0:
             return
-        model._close_oldest()
+        model.open.popitem(last=False)
 
 
 class Part(Sequence):
