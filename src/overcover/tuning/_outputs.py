@@ -6,13 +6,16 @@ rougher. So there are a few candidates for every output: the hyperparameters for
 outputs together, the same with other noises, and those of a search for a few outputs
 alone. The loss of the output on held-out rows chooses. A candidate costs one more
 factorisation in every subdomain, so it must reduce the error by a given share, and by
-more than the standard error of this gain.
+more than the standard error of this gain. Errors of functions without noise have heavy
+tails: a few rows make the loss, and its standard error large. So it is also enough that
+typical errors are plainly smaller.
 """
 
 import numpy as np
 
+from ._judge import PLAIN
 from ._problem import Candidate
-from .prediction_loss import standard_error
+from .prediction_loss import LEAST_SQUARE, standard_error
 
 # Noises that are tried for every output, in powers of four around the shared one.
 NOISE_POWERS = (-6, -4, -2, -1, 1, 2, 4, 6)
@@ -23,6 +26,9 @@ MOST_SETS = 8
 # What an output must gain to have a candidate that others do not share: about 2 % of
 # its error, see the weights of the loss.
 LEAST_GAIN = 0.08
+# By so much must the mean log of its errors fall if the gain is less than its standard
+# error: typical errors by a third.
+TYPICAL_GAIN = 0.4
 
 
 def share_outputs(tools, best, choose):
@@ -46,7 +52,7 @@ def share_outputs(tools, best, choose):
     pairs = [(option, judge.all_sums(option)) for option in options]
     possible = [pair for pair in pairs if np.isfinite(pair[1].logs).all()]
     options, sums = map(list, zip(*possible))
-    chosen = _choose(sums)
+    chosen = _choose(judge, options, sums)
     losses = np.array([sums[k].losses() for k in chosen])
     numbers = np.argmin(losses, axis=0)
     used, numbers = np.unique(numbers, return_inverse=True)
@@ -83,7 +89,7 @@ def _clusters(problem):
     return [np.flatnonzero(labels == k) for k in range(MOST_ALONE)]
 
 
-def _choose(sums):
+def _choose(judge, options, sums):
     """Numbers of the sets to keep, the shared one first."""
     losses = np.array([one.losses() for one in sums])
     chosen = [0]
@@ -94,9 +100,24 @@ def _choose(sums):
         gains[gains < LEAST_GAIN] = 0.0
         for k, j in zip(*np.nonzero(gains)):
             if gains[k, j] < standard_error(sums[k], sums[own[j]], [j]):
-                gains[k, j] = 0.0
+                is_plain = _falls_plainly(judge, options[own[j]], options[k], j)
+                gains[k, j] *= is_plain
         best = int(np.argmax(gains.sum(axis=1)))
         if not gains[best].any():
             break
         chosen.append(best)
     return chosen
+
+
+def _falls_plainly(judge, old, new, output):
+    """Whether typical errors of an output on held-out rows are plainly smaller."""
+    falls = []
+    for part in range(judge.n_parts):
+        pair = [judge.held_out(one, part) for one in (old, new)]
+        squares = [one.errors[:, output] ** 2 + LEAST_SQUARE for one in pair]
+        logs = [0.5 * np.log(values) for values in squares]
+        sets = pair[0].sets
+        falls.append(np.bincount(sets, logs[0] - logs[1]) / np.bincount(sets))
+    means = np.concatenate(falls)
+    error = means.std() / np.sqrt(len(means))
+    return means.mean() > max(TYPICAL_GAIN, PLAIN * error)
