@@ -3,7 +3,8 @@
     python benchmarks/twin.py [--section search,cover,tuning,shift] [--quick]
 
 Prints a table per section and writes benchmarks/results/twin_SECTION.json. Errors are
-in standardised units, of poserlike in degrees. Every contender has one BLAS thread.
+in standardised units, of poserlike in degrees, of humaneva in mm. Every contender has
+one BLAS thread.
 """
 
 import time

@@ -55,6 +55,8 @@ LEAST_ROUGH = 3e-4
 MOST_LEFT_OUT, MOST_GROUPS = 200, 8
 # Pivots while hyperparameters are tried: an error hardly depends on more.
 TRIAL_RANK = 300
+# What is tuned, in the order of `Scales`.
+TUNED = "input_length_scale_", "output_length_scale_", "input_noise_", "output_noise_"
 
 
 @dataclass(eq=False, repr=False)
@@ -174,26 +176,17 @@ class TwinGP(CalibratedMachine):
 
     def tuning_cost(self, n_samples, n_features, n_outputs):
         """Trials of whole machines."""
-        scales = self.input_length_scale, self.output_length_scale
-        if not any(map(is_auto, (*scales, self.input_noise, self.output_noise))):
-            return TuningCost()
-        return tuning_cost(n_samples, n_features, is_twin=True)
+        if any(is_auto(getattr(self, name.removesuffix("_"))) for name in TUNED):
+            return tuning_cost(n_samples, n_features, is_twin=True)
+        return TuningCost()
 
     def _set_scales(self, scales):
-        self.input_length_scale_ = scales.inputs
-        self.output_length_scale_ = scales.outputs
-        self.input_noise_ = scales.input_noise
-        self.output_noise_ = scales.output_noise
+        for name, value in zip(TUNED, scales):
+            setattr(self, name, value)
 
     @property
     def _scales(self):
-        return Scales(
-            self.input_length_scale_,
-            self.output_length_scale_,
-            self.input_noise_,
-            self.output_noise_,
-            self.self_noise,
-        )
+        return Scales(*(getattr(self, name) for name in TUNED), self.self_noise)
 
     def make_search(self) -> TwinSearch:
         """The search under the hyperparameters of now."""
