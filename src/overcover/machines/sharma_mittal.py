@@ -21,6 +21,7 @@ On the pivots of the output side (`twin_output`), :math:`k_Y(y) = B k_r(y)`, bot
     - \alpha^2 k_r^\top B^\top T k_r .
 """
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import NamedTuple
 
@@ -55,27 +56,22 @@ class MixedCore(NamedTuple):
     readout: np.ndarray
     pivots: np.ndarray
     C: np.ndarray
+    # packed inverse Cholesky factor of A, shape (packed_size(size),)
     mixed_factor: np.ndarray
-    """Packed inverse Cholesky factor of A, shape (packed_size(size),)."""
-
     T: np.ndarray
-    mixed_C: np.ndarray
-    """``B^T T``, shape (r, r)."""
+    mixed_C: np.ndarray  # ``B^T T``, shape (r, r)
 
 
 class MixedLooks(NamedTuple):
     """What queries, or rows left out, get from the mixed kernel matrix."""
 
-    U: np.ndarray
-    """``T^T k_X``, shape (n, r)."""
-
-    explained: np.ndarray
-    """``k_X^T A^-1 k_X``, shape (n,)."""
-
+    U: np.ndarray  # ``T^T k_X``, shape (n, r)
+    explained: np.ndarray  # ``k_X^T A^-1 k_X``, shape (n,)
+    # what a row left out takes back of A^-1, shape (n, r); (0, r) for queries
     taken: np.ndarray
-    """What a row left out takes back of A^-1, shape (n, r); (0, r) for queries."""
 
 
+@dataclass(eq=False, repr=False)
 class SharmaMittalTwinGP(TwinGP):
     """Twin GP under a Sharma-Mittal divergence.
 
@@ -111,34 +107,8 @@ class SharmaMittalTwinGP(TwinGP):
         removed=("beta",),
     )
 
-    def __init__(
-        self,
-        input_length_scale="auto",
-        output_length_scale="auto",
-        input_noise="auto",
-        output_noise="auto",
-        *,
-        alpha=0.5,
-        self_noise=True,
-        n_starts=1,
-        rank="auto",
-        metric="rmse",
-        keep_factors="auto",
-        random_state=None,
-    ):
-        super().__init__(
-            input_length_scale,
-            output_length_scale,
-            input_noise,
-            output_noise,
-            self_noise=self_noise,
-            n_starts=n_starts,
-            rank=rank,
-            metric=metric,
-            keep_factors=keep_factors,
-            random_state=random_state,
-        )
-        self.alpha = alpha
+    _: KW_ONLY
+    alpha: float = 0.5
 
     def make_search(self):
         return MixedSearch(self)

@@ -26,6 +26,8 @@ just that where they explain nothing.
 """
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,8 +55,11 @@ LEAST_ROUGH = 3e-4
 MOST_LEFT_OUT, MOST_GROUPS = 200, 8
 # Pivots while hyperparameters are tried: an error hardly depends on more.
 TRIAL_RANK = 300
+# What is tuned, in the order of `Scales`.
+TUNED = "input_length_scale_", "output_length_scale_", "input_noise_", "output_noise_"
 
 
+@dataclass(eq=False, repr=False)
 class TwinGP(CalibratedMachine):
     """Twin Gaussian Process; alone the full model, in a cover a local machine.
 
@@ -143,30 +148,17 @@ class TwinGP(CalibratedMachine):
         noises=dict.fromkeys(("input_noise", "output_noise"), twin_tuning.NOISE_BOUNDS),
     )
 
-    def __init__(
-        self,
-        input_length_scale="auto",
-        output_length_scale="auto",
-        input_noise="auto",
-        output_noise="auto",
-        *,
-        self_noise=True,
-        n_starts=1,
-        rank="auto",
-        metric="rmse",
-        keep_factors="auto",
-        random_state=None,
-    ):
-        self.input_length_scale = input_length_scale
-        self.output_length_scale = output_length_scale
-        self.input_noise = input_noise
-        self.output_noise = output_noise
-        self.self_noise = self_noise
-        self.n_starts = n_starts
-        self.rank = rank
-        self.metric = metric
-        self.keep_factors = keep_factors
-        self.random_state = random_state
+    input_length_scale: Any = "auto"
+    output_length_scale: Any = "auto"
+    input_noise: Any = "auto"
+    output_noise: Any = "auto"
+    _: KW_ONLY
+    self_noise: bool = True
+    n_starts: int = 1
+    rank: Any = "auto"
+    metric: Any = "rmse"
+    keep_factors: Any = "auto"
+    random_state: Any = None
 
     _precision = PRECISION
 
@@ -184,26 +176,17 @@ class TwinGP(CalibratedMachine):
 
     def tuning_cost(self, n_samples, n_features, n_outputs):
         """Trials of whole machines."""
-        scales = self.input_length_scale, self.output_length_scale
-        if not any(map(is_auto, (*scales, self.input_noise, self.output_noise))):
-            return TuningCost()
-        return tuning_cost(n_samples, n_features, is_twin=True)
+        if any(is_auto(getattr(self, name.removesuffix("_"))) for name in TUNED):
+            return tuning_cost(n_samples, n_features, is_twin=True)
+        return TuningCost()
 
     def _set_scales(self, scales):
-        self.input_length_scale_ = scales.inputs
-        self.output_length_scale_ = scales.outputs
-        self.input_noise_ = scales.input_noise
-        self.output_noise_ = scales.output_noise
+        for name, value in zip(TUNED, scales):
+            setattr(self, name, value)
 
     @property
     def _scales(self):
-        return Scales(
-            self.input_length_scale_,
-            self.output_length_scale_,
-            self.input_noise_,
-            self.output_noise_,
-            self.self_noise,
-        )
+        return Scales(*(getattr(self, name) for name in TUNED), self.self_noise)
 
     def make_search(self) -> TwinSearch:
         """The search under the hyperparameters of now."""
@@ -215,11 +198,11 @@ class TwinGP(CalibratedMachine):
 
     def fit_state(self, X, Y, sample_weight=None, n_owned=None, keep=True, groups=None):
         """Factorise both sides, leave rows out; see `TwinState`."""
-        weights = np.ones(len(X)) if sample_weight is None else sample_weight
         search, n_owned = self.make_search(), len(X) if n_owned is None else n_owned
         if groups is not None and (groups == groups[0]).all():
             groups = None  # nothing would be left to learn from
-        rows, left = search.rows(X, Y, weights), rows_to_leave_out(n_owned, groups)
+        rows = search.rows(X, Y, sample_weight)
+        left = rows_to_leave_out(n_owned, groups)
         core, points, eta = search.leave_out(rows, left, groups)
         residuals = (rows.Z[left] - points) * finite(self.output_length_scale_)
         residuals_sq = residuals**2 / eta[:, None]
@@ -287,10 +270,7 @@ class TwinGP(CalibratedMachine):
         return calibration.variances_at(eta, scale * known.factor, *ends)
 
     def search(self, state, X_query) -> Minima:
-        """The minimum of every query: point, value, evaluations, convergence.
-
-        Points are in kernel units, before the fall back of far-away queries.
-        """
+        """The minimum of every query, in kernel units, before any fall back to a GP."""
         search, core = self.make_search(), self._core(state)
         blocks = self._similarities(state, np.asarray(X_query, dtype=float))
         Z, deviations = state.rows.Z, state.rows.Z.std(axis=0)
@@ -313,9 +293,9 @@ class TwinGP(CalibratedMachine):
 
     def answer_once(self, X, Y, sample_weight, X_query, variance=False):
         """Two Cholesky factorisations, and solves in the search: no inverse."""
-        weights = np.ones(len(X)) if sample_weight is None else sample_weight
         search = self.make_search()
-        return search.answer_fresh(search.rows(X, Y, weights), X_query, None, variance)
+        rows = search.rows(X, Y, sample_weight)
+        return search.answer_fresh(rows, X_query, None, variance)
 
     def with_scales(self, scales):
         """This machine with other hyperparameters, and a coarser search."""

@@ -53,18 +53,12 @@ MOST_PIVOTS = 0.9
 class OutputSide(NamedTuple):
     """Everything about the outputs of one subdomain that its queries look at."""
 
-    pivots: np.ndarray
-    """Outputs of the pivots in kernel units, shape (r, n_outputs)."""
-
-    C: Any
-    """Shape (r, r), symmetric; or a function that multiplies rows with it."""
-
+    pivots: np.ndarray  # outputs of the pivots in kernel units, shape (r, n_outputs)
+    C: Any  # shape (r, r), symmetric; or a function that multiplies rows with it
+    # how similarities to the pivots become those to all rows, shape (size, r); of shape
+    # (0, r) where every row is a pivot, in order
     B: np.ndarray
-    """How similarities to the pivots become those to all rows, shape (size, r); of
-    shape (0, r) where every row is a pivot, in order."""
-
-    unseen: float
-    """The error bound's tau; 0 in the dense path."""
+    unseen: float  # the error bound's tau; 0 in the dense path
 
 
 def make_output_side(Z, noise, weights, rank, left=(), K_yy=None):
@@ -89,10 +83,8 @@ def make_output_side(Z, noise, weights, rank, left=(), K_yy=None):
 
 
 def _most_unseen(Z, noise):
-    """Similarity that pivots may leave unseen without moving any output much.
-
-    Outputs that vary by s < 1 in kernel units differ in similarity by s^2 only.
-    """
+    """Similarity that pivots may leave unseen without moving any output much."""
+    # Outputs that vary by s < 1 in kernel units differ in similarity by s^2 only.
     variances = Z.var(axis=0)
     narrowest = np.min(variances, where=variances > CONSTANT, initial=NARROW)
     return min(UNSEEN_SHARE * noise, MOST_UNSEEN) * narrowest / NARROW
@@ -111,8 +103,7 @@ class PivotedFactor(NamedTuple):
 
     R: np.ndarray
     order: np.ndarray
-    unseen: float
-    """Largest diagonal entry of the remainder."""
+    unseen: float  # largest diagonal entry of the remainder
 
 
 def pivoted_cholesky(K, tolerance, most="auto") -> PivotedFactor:

@@ -39,8 +39,9 @@ class TwinSearch:
     def __init__(self, machine):
         self.machine, self.scales = machine, machine._scales
 
-    def rows(self, X, Y, weights) -> TwinRows:
+    def rows(self, X, Y, sample_weight=None) -> TwinRows:
         """Rows of a subdomain, centred and divided by length scales."""
+        weights = np.ones(len(X)) if sample_weight is None else sample_weight
         A = X / self.scales.inputs
         center = center_of(A)
         return self._rows(TwinRows, A - center, center, Y, weights)
@@ -80,10 +81,7 @@ class TwinSearch:
         return looks.unexplained + (self.scales.own_input - 1.0)
 
     def minimize(self, core, looks, deviations) -> Minima:
-        """The lowest minimum of each query, from one start or two.
-
-        `deviations` of the rows' outputs, shape (n_outputs,), say when it is settled.
-        """
+        """The lowest minimum of each query; deviations of outputs say how precise."""
         objective = self.objective(core, looks)
         share, most = self.machine._precision
         options = {"settled": share * deviations, "max_evaluations": most}
@@ -98,11 +96,7 @@ class TwinSearch:
         return best._replace(n_evaluations=n_evaluations)
 
     def points(self, core, looks, Z):
-        """Answers in kernel units, shape (n, n_outputs).
-
-        Minima, moved towards the answer of a GP where the rows explain little, and
-        kept near the outputs of the rows.
-        """
+        """Minima, nearer to a GP's answer where rows explain little; (n, n_outputs)."""
         minima = self.minimize(core, looks, Z.std(axis=0)).points
         trust = np.clip((1.0 - looks.unexplained) / TRUSTED, 0.0, 1.0)[:, None]
         points = looks.means + trust * (minima - looks.means)
@@ -111,11 +105,7 @@ class TwinSearch:
         return np.clip(points, low - margin, high + margin)
 
     def leave_out(self, rows, left, groups=None):
-        """The core of all rows; points, in kernel units, and etas of rows `left` out.
-
-        They are left out one by one, in closed form, or with all rows of their group,
-        which takes a core of the others.
-        """
+        """The core of all rows; points and etas of rows left out alone or in groups."""
         if groups is None:
             core, looks = self.make_core(rows, left)
             # One row alone, left out, leaves nothing to learn from.
@@ -136,10 +126,9 @@ class TwinSearch:
     def answer_fresh(self, rows, X_query, kept=None, variance=False) -> Answer:
         """Answer a few queries where nothing has been precomputed.
 
-        ``kept(key, make)`` gives what it gave before for that key, or ``make()``, so
-        that a grid of hyperparameters factorises each side once. Without it the search
-        solves with a Cholesky factor of the outputs' kernel matrix, which for a single
-        query beats making an inverse. Variances are not calibrated.
+        ``kept(key, make)`` gives what it gave before for that key, or ``make()``.
+        Without it the search solves instead of inverting, which for one query is
+        quicker. Variances are not calibrated.
         """
         noise, output_noise = self.scales.input_noise, self.scales.output_noise
         if kept is None:

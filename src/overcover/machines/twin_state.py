@@ -54,19 +54,11 @@ LEAST_VARIANCE = 1e-12
 class TwinRows(NamedTuple):
     """The rows of a subdomain as the kernels want them."""
 
-    A: np.ndarray
-    """Inputs in kernel units, minus `center`, shape (size, n_features)."""
-
-    center: np.ndarray
-    """Mean input in kernel units, shape (n_features,)."""
-
-    Z: np.ndarray
-    """Outputs in kernel units, minus their mean, shape (size, n_outputs)."""
-
+    A: np.ndarray  # inputs in kernel units, minus `center`, shape (size, n_features)
+    center: np.ndarray  # mean input in kernel units, shape (n_features,)
+    Z: np.ndarray  # outputs in kernel units, minus their mean, shape (size, n_outputs)
     Y_mean: np.ndarray
-    weights: np.ndarray
-    """What the noise of each row is divided by, shape (size,)."""
-
+    weights: np.ndarray  # what the noise of each row is divided by, shape (size,)
     input_scales: np.ndarray
     output_scales: np.ndarray
 
@@ -133,18 +125,13 @@ def finite(scales):
 class TwinCore(NamedTuple):
     """What queries look at; it can be computed again from the rows."""
 
+    # Packed ``L^-1`` of the input kernel matrix with noise, shape (packed_size,)
     factor: np.ndarray
-    """Packed ``L^-1`` of the input kernel matrix with noise, shape (packed_size,)."""
-
+    # ``A^-1 [B, Z]``, shape (size, r + n_outputs): times the similarities of a query,
+    # its weights on the pivots, and the answer of a GP
     readout: np.ndarray
-    """``A^-1 [B, Z]``, shape (size, r + n_outputs): times the similarities of a query,
-    its weights on the pivots, and the answer of a GP."""
-
-    pivots: np.ndarray
-    """Outputs of the pivots in kernel units, shape (r, n_outputs)."""
-
-    C: np.ndarray
-    """Shape (r, r); see `twin_output`."""
+    pivots: np.ndarray  # outputs of the pivots in kernel units, shape (r, n_outputs)
+    C: np.ndarray  # shape (r, r); see `twin_output`
 
 
 @record(
@@ -163,28 +150,19 @@ class TwinState(NamedTuple):
     """One subdomain, ready to answer."""
 
     rows: TwinRows
+    # `TwinCore`, or that of a relative; None where it is to be computed again
     core: Any
-    """`TwinCore`, or that of a relative; None where it is to be computed again."""
-
-    left: np.ndarray
-    """Rows left out for the standard deviation, shape (n_left,)."""
-
-    residuals_sq: np.ndarray
-    """Their squared errors over eta, shape (n_left, n_outputs)."""
-
+    left: np.ndarray  # rows left out for the standard deviation, shape (n_left,)
+    residuals_sq: np.ndarray  # their squared errors over eta, shape (n_left, n_outputs)
     residuals_sq_mean: np.ndarray
+    # `residuals_sq` over local scales, shape (n_localities, n_left, n_outputs)
     ratios: np.ndarray
-    """`residuals_sq` over local scales, shape (n_localities, n_left, n_outputs)."""
-
+    # powers of two of the similarity for these, shape (n_localities,)
     squarings: np.ndarray
-    """Powers of two of the similarity for these, shape (n_localities,)."""
-
-    reach: np.ndarray
-    """See `overcover.machines.calibration`, shape (1,)."""
-
+    reach: np.ndarray  # see `overcover.machines.calibration`, shape (1,)
+    # signs of the errors: 1 where the observation lies above the answer, 0 where that
+    # is not known, shape (n_left, n_outputs)
     sides: np.ndarray
-    """Signs of the errors: 1 where the observation lies above the answer, 0 where that
-    is not known, shape (n_left, n_outputs)."""
 
     def check(self):
         """Refuse rows that have no kernel matrix."""
@@ -225,23 +203,14 @@ class TwinState(NamedTuple):
 class Looks(NamedTuple):
     """What queries, or rows left out, get to see of a subdomain."""
 
-    U: np.ndarray
-    """Weights on the pivots, ``B^T u``, shape (n, r)."""
-
+    U: np.ndarray  # weights on the pivots, ``B^T u``, shape (n, r)
+    # posterior input variance without noise, between 0 and 1, shape (n,)
     unexplained: np.ndarray
-    """Posterior input variance without noise, between 0 and 1, shape (n,)."""
-
-    means: np.ndarray
-    """The answer of a GP, in kernel units, shape (n, n_outputs)."""
-
+    means: np.ndarray  # the answer of a GP, in kernel units, shape (n, n_outputs)
+    # output of the most similar row, in kernel units, shape (n, n_outputs)
     nearest: np.ndarray
-    """Output of the most similar row, in kernel units, shape (n, n_outputs)."""
-
-    taken: np.ndarray
-    """See `TwinObjective`; of shape (0, r) for queries."""
-
-    mixed: Any = None
-    """What a relative of the Twin GP sees besides."""
+    taken: np.ndarray  # see `TwinObjective`; of shape (0, r) for queries
+    mixed: Any = None  # what a relative of the Twin GP sees besides
 
 
 def factorize_inputs(rows: TwinRows, noise):

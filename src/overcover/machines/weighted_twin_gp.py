@@ -19,6 +19,7 @@ rank one to :math:`\lambda I`, and is wrong, not approximate.)
 
 import warnings
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 
 import numpy as np
@@ -32,6 +33,7 @@ from .twin_gp import TwinGP
 LEAST_WEIGHT = 1e-6
 
 
+@dataclass(eq=False, repr=False)
 class ImportanceWeightedTwinGP(TwinGP):
     """Twin GP for queries from another distribution than the training rows.
 
@@ -85,38 +87,10 @@ class ImportanceWeightedTwinGP(TwinGP):
         removed=("inverse",),
     )
 
-    def __init__(
-        self,
-        input_length_scale="auto",
-        output_length_scale="auto",
-        input_noise="auto",
-        output_noise="auto",
-        *,
-        alpha=0.5,
-        transductive=False,
-        n_centers=100,
-        self_noise=True,
-        n_starts=1,
-        rank="auto",
-        metric="rmse",
-        keep_factors="auto",
-        random_state=None,
-    ):
-        super().__init__(
-            input_length_scale,
-            output_length_scale,
-            input_noise,
-            output_noise,
-            self_noise=self_noise,
-            n_starts=n_starts,
-            rank=rank,
-            metric=metric,
-            keep_factors=keep_factors,
-            random_state=random_state,
-        )
-        self.alpha = alpha
-        self.transductive = transductive
-        self.n_centers = n_centers
+    _: KW_ONLY
+    alpha: float = 0.5
+    transductive: bool = False
+    n_centers: int = 100
 
     def fit(  # type: ignore[override]  # the order of a cover's `fit`
         self, X, y, sample_weight=None, X_target=None, groups=None

@@ -69,8 +69,8 @@ class Scales(NamedTuple):
     outputs: np.ndarray
     input_noise: float
     output_noise: float
+    # whether noise counts in the similarity of a query, and an output, to itself
     self_noise: bool
-    """Whether noise counts in the similarity of a query, and an output, to itself."""
 
     @property
     def own_input(self):
