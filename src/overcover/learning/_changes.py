@@ -1,6 +1,6 @@
 """Checks of rows to add or remove, and notes on models that got some."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class Batch(NamedTuple):
     weights: np.ndarray
     numbers: np.ndarray
     groups: np.ndarray | None
+    target: Any
     n_rows: int  # before equal ones were merged
 
 
@@ -63,7 +64,8 @@ def batch_of(ground, X, y, sample_weight, groups, number) -> Batch:
             "partial_fit requires y to be passed, but the target y is None."
         )
     X = check_queries(model, X).astype(np.float64)
-    Y = on_scale_of(model, check_observed(y, np.empty((len(X), model.n_outputs_))))
+    observed = check_observed(y, np.empty((len(X), model.n_outputs_)))
+    Y, target = on_scale_of(model, observed), model.target_.after(observed)
     machine, largest = model.machine_, 1.0
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
@@ -81,7 +83,7 @@ def batch_of(ground, X, y, sample_weight, groups, number) -> Batch:
     weights = machine.weigh_more(X[rows], weights)
     numbers, groups = number + rows, new_groups(ground.groups, groups, len(X))
     groups = None if groups is None else groups[rows]
-    return Batch(X[rows], Y[rows], weights, numbers, groups, len(X))
+    return Batch(X[rows], Y[rows], weights, numbers, groups, target, len(X))
 
 
 def on_scale_of(model, Y):

@@ -123,6 +123,8 @@ class LearnsOn:
         promise = compare(ground, batch, getattr(self, "promise_", None))
         ground.add(batch)
         self._follow(ground, number + batch.n_rows, started)
+        if batch.target is not self.target_:
+            self.target_ = batch.target
         if promise is not None:
             self.promise_ = promise
         return self
