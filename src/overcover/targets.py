@@ -39,8 +39,8 @@ MOST_INPUTS, N_COMPONENTS = 100, 64
 LOPSIDED = 1.5
 # A scale must be better than the one before by so many standard errors.
 SURE = 2.0
-# Unless more intervals than this share cross a bound that the scale has; then it may
-# add as much to mean squared errors, or a standard error, not more.
+# If more intervals than this share cross a bound that the scale has, it may add as much
+# to mean squared errors, or a standard error, not more.
 MOST_CROSSED, MOST_LOST = 0.05, 0.02
 
 
@@ -237,8 +237,8 @@ def choose(data, groups, judge):
     """For each output the scale on which rows held out are likeliest, in units of y.
 
     A scale must be better than those before it in `SCALES` beyond doubt, in densities
-    and in means: ties go to the first, "identity". Any gain of densities is enough
-    where intervals so far cross bounds that the scale has, and means hardly suffer.
+    and in means: ties go to the first, "identity". Means may suffer a little where
+    intervals so far cross bounds that the scale has.
     Only outputs with one long tail, or between 0 and 1, are looked at, and these get
     `natural_bounds`. Work and memory do not grow with the number of rows.
     """
@@ -348,10 +348,11 @@ def is_better(old, new, j, low, high):
     """Whether output j is better predicted on a scale that keeps between two bounds."""
     densities = new.density[:, j] - old.density[:, j]
     squares = old.squares[:, j] - new.squares[:, j]
+    least = SURE * standard_error(squares)
     if np.mean((old.low[:, j] < low) | (old.high[:, j] > high)) > MOST_CROSSED:
-        most_lost = max(MOST_LOST * old.squares[:, j].mean(), standard_error(squares))
-        return np.mean(densities) > 0 and np.mean(squares) > -most_lost
-    return all(np.mean(d) > SURE * standard_error(d) for d in (densities, squares))
+        least = -max(MOST_LOST * old.squares[:, j].mean(), standard_error(squares))
+    is_likelier = np.mean(densities) > SURE * standard_error(densities)
+    return bool(is_likelier and np.mean(squares) > least)
 
 
 def held_out(data, target, groups, judge) -> HeldOut:

@@ -36,7 +36,7 @@ HEAVY = 10.0
 TYPICAL = 0.9
 # Scores of the signs of residuals, in their deviations if errors are symmetric: up to
 # the first they count as symmetric, from the second on each side counts alone.
-SYMMETRIC, SKEWED = 2.0, 4.0
+SYMMETRIC, SKEWED = 1.0, 2.0
 # Where small residuals end and large ones begin: the rank, squared, of no score.
 TURN = 0.6
 # More residuals than this tell no more about their tail.
