@@ -99,7 +99,7 @@ class Scales(NamedTuple):
     def after(self, Y):
         """The same, without bounds that `natural_bounds` found if Y lies beyond."""
         numbers = self.numbers.copy()
-        for j, scale in enumerate(map(SCALES.get, self._each_name())):
+        for j, scale in enumerate(SCALES[name] for name in self._each_name()):
             low, high = scale.bounds(numbers[:, j])
             if Y[:, j].min() < low or Y[:, j].max() > high:
                 values = scale.within(numbers[:, j], -LARGEST, LARGEST)
