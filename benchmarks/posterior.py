@@ -32,7 +32,8 @@ class Settings(NamedTuple):
     seeds: tuple[int, ...]
 
 
-FULL, QUICK = Settings(1200, 100, (0, 1, 2, 3)), Settings(320, 5, (0,))
+# The tails of one fit to 600 rows differ by a standard error of about 0.6 %.
+FULL, QUICK = Settings(1200, 100, tuple(range(12))), Settings(320, 5, (0,))
 # How far neighbours lie apart; the function changes over lengths of about one.
 DISTANCE, GROUP = 0.1, 4
 # Keeps log densities of equal places finite, for every model alike.

@@ -382,14 +382,20 @@ def test_a_failure_midway_leaves_all_as_it_was(surface, queries, monkeypatch):
     model = begun(surface)
     before = answers(model, queries)
     with monkeypatch.context() as patched, pytest.raises(MemoryError):
-        patched.setattr(learning._ground.Ground, "reshape", fail)
+        patched.setattr(learning._ground.Ground, "add", fail)
         model.partial_fit(X[200:], y[200:] + 1.0)
     assert_array_equal(answers(model, queries), before)
     assert not hasattr(model, "borders_") and model.n_samples_seen_ == 200
 
 
 @pytest.mark.parametrize(
-    "where", [(GP, "fit_state"), (GP, "calibrate"), (Cover, "renumbered")]
+    "where",
+    [
+        (learning._ground.Ground, "reshape"),
+        (GP, "fit_state"),
+        (GP, "calibrate"),
+        (Cover, "renumbered"),
+    ],
 )
 def test_what_fails_when_it_is_asked_for_can_be_asked_again(
     where, surface, queries, monkeypatch

@@ -292,6 +292,32 @@ def test_a_scale_is_for_better_means_or_for_bounds(monkeypatch, low, factor, nam
     assert choose(data, None, None).names == names
 
 
+def test_intervals_of_positive_outputs_end_at_zero_and_nothing_else_changes(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2, 2, (240, 2))
+    y = (1 + np.sin(2 * X[:, 0])) ** 2 + 0.3 * rng.random(len(X))
+    plain = model_with("identity", FREE).fit(X, y)
+    model = model_with("auto", FREE).fit(X, y)
+    queries = rng.uniform(-2, 2, (200, 2))
+    expected = [*plain.predict(queries, return_std=True), plain.log_density(X, y)]
+    observed = [*model.predict(queries, return_std=True), model.log_density(X, y)]
+    assert model.target_.names == ()
+    assert_array_equal(np.concatenate(observed), np.concatenate(expected))
+    ends = np.maximum(plain.predict_interval(queries, 0.99), 0.0)
+    assert ends[0].min() == 0
+    assert_array_equal(model.predict_interval(queries, 0.99), ends)
+    model.save(tmp_path / "model.ocm")
+    stored = overcover.load(tmp_path / "model.ocm")
+    assert_array_equal(stored.predict_interval(queries, 0.99), ends)
+    # Until a negative output is learned.
+    assert (
+        stored.partial_fit(X[:1], [0.1]).predict_interval(queries, 0.99)[0].min() == 0
+    )
+    assert (
+        stored.partial_fit(X[:1], [-0.1]).predict_interval(queries, 0.99)[0].min() < 0
+    )
+
+
 def test_outputs_without_a_long_tail_cost_nothing():
     # They are not even held out: there is no judge.
     Y = np.random.default_rng(0).normal(size=(300, 2))

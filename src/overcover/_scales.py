@@ -12,6 +12,8 @@ from scipy.special import expit
 LEAST_LOG, MOST_LOG = -700.0, 276.0
 # Powers of Yeo and Johnson for which the inverse knows every number.
 POWERS = (0.0, 2.0)
+# Stands for no bound, in the numbers of a scale.
+LARGEST = float(np.finfo(float).max)
 # More rows than this tell no more of a power.
 MOST_ROWS = 100_000
 
@@ -21,7 +23,10 @@ class Impossible(ValueError):
 
 
 class Identity:
-    """The scale of the outputs, and the methods of every scale."""
+    """The scale of the outputs, and the methods of every scale.
+
+    Two numbers, if `within` gives it bounds: answers stay between them.
+    """
 
     def learn(self, y, weights):
         """The numbers of an output; `Impossible` where it does not allow the scale."""
@@ -33,7 +38,11 @@ class Identity:
 
     def bounds(self, numbers):
         """Between which outputs lie."""
-        return -np.inf, np.inf
+        return tuple(numbers[:2]) if numbers[0] < numbers[1] else (-np.inf, np.inf)
+
+    def within(self, numbers, low, high):
+        """The numbers of a scale whose answers stay between bounds as well."""
+        return low, high
 
     def forward(self, y, numbers):
         """From outputs to the scale."""
@@ -41,7 +50,7 @@ class Identity:
 
     def inverse(self, z, numbers):
         """From the scale to outputs."""
-        return z
+        return np.clip(z, *self.bounds(numbers))
 
     def log_slope(self, y, numbers):
         """Logarithm of the derivative of `forward`; zero beyond a bound."""
@@ -63,6 +72,9 @@ class Log(Identity):
 
     def bounds(self, numbers):
         return 0.0, np.inf
+
+    def within(self, numbers, low, high):
+        return numbers
 
     def forward(self, y, numbers):
         return _log(y)
@@ -94,6 +106,8 @@ class Logit(Identity):
     def bounds(self, numbers):
         return numbers[:2]
 
+    within = Log.within
+
     def forward(self, y, numbers):
         return _log(y - numbers[0]) - _log(numbers[1] - y)
 
@@ -124,7 +138,7 @@ class YeoJohnson(Identity):
         center = 0.0 if has_floor else float(np.median(y))
         low, high = np.quantile(y, [0.25, 0.75])
         unit = float(high - low) / 1.349 or float(np.std(y)) or 1.0
-        floor = 0.0 if has_floor else -np.finfo(float).max
+        floor = 0.0 if has_floor else -LARGEST
         step = 1 + len(y) // MOST_ROWS
         u = (y[::step] - center) / unit
         w = None if weights is None else weights[::step]
@@ -147,6 +161,9 @@ class YeoJohnson(Identity):
 
     def bounds(self, numbers):
         return numbers[3], np.inf
+
+    def within(self, numbers, low, high):
+        return *numbers[:3], low
 
     def forward(self, y, numbers):
         center, unit, power, _ = numbers

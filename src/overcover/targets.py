@@ -8,6 +8,7 @@ logarithm. Users get predictions in units of the outputs. A *target* transforms 
 - ``forward(Y)`` is increasing in every column, and infinite beyond a bound;
 - ``inverse(Z)`` returns to the units of the outputs;
 - ``log_slope(Y)`` is the logarithm of the derivative of `forward`;
+- ``after(Y)`` is the target of a model that has learned Y besides;
 - ``is_changed`` is true for every output whose scale is not the identity;
 - ``names`` has the name of the scale of every output.
 
@@ -25,7 +26,7 @@ from sklearn.base import clone
 from ._notes import noted
 from ._outcomes import Outcomes
 from ._records import record, unbounded, whole
-from ._scales import SCALES, Impossible
+from ._scales import LARGEST, SCALES, Impossible
 
 AUTO, LOGIT = "auto", "logit"
 CHOICES = (*SCALES, AUTO)
@@ -38,8 +39,8 @@ MOST_INPUTS, N_COMPONENTS = 100, 64
 LOPSIDED = 1.5
 # A scale must be better than the one before by so many standard errors.
 SURE = 2.0
-# Unless more intervals than this share cross a bound that the scale has; then it may
-# add as much to mean squared errors, or a standard error, not more.
+# If more intervals than this share cross a bound that the scale has, it may add as much
+# to mean squared errors, or a standard error, not more.
 MOST_CROSSED, MOST_LOST = 0.05, 0.02
 
 
@@ -58,6 +59,10 @@ class Unchanged:
         """Zero."""
         return 0.0
 
+    def after(self, Y):
+        """The same target, for a model that has learned more outputs."""
+        return self
+
 
 @record(kind=whole("q", 0, len(SCALES) - 1), numbers=unbounded("4 q"))
 class Scales(NamedTuple):
@@ -71,8 +76,8 @@ class Scales(NamedTuple):
 
     @property
     def names(self):
-        """Of the scales, one for each output."""
-        return tuple(list(SCALES)[k] for k in self.kind)
+        """Of the scales, one for each output; none if all are the identity."""
+        return self._each_name() if self.is_changed.any() else ()
 
     @property
     def is_changed(self):
@@ -81,7 +86,7 @@ class Scales(NamedTuple):
 
     def forward(self, Y):
         """Outputs on the scale of the model, the same shape (n, n_outputs)."""
-        return self._each("forward", Y)
+        return self._each("forward", Y) if self.is_changed.any() else Y
 
     def inverse(self, Z):
         """The way back."""
@@ -91,16 +96,29 @@ class Scales(NamedTuple):
         """Logarithms of the derivatives of `forward`."""
         return self._each("log_slope", Y)
 
+    def after(self, Y):
+        """The same, without bounds that `natural_bounds` found if Y lies beyond."""
+        numbers = self.numbers.copy()
+        for j, scale in enumerate(SCALES[name] for name in self._each_name()):
+            low, high = scale.bounds(numbers[:, j])
+            if Y[:, j].min() < low or Y[:, j].max() > high:
+                values = scale.within(numbers[:, j], -LARGEST, LARGEST)
+                numbers[: len(values), j] = values
+        return self._replace(numbers=numbers)
+
+    def _each_name(self):
+        return tuple(list(SCALES)[k] for k in self.kind)
+
     def _each(self, method, values):
         result = np.empty(values.shape)
-        for j, scale in enumerate(self.names):
+        for j, scale in enumerate(self._each_name()):
             apply = getattr(SCALES[scale], method)
             result[:, j] = apply(values[:, j], self.numbers[:, j])
         return result
 
     def check(self):
         """Refuse numbers that make no sense (ValueError)."""
-        for scale, numbers in zip(self.names, self.numbers.T):
+        for scale, numbers in zip(self._each_name(), self.numbers.T):
             if not (np.isfinite(numbers).all() and SCALES[scale].makes_sense(numbers)):
                 raise ValueError(f"The scale {scale!r} cannot have {numbers}.")
 
@@ -154,6 +172,8 @@ class Transformed:
         with np.errstate(divide="ignore", invalid="ignore"):
             rise = np.where(is_inside, 0.5 * (high - low), high - middle) / self._step
             return np.where(np.isfinite(middle), np.log(rise), 0.0)
+
+    after = Unchanged.after
 
 
 def check_target(target) -> None:
@@ -217,10 +237,10 @@ def choose(data, groups, judge):
     """For each output the scale on which rows held out are likeliest, in units of y.
 
     A scale must be better than those before it in `SCALES` beyond doubt, in densities
-    and in means: ties go to the first, "identity". Any gain of densities is enough
-    where intervals so far cross bounds that the scale has, and means hardly suffer.
-    Only outputs with one long tail, or between 0 and 1, are looked at. Work and memory
-    do not grow with the number of rows.
+    and in means: ties go to the first, "identity". Means may suffer a little where
+    intervals so far cross bounds that the scale has.
+    Only outputs with one long tail, or between 0 and 1, are looked at, and these get
+    `natural_bounds`. Work and memory do not grow with the number of rows.
     """
     n_rows, n_outputs = data.Y.shape
     kept = [("identity", ())] * n_outputs
@@ -245,8 +265,14 @@ def choose(data, groups, judge):
                 kept[j] = trial[j]
                 for before, after in zip(best[:-1], new[:-1]):
                     before[:, j] = after[:, j]
+    is_bounded = False
+    for j in columns:
+        if (bounds := natural_bounds(data.Y[:, j])) is not None:
+            name, numbers = kept[j]
+            kept[j] = name, SCALES[name].within(numbers, *bounds)
+            is_bounded = True
     chosen = joined(kept)
-    return chosen if chosen.is_changed.any() else Unchanged()
+    return chosen if is_bounded or chosen.is_changed.any() else Unchanged()
 
 
 def is_lopsided(y):
@@ -260,6 +286,24 @@ def is_lopsided(y):
     tails = sorted((middle - low, high - middle))
     is_between = np.all((y > 0) & (y < 1))
     return bool(tails[1] > LOPSIDED * tails[0] or (is_between and tails[1] > 0))
+
+
+def natural_bounds(y):
+    """Bounds that an output with a long tail or between 0 and 1 keeps; maybe None.
+
+    Zero, if no output is below it, the tail is above, and the least is near zero. If
+    none of n rows lies beyond a bound, one of n + 1 does: intervals that end there
+    hold what they held.
+
+    >>> y = np.random.default_rng(0).lognormal(size=500)
+    >>> natural_bounds(y)[0], natural_bounds(y - 1.0), natural_bounds(y + 9.0)
+    (0.0, None, None)
+    """
+    low, middle, high = np.quantile(y, [0.05, 0.5, 0.95])
+    if np.all((y > 0) & (y < 1)):
+        return 0.0, 1.0
+    is_near = 0.0 <= y.min() < y.std() and high - middle > middle - low
+    return (0.0, LARGEST) if is_near else None
 
 
 def standard_error(values):
@@ -304,10 +348,11 @@ def is_better(old, new, j, low, high):
     """Whether output j is better predicted on a scale that keeps between two bounds."""
     densities = new.density[:, j] - old.density[:, j]
     squares = old.squares[:, j] - new.squares[:, j]
+    least = SURE * standard_error(squares)
     if np.mean((old.low[:, j] < low) | (old.high[:, j] > high)) > MOST_CROSSED:
-        most_lost = max(MOST_LOST * old.squares[:, j].mean(), standard_error(squares))
-        return np.mean(densities) > 0 and np.mean(squares) > -most_lost
-    return all(np.mean(d) > SURE * standard_error(d) for d in (densities, squares))
+        least = -max(MOST_LOST * old.squares[:, j].mean(), standard_error(squares))
+    is_likelier = np.mean(densities) > SURE * standard_error(densities)
+    return bool(is_likelier and np.mean(squares) > least)
 
 
 def held_out(data, target, groups, judge) -> HeldOut:

@@ -1,6 +1,6 @@
 """Checks of rows to add or remove, and notes on models that got some."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,9 @@ from .._validation import check_observed, check_queries, check_weights
 from .._weights import are_judged, in_units_of, used_rows
 from ..tuning.cost import TuningCost
 
-# New rows that `Promise` remembers: with more, older ones fade.
-MOST_REMEMBERED = 2000
+# New rows that `Promise` remembers: with more, older ones fade. And how many of a batch
+# are predicted for it: in a large cover nearly each of them consults another subdomain.
+MOST_REMEMBERED, MOST_COMPARED = 2000, 250
 COVERAGE = 0.95
 # With so many times the rows, hyperparameters are worth another look.
 MANY_MORE = 2.0
@@ -22,11 +23,11 @@ class Promise(NamedTuple):
     """How well new rows were predicted, before they were added."""
 
     counts: np.ndarray
-    """Number of rows; mean squared error over variance; share in 95 % intervals."""
+    """Rows compared; mean squared error over variance; share in 95 % intervals."""
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, at most `MOST_REMEMBERED`; older ones lose weight."""
+        """Rows compared, at most `MOST_REMEMBERED`; older ones lose weight."""
         return int(self.counts[0])
 
     @property
@@ -48,6 +49,7 @@ class Batch(NamedTuple):
     weights: np.ndarray
     numbers: np.ndarray
     groups: np.ndarray | None
+    target: Any
     n_rows: int  # before equal ones were merged
 
 
@@ -62,7 +64,8 @@ def batch_of(ground, X, y, sample_weight, groups, number) -> Batch:
             "partial_fit requires y to be passed, but the target y is None."
         )
     X = check_queries(model, X).astype(np.float64)
-    Y = on_scale_of(model, check_observed(y, np.empty((len(X), model.n_outputs_))))
+    observed = check_observed(y, np.empty((len(X), model.n_outputs_)))
+    Y, target = on_scale_of(model, observed), model.target_.after(observed)
     machine, largest = model.machine_, 1.0
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
@@ -80,7 +83,7 @@ def batch_of(ground, X, y, sample_weight, groups, number) -> Batch:
     weights = machine.weigh_more(X[rows], weights)
     numbers, groups = number + rows, new_groups(ground.groups, groups, len(X))
     groups = None if groups is None else groups[rows]
-    return Batch(X[rows], Y[rows], weights, numbers, groups, len(X))
+    return Batch(X[rows], Y[rows], weights, numbers, groups, target, len(X))
 
 
 def on_scale_of(model, Y):
@@ -120,7 +123,8 @@ def compare(ground, batch, before) -> Promise | None:
     model = ground.model
     if ground.is_spent or not model.machine_.has_variance:
         return before
-    judged = are_judged(batch.weights)
+    judged = np.flatnonzero(are_judged(batch.weights))
+    judged = judged[:: max(1, -(-len(judged) // MOST_COMPARED))]
     mean, std = model._predict_rows(batch.X[judged], True)
     error = batch.Y[judged] - mean
     below, above = (end * std for end in model.errors_.ends(COVERAGE, std))
@@ -135,7 +139,7 @@ def compare(ground, batch, before) -> Promise | None:
 
 def places_of(ground, rows):
     """Positions of rows to forget; refuses rows that are not there, and all."""
-    rows, known = np.unique(np.asarray(rows)), ground.numbers[ground.cover().rows()]
+    rows, known = np.unique(np.asarray(rows)), ground.numbers[ground.rows()]
     if rows.dtype.kind not in "iu" and rows.size:
         raise ValueError(
             f"rows are of type {rows.dtype}, and must be row numbers, that is, "

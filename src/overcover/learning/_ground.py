@@ -56,12 +56,10 @@ class Ground:
         self.model, self.n_jobs = copy(model), model.n_jobs
         if isinstance(model.states_, list):
             self.model.states_ = list(model.states_)
-        # Whether states have been let go, so that `model` cannot answer any more.
-        self.is_spent = False
-        numbers, n_owned = model.cover_.rows(), model.cover_.n_owned
+        numbers = model.cover_.rows()
         self.members = list(model.cover_.compact().members)
-        self.n_owned = [int(n) for n in n_owned]
-        self.origin: list[int | None] = list(range(len(n_owned)))
+        self.n_owned = [int(n) for n in model.cover_.n_owned]
+        self.origin: list[int | None] = list(range(len(self.members)))
         # Where the outputs of a row can be had.
         self.known = self.clusters()
         self.labels = np.empty(len(numbers), dtype=np.intp)
@@ -88,8 +86,8 @@ class Ground:
             self.reaches = [self._reaches_of(k) for k in range(len(self.members))]
         else:
             self.centers = list(borders.centers)
-            pairs = zip(borders.lenders, borders.reaches)
-            self.reaches = [{int(j): r for j, r in zip(*p) if j >= 0} for p in pairs]
+            pairs = zip(borders.lenders.tolist(), borders.reaches.tolist())
+            self.reaches = [{j: r for j, r in zip(*p) if j >= 0} for p in pairs]
 
     def continued(self):
         """The same ground, to change it further."""
@@ -98,9 +96,21 @@ class Ground:
             setattr(other, name, copy(getattr(self, name)))
         return other
 
+    @property
+    def is_spent(self):
+        """Whether states have been let go, so that `model` cannot answer any more."""
+        states = self.model.states_
+        return isinstance(states, list) and any(state is None for state in states)
+
+    def rows(self):
+        """Rows that have not left, ascending."""
+        is_there = np.zeros(len(self.X), dtype=bool)
+        is_there[np.concatenate(self.clusters())] = True
+        return np.flatnonzero(is_there)
+
     def _in_metric(self, X):
         rows = Rows(X, self.model.length_scales_, bounds=(-FARTHEST, FARTHEST))
-        return np.asarray(without_far_cells(rows))
+        return np.asarray(without_far_cells(rows[:]))
 
     def _distances(self, k, rows):
         return np.sqrt(np.sum((self.Z[rows] - self.centers[k]) ** 2, axis=1))
@@ -277,7 +287,7 @@ class Ground:
         states = self.model.states_
         if isinstance(states, list):
             for k in set(range(len(states))) - set(self.origin):
-                states[k], self.is_spent = None, True
+                states[k] = None
 
     def changed(self):
         """Subdomains whose states are to be fitted."""
@@ -291,7 +301,9 @@ class Ground:
         means = np.array([settled.router_.means[k or 0] for k in places])
         for k, state in zip(changed, self.fit_states(changed)):
             places[k], means[k] = state, self.Z[self.members[k]].mean(axis=0)
-        left, whole = self.cover().rows(), self.cover().compact()
+        left, whole = self.rows(), self.cover()
+        if len(left) < len(self.X):
+            whole = whole.compact()
         known = self.Z[left], whole, self.labels[left], means
         router = type(settled.router_).summarize(*known, self.n_jobs)
         # States in a store stay there.

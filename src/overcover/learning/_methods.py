@@ -49,7 +49,10 @@ class LearnsOn:
     @all_or_nothing
     @one_thread_per_worker()
     def _settle(self):
-        vars(self).pop("_ground").settle(self)
+        # A copy: if this fails, the ground is as it was.
+        ground = vars(self).pop("_ground").continued()
+        ground.reshape(self)
+        ground.settle(self)
 
     def _changing_ground(self):
         """The ground of this model, free to change; and the number of the next row."""
@@ -61,7 +64,6 @@ class LearnsOn:
 
     def _follow(self, ground, number, started):
         """Let all else follow from a ground that has changed, once it is needed."""
-        ground.reshape(self)
         consult.check_consulted(self.n_consulted, len(ground.members))
         for name in FOLLOWING:
             vars(self).pop(name, None)
@@ -121,6 +123,8 @@ class LearnsOn:
         promise = compare(ground, batch, getattr(self, "promise_", None))
         ground.add(batch)
         self._follow(ground, number + batch.n_rows, started)
+        if batch.target is not self.target_:
+            self.target_ = batch.target
         if promise is not None:
             self.promise_ = promise
         return self
@@ -167,7 +171,7 @@ class LearnsOn:
                 "This model was fitted for X_target, which it does not keep, so it "
                 "cannot be tuned again. Call fit with all rows and X_target."
             )
-        rows, before, runner = ground.cover().rows(), vars(self).copy(), InMemory()
+        rows, before, runner = ground.rows(), vars(self).copy(), InMemory()
         runner.is_merged, runner.rows = True, ground.numbers[rows]
         runner.n_given = number
         Y = self.target_.inverse(ground.outputs(rows)[rows])

@@ -36,7 +36,7 @@ HEAVY = 10.0
 TYPICAL = 0.9
 # Scores of the signs of residuals, in their deviations if errors are symmetric: up to
 # the first they count as symmetric, from the second on each side counts alone.
-SYMMETRIC, SKEWED = 2.0, 4.0
+SYMMETRIC, SKEWED = 1.0, 2.0
 # Where small residuals end and large ones begin: the rank, squared, of no score.
 TURN = 0.6
 # More residuals than this tell no more about their tail.
@@ -230,7 +230,8 @@ def asymmetry(z, sides):
     Ranks of absolute residuals, squared, minus `TURN`, with the signs: a sum, in its
     standard deviations if each sign were that of a coin.
     """
-    ranks = np.argsort(np.argsort(z, axis=0, kind="stable"), axis=0) + 1.0
+    ranks, order = np.empty(z.shape), np.argsort(z, axis=0, kind="stable")
+    np.put_along_axis(ranks, order, np.arange(1.0, len(z) + 1.0)[:, None], axis=0)
     scores = (ranks / len(z)) ** 2 - TURN
     deviation = np.sqrt(np.sum((scores * sides) ** 2, axis=0))
     total = np.sum(scores * sides, axis=0)
