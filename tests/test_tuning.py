@@ -13,6 +13,7 @@ from overcover import GP, OverlappingCoverRegressor, tuning
 from overcover._validation import DataWarning
 from overcover.tuning import _judge, _search, _serial
 from overcover.tuning._problem import (
+    LEAST_NOISE,
     LENGTH_BOUNDS,
     NOISE_BOUNDS,
     Candidate,
@@ -178,6 +179,23 @@ def test_improving_climbs_the_likelihood():
 
 
 @each_size
+def test_a_smooth_function_without_noise_has_less_than_candidates_may_have(n_samples):
+    rng = np.random.default_rng(0)
+    X, Q = rng.uniform(-1, 1, (2, n_samples, 2))
+
+    def function(X):
+        return np.sin(3 * X[:, 0]) * np.cos(2 * X[:, 1])
+
+    def error(machine):
+        model = OverlappingCoverRegressor(machine, subdomain_size=300, random_state=0)
+        return np.abs(model.fit(X, function(X)).predict(Q) - function(Q)).mean()
+
+    found = tune(X, function(X))
+    assert LEAST_NOISE / (1 + ROUNDING) <= found.noise_ < 0.1 * NOISE_BOUNDS[0]
+    assert error(GP()) < 0.5 * error(GP(noise=NOISE_BOUNDS[0]))
+
+
+@each_size
 @pytest.mark.filterwarnings("ignore:The inputs explain almost nothing")
 def test_what_is_found_lies_within_the_bounds(n_samples):
     rng = np.random.default_rng(0)
@@ -188,7 +206,7 @@ def test_what_is_found_lies_within_the_bounds(n_samples):
         slack = 1 + ROUNDING
         assert (lengths >= LENGTH_BOUNDS[0] / slack).all()
         assert (lengths <= LENGTH_BOUNDS[1] * slack).all()
-        assert NOISE_BOUNDS[0] / slack <= found.noise_ <= NOISE_BOUNDS[1] * slack
+        assert LEAST_NOISE / slack <= found.noise_ <= NOISE_BOUNDS[1] * slack
 
 
 @each_size

@@ -115,7 +115,7 @@ CONTRADICTED, LEAST_ERROR = 6.0, 0.5
 # No more than this share of rows are; if more seem to be, large errors are usual.
 MOST_CONTRADICTED = 0.1
 # What the weight of such a row is multiplied with: its noise is then large beside the
-# signal even if that of the others is the least, 1e-7 of it.
+# signal even if that of the others is the least, 1e-9 of it.
 LIGHT = 1e-12
 
 

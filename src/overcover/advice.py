@@ -178,9 +178,9 @@ def about_noise(model):
             )
         if np.any(noise <= 1.01 * low):
             yield (
-                f"note: {name} is at its lower bound, {number(low)}: the outputs look "
-                "free of noise. That is right for simulations; for measurements, look "
-                "for rows that are nearly copies of each other."
+                f"note: {name} is at its lower bound, {number(noise.min())}: the "
+                "outputs look free of noise. That is right for simulations; for "
+                "measurements, look for rows that are nearly copies of each other."
             )
 
 

@@ -111,6 +111,11 @@ class Judge:
         gain, error = self._compare(old, new, range(self.n_parts))
         return -gain < min(0.5 * error, most)
 
+    def is_plainly_better(self, old, new):
+        """Whether a loss is lower by more than its standard error."""
+        gain, error = self._compare(old, new, range(self.n_parts))
+        return gain > error
+
     def best(self, candidates):
         """The best of some candidates; of equals the first."""
         best = candidates[0]

@@ -15,6 +15,8 @@ LENGTH_BOUNDS = (0.05, 1000.0)
 # of n rows spread evenly.
 SPACINGS = 2.0
 NOISE_BOUNDS = (1e-7, 10.0)
+# The least noise of a function that seems to have none, once its kernel is known.
+LEAST_NOISE = 1e-9
 START_NOISE = 0.05
 # Standard deviations of the logs of length scales and noise before rows are seen.
 LENGTH_WIDTH, NOISE_WIDTH = 1.0, 2.0
@@ -82,6 +84,8 @@ class Problem(NamedTuple):
     screen: Candidate | None = None
     """If given, rows that others contradict by it count for next to nothing."""
 
+    least_noise: float = NOISE_BOUNDS[0]
+
     def log_prior(self, theta):
         """A weak prior, minus its log, and the gradient of that.
 
@@ -125,7 +129,7 @@ class Problem(NamedTuple):
             low, high = (
                 np.full(n_scales, np.log(b)) for b in (least, LENGTH_BOUNDS[1])
             )
-        low = np.append(low, np.log(NOISE_BOUNDS[0]))
+        low = np.append(low, np.log(self.least_noise))
         high = np.append(high, np.log(NOISE_BOUNDS[1]))
         return np.where(self.free, low, -np.inf), np.where(self.free, high, np.inf)
 

@@ -45,6 +45,12 @@ class Search:
         search.outputs = outputs
         return search
 
+    def of_problem(self, problem):
+        """The same search, where other hyperparameters are allowed."""
+        search = copy(self)
+        search.problem = problem
+        return search
+
 
 class PredictionSearch(Search):
     """Descents of the prediction loss at some spots, chosen in the metric of theta.
