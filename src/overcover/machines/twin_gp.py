@@ -186,7 +186,8 @@ class TwinGP(CalibratedMachine):
 
     @property
     def _scales(self):
-        return Scales(*(getattr(self, name) for name in TUNED), self.self_noise)
+        tuned = [getattr(self, name) for name in TUNED]
+        return Scales._make([*tuned, self.self_noise])
 
     def make_search(self) -> TwinSearch:
         """The search under the hyperparameters of now."""
