@@ -31,10 +31,12 @@ def numbers_of(values, name, dtypes=FLOAT64, largest=LARGEST, must_vary=False):
     # In this form, the condition also refuses NaN.
     if not (np.all(low >= -largest) and np.all(high <= largest)):
         _refuse_values(array, name, names, largest)
+    if not must_vary:
+        return array
     width = np.atleast_1d(high - low)
     # The squared differences of such columns would underflow to zero.
     is_tiny = (width > 0) & (width < SMALLEST)
-    if must_vary and is_tiny.any():
+    if is_tiny.any():
         j = int(np.argmax(is_tiny))
         column = "" if low.ndim == 0 else f"{_column(j, names)} of "
         raise ValueError(

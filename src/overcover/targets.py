@@ -238,9 +238,9 @@ def choose(data, groups, judge):
 
     A scale must be better than those before it in `SCALES` beyond doubt, in densities
     and in means: ties go to the first, "identity". Means may suffer a little where
-    intervals so far cross bounds that the scale has.
-    Only outputs with one long tail, or between 0 and 1, are looked at, and these get
-    `natural_bounds`. Work and memory do not grow with the number of rows.
+    intervals so far cross bounds that the scale has. Only outputs with one long tail,
+    or between 0 and 1, are looked at, and these get `natural_bounds`. Work and memory
+    do not grow with the number of rows.
     """
     n_rows, n_outputs = data.Y.shape
     kept = [("identity", ())] * n_outputs
@@ -347,12 +347,13 @@ class HeldOut(NamedTuple):
 def is_better(old, new, j, low, high):
     """Whether output j is better predicted on a scale that keeps between two bounds."""
     densities = new.density[:, j] - old.density[:, j]
+    if not np.mean(densities) > SURE * standard_error(densities):
+        return False  # maybe so bad that squares have no deviation
     squares = old.squares[:, j] - new.squares[:, j]
     least = SURE * standard_error(squares)
     if np.mean((old.low[:, j] < low) | (old.high[:, j] > high)) > MOST_CROSSED:
         least = -max(MOST_LOST * old.squares[:, j].mean(), standard_error(squares))
-    is_likelier = np.mean(densities) > SURE * standard_error(densities)
-    return bool(is_likelier and np.mean(squares) > least)
+    return bool(np.mean(squares) > least)
 
 
 def held_out(data, target, groups, judge) -> HeldOut:
