@@ -55,7 +55,7 @@ class Section(NamedTuple):
 ALONE = {
     "peers": Section("benchmarks/rivals.py", 500),
     "nn": Section("benchmarks/gp.py --section nn", 90),
-    "twin": Section("benchmarks/twin.py --section cover", 60),
+    "twin": Section("benchmarks/twin.py --section cover", 120),
     "partition": Section("benchmarks/partition.py", 70),
     "systems": Section("benchmarks/systems.py --section table", 80),
     "budgets": Section("benchmarks/planning.py --budgets", 40),
@@ -66,17 +66,17 @@ ALONE = {
 }
 # The longest come first, so that both lanes end together.
 BESIDE = {
+    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 700),
     "paper": Section(f"{EXPERIMENTS} table,speed,complexity,weighted,human36m", 350),
     "parameters": Section(
         f"{EXPERIMENTS} parameters,readings,lemma,components,balance", 210
     ),
-    "rows": Section("benchmarks/trust.py --section small,outliers,surprises,pose", 300),
     "trust": Section(
         "benchmarks/trust.py --section outputs,weights,logs,gaps,kernels", 180
     ),
     "covers": Section("benchmarks/gp.py --section routers,overlap,memory", 100),
     "search": Section("benchmarks/twin.py --section search,shift,tuning", 90),
-    "posterior": Section("benchmarks/posterior.py", 90),
+    "posterior": Section("benchmarks/posterior.py", 200),
     "pose": Section("benchmarks/pose.py", 60),
     "planning": Section("benchmarks/planning.py", 60),
     "frames": Section("benchmarks/frames.py", 40),

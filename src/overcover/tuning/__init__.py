@@ -36,9 +36,15 @@ from ._bounds import AtBounds, at_bounds
 from ._judge import FEW_ROWS, Judge, LeaveOut, Spots
 from ._outliers import all_held_out, has_outliers, is_better_screened, screen
 from ._outputs import share_outputs
-from ._problem import LEAST_NOISE, Candidate, Problem, standardize
 from ._problem import NOISE_BOUNDS as NOISE_BOUNDS
-from ._search import LikelihoodSearch, PredictionSearch, Search, by_likelihood
+from ._problem import Candidate, Problem, standardize
+from ._search import (
+    LikelihoodSearch,
+    PredictionSearch,
+    Search,
+    by_likelihood,
+    with_least_noise,
+)
 from ._serial import run_length_of, sorted_columns
 from ._starts import explains_little, shorter_alone, shorter_starts
 
@@ -58,8 +64,6 @@ ROWS_FOR_KERNELS = 30
 IRRELEVANT = 30.0
 # What a candidate must gain to be worth a step, and a round along columns another one.
 LEAST_GAIN, ROUND_GAIN = 1e-3, 0.02
-# A noise less than so many times the least: there seems to be none.
-NEAR_LEAST = 4.0
 # Losses this close are as good as equal: about half a percent of the error.
 TIE = 0.02
 # Logs of factors on length scales and noise that the winner is moved by; and those of a
@@ -361,23 +365,6 @@ def refine(problem, best, judge, steps=STEPS):
                 break
             best = moved
     return best
-
-
-def with_least_noise(tools, best):
-    """A candidate with less noise than others may have, if it has plainly lower errors.
-
-    Others compete with more noise: without any, a few rows decide between them.
-    """
-    problem, search, judge, *_ = tools
-    low, _ = problem.bounds()
-    if not problem.free[-1] or best.theta[-1] > low[-1] + np.log(NEAR_LEAST):
-        return best
-    search = search.of_problem(problem._replace(least_noise=LEAST_NOISE))
-    has_columns = problem.n_scales() > 1 and search.n_rounds > 0
-    theta = np.append(best.theta[:-1], np.log(0.1) + low[-1])
-    start = best._replace(theta=theta)
-    moved = (search.descend_columns if has_columns else search.descend)(start)
-    return moved if judge.is_plainly_better(best, moved) else best
 
 
 def with_most_noise(problem, best, judge):

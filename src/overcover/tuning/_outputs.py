@@ -15,6 +15,7 @@ import numpy as np
 
 from ._judge import PLAIN
 from ._problem import Candidate
+from ._search import with_least_noise
 from .prediction_loss import LEAST_SQUARE, standard_error
 
 # Noises that are tried for every output, in powers of four around the shared one.
@@ -44,10 +45,12 @@ def share_outputs(tools, best, choose):
         search, own_judge = tools.search.of_outputs(outputs), judge.of_outputs(outputs)
         start = own_judge.best(options)
         alone = (search.descend_columns if has_columns else search.descend)(start)
-        if own_judge.gain(start, alone) > LEAST_GAIN:
+        own_tools = tools._replace(search=search, judge=own_judge)
+        candidates = [with_least_noise(own_tools, alone)]
+        if own_judge.gain(start, candidates[0]) > LEAST_GAIN:
             # These outputs are of another kind: worth a search from the beginning.
-            own_tools = tools._replace(search=search, judge=own_judge)
-            alone = own_judge.best([alone, choose(own_tools, alone)[0]])
+            candidates.append(choose(own_tools, alone)[0])
+        alone = own_judge.best(candidates)
         options += [alone, *_other_noises(problem, alone, (-1, 1))]
     pairs = [(option, judge.all_sums(option)) for option in options]
     possible = [pair for pair in pairs if np.isfinite(pair[1].logs).all()]

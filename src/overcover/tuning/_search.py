@@ -7,7 +7,14 @@ import numpy as np
 from .. import kernels
 from .._parallel import run_tasks
 from .._weights import are_judged, evidence_of
-from ._problem import MOST_SCALES, Candidate, Problem, descend, descend_tied
+from ._problem import (
+    LEAST_NOISE,
+    MOST_SCALES,
+    Candidate,
+    Problem,
+    descend,
+    descend_tied,
+)
 from ._sets import choose_spots, local_sets
 from .likelihood import negative_log_likelihood
 from .prediction_loss import measure, predict_held_out, prediction_loss, tied_loss
@@ -19,6 +26,8 @@ N_SPOTS, N_FEW_SPOTS, N_HELD, SET_SIZE = 64, 24, 12, 128
 FEW_LOOKED_AT = 400
 # With more rows than this, the prior of hyperparameters fades.
 A_HANDFUL = 40
+# A noise less than so many times the least: there seems to be none.
+NEAR_LEAST = 4.0
 # Errors count up to so many times their median; to fewer where some are known as gross.
 MOST_MEDIANS, FEW_MEDIANS = 12.0, 4.0
 
@@ -178,6 +187,23 @@ class LikelihoodSearch(Search):
             problem = problem._replace(Y=problem.Y[:, self.outputs])
         theta = by_likelihood(problem, theta, [rows], max_iter, tied)
         return candidate._replace(theta=theta)
+
+
+def with_least_noise(tools, best):
+    """A candidate with less noise than others may have, if it has plainly lower errors.
+
+    Others compete with more noise: without any, a few rows decide between them.
+    """
+    problem, search, judge, *_ = tools
+    low, _ = problem.bounds()
+    if not problem.free[-1] or best.theta[-1] > low[-1] + np.log(NEAR_LEAST):
+        return best
+    search = search.of_problem(problem._replace(least_noise=LEAST_NOISE))
+    has_columns = problem.n_scales() > 1 and search.n_rounds > 0
+    theta = np.append(best.theta[:-1], np.log(0.1) + low[-1])
+    start = best._replace(theta=theta)
+    moved = (search.descend_columns if has_columns else search.descend)(start)
+    return moved if judge.is_plainly_better(best, moved) else best
 
 
 def limits_of(errors, are_gross=False):
