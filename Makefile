@@ -31,8 +31,8 @@ docs: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-# The published numbers and the pages that show them, from one commit: half an hour on two
-# quiet cores. `make bench-large` has what takes hours; its tables may be older.
+# The published numbers and the pages that show them, from one commit: 35 to 45 minutes on
+# two quiet cores. `make bench-large` has what takes hours; its tables may be older.
 bench bench-large: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/everything.py $(if $(filter bench-large,$@),--large)
